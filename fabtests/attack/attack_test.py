@@ -102,7 +102,7 @@ def rma(cluster, options):
         errors = Path(directory) / "errors"
         with open(errors, "w", encoding="utf-8") as log:
             common = {"stdout": subprocess.PIPE, "stderr": log, "text": True, "env": environment(options)}
-            words = [options.program, str(options.seconds)]
+            words = [options.program, *(["--poll"] if options.poll else []), "--window", str(options.window), str(options.seconds)]
             target = subprocess.Popen(cluster.command(1, *words, cluster.address(1), str(_TARGET_PORT)), **common)
             ready = target.stdout.readline()
             initiator = subprocess.Popen(
@@ -153,6 +153,8 @@ def main():
     made.add_argument("--link", choices=("udp", "packet"), default="udp")
     made.add_argument("--rate", type=int, default=50000, help="frames a second at most (default: %(default)s)")
     made.add_argument("--compare", action="store_true", help="run without the attack first, and print what it costs (rma)")
+    made.add_argument("--poll", action="store_true", help="both sides of rma read their queues without a pause, and do not sleep")
+    made.add_argument("--window", type=int, default=1, help="puts and gets of rma at once (default: %(default)s)")
     made.add_argument("--program", required=True, help="mpi_check or rma_pair")
     made.epilog = "behind `--`: arguments of mpi_check"
     words = sys.argv[1:]

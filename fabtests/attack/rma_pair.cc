@@ -1,7 +1,10 @@
 // A target of remote memory access and its initiator, for as long as a hostile host attacks both.
 //
-//   rma_pair SECONDS IP PORT                    target: prints PASS when the initiator has ended
-//   rma_pair SECONDS IP PORT TARGET-IP PORT     initiator: puts, gets and compares until the time is over
+//   rma_pair [--poll] [--window N] SECONDS IP PORT                    target: prints PASS when the initiator has ended
+//   rma_pair [--poll] [--window N] SECONDS IP PORT TARGET-IP PORT     initiator: puts, gets and compares until the time is over
+//
+// In a round the initiator puts N pieces at once (one unless another number is given), gets them, and compares. Both sides sleep
+// while nothing comes; with --poll they read their queues without a pause, as MPI libraries do.
 //
 // The target's memory is one region under key 1, the first key that an attacker would try. Its first half is the
 // initiator's, the second half is never accessed: it must be at the end what it was at the beginning.
@@ -13,6 +16,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +26,7 @@
 namespace {
 
 constexpr std::size_t kHalf = 64 * 1024;
+constexpr long kWindowMax = 64;
 constexpr std::uint64_t kKey = 1;
 constexpr unsigned char kUntouched = 0xA5;
 
@@ -67,7 +72,7 @@ struct Endpoint {
   void complete(const char* what) {
     fi_cq_entry entry;
     for (;;) {
-      const ssize_t got = fi_cq_sread(cq, &entry, 1, nullptr, 1000);
+      const ssize_t got = polls ? fi_cq_read(cq, &entry, 1) : fi_cq_sread(cq, &entry, 1, nullptr, 1000);
       if (got == 1) return;
       if (got == -FI_EAVAIL) {
         fi_cq_err_entry error{};
@@ -78,14 +83,19 @@ struct Endpoint {
     }
   }
   template <typename Call>
-  void run(const char* what, Call&& call) {
+  void post(const char* what, Call&& call) {
     for (long status = call(); status != 0; status = call()) {
       if (status != -FI_EAGAIN) fail(what, status);
       fi_cq_read(cq, nullptr, 0);
     }
+  }
+  template <typename Call>
+  void run(const char* what, Call&& call) {
+    post(what, call);
     complete(what);
   }
 
+  bool polls = false;
   fid_domain* domain = nullptr;
   fid_ep* ep = nullptr;
   fid_cq* cq = nullptr;
@@ -120,20 +130,27 @@ void serve(Endpoint& own) {
   must("fi_close", fi_close(&region->fid));
 }
 
-void access(Endpoint& own, const sockaddr_in& name, fi_addr_t target, int seconds) {
+void access(Endpoint& own, const sockaddr_in& name, fi_addr_t target, int seconds, std::size_t window) {
   char word = 0;
   own.run("fi_send", [&] { return fi_send(own.ep, &name, sizeof name, nullptr, target, nullptr); });
   own.run("the answer", [&] { return fi_recv(own.ep, &word, 1, nullptr, target, nullptr); });
   std::vector<unsigned char> out(kHalf);
   std::vector<unsigned char> in(kHalf);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  const std::size_t place = kHalf / window;
   unsigned rounds = 0;
   for (; std::chrono::steady_clock::now() < end; ++rounds) {
-    const std::size_t size = rounds % 3 == 0 ? 8 : rounds % 3 == 1 ? 4096 : kHalf;
-    for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<unsigned char>(rounds * 7 + i);
-    own.run("fi_write", [&] { return fi_write(own.ep, out.data(), size, nullptr, target, 0, kKey, nullptr); });
-    own.run("fi_read", [&] { return fi_read(own.ep, in.data(), size, nullptr, target, 0, kKey, nullptr); });
-    if (std::memcmp(in.data(), out.data(), size) != 0) fail("what was read is not what was written");
+    const std::size_t size = std::min<std::size_t>(rounds % 3 == 0 ? 8 : rounds % 3 == 1 ? 4096 : kHalf, place);
+    for (std::size_t i = 0; i < place * window; ++i) out[i] = static_cast<unsigned char>(rounds * 7 + i);
+    for (std::size_t at = 0; at < place * window; at += place)
+      own.post("fi_write", [&] { return fi_write(own.ep, &out[at], size, nullptr, target, at, kKey, nullptr); });
+    for (std::size_t i = 0; i < window; ++i) own.complete("fi_write");
+    for (std::size_t at = 0; at < place * window; at += place)
+      own.post("fi_read", [&] { return fi_read(own.ep, &in[at], size, nullptr, target, at, kKey, nullptr); });
+    for (std::size_t i = 0; i < window; ++i) own.complete("fi_read");
+    for (std::size_t at = 0; at < place * window; at += place) {
+      if (std::memcmp(&in[at], &out[at], size) != 0) fail("what was read is not what was written");
+    }
   }
   own.run("fi_send", [&] { return fi_send(own.ep, &word, 1, nullptr, target, nullptr); });
   std::printf("PASS initiator, %u rounds\n", rounds);
@@ -142,15 +159,26 @@ void access(Endpoint& own, const sockaddr_in& name, fi_addr_t target, int second
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4 && argc != 6) {
-    std::fprintf(stderr, "usage: rma_pair SECONDS IP PORT [TARGET-IP PORT]\n");
+  bool polls = false;
+  long window = 1;
+  int first = 1;
+  for (; first < argc && argv[first][0] == '-'; ++first) {
+    if (std::strcmp(argv[first], "--poll") == 0) polls = true;
+    if (std::strcmp(argv[first], "--window") == 0 && ++first < argc) window = std::atol(argv[first]);
+  }
+  char** const words = argv + first;
+  const int count = argc - first;
+  if ((count != 3 && count != 5) || window < 1 || window > kWindowMax) {
+    std::fprintf(stderr, "usage: rma_pair [--poll] [--window 1..%ld] SECONDS IP PORT [TARGET-IP PORT]\n", kWindowMax);
     return 2;
   }
-  Endpoint own(argv[2], argv[3]);
-  if (argc == 4) {
+  Endpoint own(words[1], words[2]);
+  own.polls = polls;
+  if (count == 3) {
     serve(own);
   } else {
-    access(own, address(argv[2], argv[3]), own.insert(address(argv[4], argv[5])), std::atoi(argv[1]));
+    access(own, address(words[1], words[2]), own.insert(address(words[3], words[4])), std::atoi(words[0]),
+           static_cast<std::size_t>(window));
   }
   must("fi_close", fi_close(&own.ep->fid));
   return 0;

@@ -25,9 +25,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::chrono::nanoseconds processor_time() {
+std::chrono::nanoseconds processor_time(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   timespec spent{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  clock_gettime(clock, &spent);
   return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
 }
 
@@ -324,6 +324,18 @@ PAIR_TEST(Wait, AQueueWakesWhenAnotherThreadMakesTheProgress) {
        [&](fi_cq_tagged_entry& entry) { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs); });
   over = true;
   busy.join();
+}
+
+/// The process as a whole, its background threads included: less than a thousandth of the time.
+SINGLE_TEST(Wait, ASleeperUsesNextToNoProcessorTime) {
+  constexpr milliseconds kSleep{2000};
+  const auto process_time = [] { return processor_time(CLOCK_PROCESS_CPUTIME_ID); };
+  Endpoint e(options_with_wait(FI_WAIT_UNSPEC));
+  fi_cq_tagged_entry entry{};
+  EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, 100), -FI_EAGAIN) << "whatever is done once is done";
+  const auto before = process_time();
+  EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kSleep.count()), -FI_EAGAIN);
+  EXPECT_LT(process_time() - before, kSleep / 1000);
 }
 
 SINGLE_TEST(Wait, AMessageToOneselfWakesASleeper) {

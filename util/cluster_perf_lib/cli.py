@@ -88,6 +88,8 @@ def _parser():
     parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="between the nodes (default: %(default)s)")
     parser.add_argument("--rails", type=int, default=1, metavar="R", help="between the nodes (default: %(default)s)")
     parser.add_argument("--rate", default="", metavar="RATE", help="shape the ports of the nodes, such as 1gbit")
+    parser.add_argument("--crowd", type=int, default=transports.CROWD_RANKS, metavar="RANKS",
+                        help="of the MPI jobs with more ranks than processors (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=90, metavar="SECONDS",
                         help="a run that takes longer is given up (default: %(default)s)")
     parser.add_argument("--build", metavar="DIRECTORY", default=build.DEFAULT,
@@ -131,6 +133,8 @@ def _check(options):
     for name in options.measures or []:
         if name not in measures:
             raise PerfError(f"--measures: '{name}' is unknown; there are {', '.join(sorted(measures))}")
+    if options.crowd not in range(2, 129, 2):
+        raise PerfError(f"--crowd {options.crowd}: allowed are even numbers from 2 to 128, half of them for each node")
     for name in ("repetitions", "milliseconds"):
         value = getattr(options, name)
         if value is not None and not 0 < value <= 10000:
@@ -154,6 +158,7 @@ def _measure(options):
     runner = runs.Runner(os.path.realpath(options.build), 0, options.limit)
     chosen = _plan(options)
     runner.milliseconds = chosen.milliseconds
+    runner.crowd = options.crowd
     about = machine.describe()
     if not options.smoke:
         _warn_if_busy(about)
@@ -165,7 +170,7 @@ def _measure(options):
     extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
-                "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "repetitions": chosen.repetitions,
+                "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "crowd": options.crowd, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
     return report.make(about, settings, collected)
 

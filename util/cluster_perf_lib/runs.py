@@ -22,6 +22,7 @@ class Runner:
         self.build = directory
         self.milliseconds = milliseconds
         self.limit = limit  # seconds for one run of one group
+        self.crowd = transports.CROWD_RANKS  # ranks of the jobs of kind `crowd`
 
     def program(self, name):
         return build.path(name, self.build)
@@ -36,7 +37,7 @@ class Runner:
         except RuntimeError as error:
             raise Skipped(str(error)) from error
         if transport.kind in ("mpi", "crowd"):
-            return self._mpi(place, transport, items, transports.CROWD_RANKS if transport.kind == "crowd" else 2)
+            return self._mpi(place, transport, items, self.crowd if transport.kind == "crowd" else 2)
         if transport.kind == "ucx":
             return self._ucx(place, transport, items)
         return self._pair(place, transport, items, group.wait)

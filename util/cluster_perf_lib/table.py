@@ -5,10 +5,10 @@ from .samples import is_ours
 from .transports import AGENTS, CROWD_RANKS, KEYED
 
 _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", "mpi"): "Inside a node, MPI",
-           ("inside", "crowd"): f"More ranks than processors: {CROWD_RANKS} inside a node, MPI",
+           ("inside", "crowd"): "More ranks than processors: {ranks} inside a node, MPI",
            ("inside", "bare"): "Inside a node, bare limits", ("between", "fabric"): "Between nodes, libfabric and UCX",
            ("between", "mpi"): "Between nodes, MPI",
-           ("between", "crowd"): f"More ranks than processors: {CROWD_RANKS // 2} on each of two nodes, MPI",
+           ("between", "crowd"): "More ranks than processors: {half} on each of two nodes, MPI",
            ("between", "bare"): "Between nodes, bare limits"}
 _COMPARED = {AGENTS: "While agents run, beside without them (spread without)",
              KEYED[0]: "With a key, frames authenticated, beside without a key (spread without)",
@@ -34,7 +34,7 @@ def _bare_cells(block, results):
     return [limits.text(*pair) if pair else "-" for pair in pairs] if any(pairs) else []
 
 
-def _block(place, level, results):
+def _block(place, level, results, crowd):
     block = rows(results, place, level)
     if not block:
         return []
@@ -44,7 +44,7 @@ def _block(place, level, results):
     ours = [name for name in transports if is_ours(name)]
     compared = ours if len(transports) > len(ours) else []
     bare = _bare_cells(block, results)
-    lines = ["", _TITLES[place, level],
+    lines = ["", _TITLES[place, level].format(ranks=crowd, half=crowd // 2),
              " " * width + "".join(f"{transport_text(name):>{column}}" for name in transports) + f"{'spread':>9}"
              + "".join(f"{transport_text(name) + ' : best':>{_BESIDE}}" for name in compared)
              + (f"{'bare':>{_BARE}}" if bare else "")]
@@ -99,7 +99,7 @@ def render(report):
     lines = []
     for place in ("inside", "between"):
         for level in LEVELS:
-            lines += _block(place, level, report["results"])
+            lines += _block(place, level, report["results"], report["settings"].get("crowd", CROWD_RANKS))
     lines += _cpu(report["results"])
     for end, heading in _COMPARED.items():
         lines += _beside(report["results"], end, heading)

@@ -9,7 +9,7 @@ from cluster_lib.environment import of_provider, without_settings
 INSIDE, BETWEEN = "inside", "between"
 AGENTS = "/agents"  # end of the name of one that is measured beside running agents
 KEYED = ("/auth", "/encrypt")  # end of the name of one whose endpoints have a key; the value of FI_CLUSTER_SECURITY
-CROWD_RANKS = 8  # of the jobs of kind `crowd`
+CROWD_RANKS = 8  # of the jobs of kind `crowd`, unless others are asked for
 _MIB = 1 << 20
 
 

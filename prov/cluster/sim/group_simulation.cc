@@ -26,8 +26,8 @@ SocketAddress GroupSimulation::name_of(std::size_t host) const {
   return SocketAddress::v4(ip.data(), 5000);
 }
 
-void GroupSimulation::plan(Duration at, What what, std::size_t host) {
-  events_.plan(Time(at), *this, note_of(static_cast<int>(what), host));
+void GroupSimulation::plan(const Planned& event) {
+  events_.plan(Time(event.at), *this, note_of(static_cast<int>(event.what), event.host));
 }
 
 void GroupSimulation::draw(const RunOptions& options) {
@@ -51,16 +51,16 @@ void GroupSimulation::draw(const RunOptions& options) {
   plan_.end = random_.between(50ms, 1500ms);
   const std::size_t troubles = bad ? random_.below(5) : 0;
   for (std::size_t host = 0; host < plan_.hosts; ++host) {
-    plan(random_.chance(kMillion / 4) ? random_.between(0ms, plan_.end) : random_.between(0us, 200us), What::join, host);
+    plan({random_.chance(kMillion / 4) ? random_.between(0ms, plan_.end) : random_.between(0us, 200us), What::join, host});
   }
   for (std::size_t i = 0; i < plan_.posts * plan_.senders; ++i) {
-    plan(random_.between(1ms, plan_.end), What::post, random_.below(plan_.senders));
+    plan({random_.between(1ms, plan_.end), What::post, random_.below(plan_.senders)});
   }
   constexpr std::array<What, 6> kTroubles{What::leave, What::die, What::freeze, What::freeze, What::hold, What::hold};
   for (std::size_t i = 0; i < troubles; ++i) {
-    plan(random_.between(5ms, plan_.end), random_.pick(kTroubles), random_.below(plan_.hosts));
+    plan({random_.between(5ms, plan_.end), random_.pick(kTroubles), random_.below(plan_.hosts)});
   }
-  plan(plan_.end + 1s, What::heal, 0);
+  plan({plan_.end + 1s, What::heal, 0});
   char text[200];
   std::snprintf(text, sizeof text, "%zu members, %zu senders, %zu messages of up to %zu bytes, %s, loss %.1f %%, %zu troubles",
                 plan_.hosts, plan_.senders, plan_.posts * plan_.senders, plan_.size_max, plan_.roster ? "roster" : "announced",
@@ -98,7 +98,7 @@ void GroupSimulation::die(std::size_t host) {
   network_->detach(name_of(host));
   hosts_[host]->freeze(kNever);
   former_.push_back(std::move(hosts_[host]));
-  plan(events_.now().time_since_epoch() + kNoticeAfter, What::notice_death, host);
+  plan({events_.now().time_since_epoch() + kNoticeAfter, What::notice_death, host});
 }
 
 /// Its flows have noticed.
@@ -120,7 +120,7 @@ void GroupSimulation::handle_event(std::uint64_t note) {
     case What::leave:
       if (here == nullptr || here->leaving()) return;
       here->leave();
-      if (random_.chance(kMillion / 2)) plan(events_.now().time_since_epoch() + random_.between(1s, 2s), What::join, host);
+      if (random_.chance(kMillion / 2)) plan({events_.now().time_since_epoch() + random_.between(1s, 2s), What::join, host});
       return;
     case What::freeze:
       if (here != nullptr) here->freeze(events_.now() + random_.between(1ms, 900ms));

@@ -25,7 +25,13 @@ class GroupSimulation final : public EventHandler {
   enum class What : std::uint8_t { post, join, leave, die, notice_death, freeze, hold, heal };
 
   void draw(const RunOptions& options);
-  void plan(Duration at, What what, std::size_t host);
+  /// Its parts are drawn from left to right, which arguments need not be.
+  struct Planned {
+    Duration at;
+    What what;
+    std::size_t host;
+  };
+  void plan(const Planned& event);
   void handle_event(std::uint64_t note) override;
   void join(std::size_t host);
   void post(std::size_t host);

@@ -10,6 +10,8 @@ namespace cluster {
 
 class SipHash {
  public:
+  /// Drawn numbers are given in braces, `hash{random.next(), random.next()}`: between parentheses the compiler chooses which is
+  /// drawn first, and a seed of the simulator would have another history on another machine.
   SipHash(std::uint64_t low, std::uint64_t high) : low_(low), high_(high) {}
 
   std::uint64_t operator()(std::span<const std::uint64_t> words) const {

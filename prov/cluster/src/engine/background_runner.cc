@@ -7,6 +7,7 @@ bool BackgroundRunner::application_polls() {
   const std::uint32_t turns = loop_.turns();
   if (turns == turns_seen_) return false;
   turns_seen_ = turns;
+  quiet_runs_ = 0;
   return true;
 }
 
@@ -38,6 +39,11 @@ os::NextWake BackgroundRunner::run() {
 /// The application may have turned to something else: the turn is taken in its place.
 os::NextWake BackgroundRunner::run_manual() {
   tx_.packing().apply_review();
+  if (!tx_.packing().in_stream() && loop_.turns() == turns_seen_ && waiter_.quiet()) {
+    if (++quiet_runs_ < kQuietRuns) return kIdle;
+    return {os::NextWake::kUntilReadable, loop_.descriptor()};
+  }
+  quiet_runs_ = 0;
   loop_.run_once();
   turns_seen_ = loop_.turns();
   if (tx_.packing().in_stream()) return kInStream;

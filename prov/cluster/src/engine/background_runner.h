@@ -1,7 +1,9 @@
 // Turns taken by the progress thread (os/progress_thread.h) while the application does something else.
 //
 // With manual progress they are rare: enough that acknowledgements and keep-alives do not wait for ever, nor
-// messages that wait for others to share their frame (packing_policy.h).
+// messages that wait for others to share their frame (packing_policy.h). Where a thread of the application
+// has gone to sleep and nothing has happened for kQuietRuns of them, the progress thread sleeps on the same descriptor: a process
+// that waits uses no processor, and both are woken by what comes next.
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
 //   serving      no turn was taken by the application since the last run: a turn, and if nothing came in,
@@ -34,6 +36,7 @@ class BackgroundRunner {
   static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
   static constexpr os::NextWake kIdle{10ms};
+  static constexpr unsigned kQuietRuns = 20;
 
   BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
                    const Counters& counters)
@@ -66,6 +69,7 @@ class BackgroundRunner {
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
+  unsigned quiet_runs_ = 0;        ///< in a row, with manual progress
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   std::uint64_t frames_seen_ = 0;  ///< received until then
   std::shared_ptr<void> registration_;

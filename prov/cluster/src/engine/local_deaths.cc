@@ -7,6 +7,17 @@ namespace {
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kExecCheck = 1s;
 
+/// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
+bool watched(Peer& peer) {
+  if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
+  return peer.outbox == nullptr || peer.outbox->connection().open() ||
+         peer.outbox->connection().process_descriptor() >= 0;
+}
+
+bool observable(Peer& peer) {
+  return peer.inbox != nullptr ? peer.inbox->process_observable() : peer.outbox->connection().process_observable();
+}
+
 }  // namespace
 
 void LocalDeaths::check_all(std::uint64_t ticks, Time now) {
@@ -14,21 +25,26 @@ void LocalDeaths::check_all(std::uint64_t ticks, Time now) {
   checked_at_ = now;
   for (const std::unique_ptr<Peer>& peer : peers_.all()) check(*peer);
   unwatched_ = false;
-  for (const Peer* peer : local_.rings()) unwatched_ |= peer->inbox->process_descriptor() < 0;
-  if (now - doorbells_checked_at_ < kExecCheck) return;
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) unwatched_ |= !watched(*peer);
+  if (now - doorbells_checked_at_ < kUnwatchedCheck) return;
   doorbells_checked_at_ = now;
-  check_doorbells();
+  check_doorbells(now);
 }
 
-void LocalDeaths::check_doorbells() {
-  for (Peer* peer : local_.rings()) {
-    if (peer->outbox == nullptr || !peer->outbox->doorbell_gone()) continue;
-    if (local_.drain(*peer)) peers_.mark_failed(*peer, Status::ended);
+/// A process of which nothing else is known has no doorbell when it has ended. (A child has none of its parent's.)
+void LocalDeaths::check_doorbells(Time now) {
+  const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
+  if (all) all_doorbells_checked_at_ = now;
+  for (const std::unique_ptr<Peer>& each : peers_.all()) {
+    Peer& peer = *each;
+    if (peer.outbox == nullptr || (!all && observable(peer)) || !peer.outbox->doorbell_gone()) continue;
+    if (peer.inbox != nullptr) peer.inbox->ignore_writer();
+    if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer, Status::ended);
   }
 }
 
 Time LocalDeaths::next_check() const {
-  if (local_.rings().empty()) return kNever;
+  if (!local_.any()) return kNever;
   return checked_at_ + (unwatched_ ? kUnwatchedCheck : kExecCheck);
 }
 
@@ -44,6 +60,7 @@ void LocalDeaths::settle_connection(Peer& peer) {
   waiter_.unwatch(peer.outbox->connection().descriptor());
   peer.outbox->connection().close(peer.inbox == nullptr);
   waiter_.watch(peer.outbox->connection().process_descriptor(), peer);
+  unwatched_ |= !watched(peer);
 }
 
 void LocalDeaths::check(Peer& peer) {
@@ -53,7 +70,7 @@ void LocalDeaths::check(Peer& peer) {
                     (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  const bool refused = peer.inbox == nullptr && peer.outbox->connection().refused();
+  const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
   if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer, refused ? Status::exhausted : Status::ended);
 }
 

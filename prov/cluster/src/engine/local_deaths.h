@@ -4,8 +4,9 @@
 // What is read to the end before the peer counts as failed: the ring of a dead peer still holds what it sent last.
 //
 // All of these need system calls, so they are looked for only now and then (EventLoop), or when a descriptor says so (Waiter).
-// Peers of whose processes there is no handle are checked every kUnwatchedCheck, also while nothing else happens. A peer that
-// has executed another program lives under its handle, and its doorbell is gone: that is looked for every kExecCheck.
+// Peers of whose processes there is no handle are checked every kUnwatchedCheck, also while nothing else happens; where the kernel
+// says nothing of the process at all (os/peer_process.h: observable), whether its doorbell is there. A peer that has executed
+// another program lives under its handle, and its doorbell is gone: that is looked for every kExecCheck.
 #pragma once
 
 #include "engine/local_peers.h"
@@ -32,7 +33,7 @@ class LocalDeaths {
   static constexpr std::uint32_t kTurnsPerCheck = 1 << 14;
 
   void settle_connection(Peer& peer);
-  void check_doorbells();
+  void check_doorbells(Time now);
 
   PeerTable& peers_;
   LocalPeers& local_;
@@ -40,6 +41,7 @@ class LocalDeaths {
   std::uint64_t checked_at_tick_ = 0;
   Time checked_at_{};
   Time doorbells_checked_at_{};
+  Time all_doorbells_checked_at_{};
   bool unwatched_ = false;  ///< there is no handle of some process, at the last check
 };
 

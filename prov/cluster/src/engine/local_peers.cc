@@ -25,6 +25,7 @@ void LocalPeers::use_self(Peer& peer, Peer& self) {
 void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
   FastLane::close(peer);
   peer.outbox = std::move(outbox);
+  ++outboxes_;
   waiter_.watch(peer.outbox->connection().descriptor(), peer);
   peer.channel.carrier = peer.outbox.get();
 }
@@ -46,6 +47,7 @@ void LocalPeers::remove(Peer& peer) {
   if (peer.outbox != nullptr) {
     waiter_.unwatch(peer.outbox->connection().descriptor());
     waiter_.unwatch(peer.outbox->connection().process_descriptor());
+    --outboxes_;
   }
   peer.outbox.reset();
   if (peer.inbox != nullptr) {

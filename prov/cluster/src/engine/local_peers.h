@@ -47,6 +47,8 @@ class LocalPeers {
   void remove(Peer& peer);
   /// The peers with an inbox.
   std::span<Peer* const> rings() const { return rings_; }
+  /// There is a peer with an inbox or an outbox.
+  bool any() const { return outboxes_ != 0 || !rings_.empty(); }
 
   /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
   bool receive(PollScope scope, std::uint32_t turn) {
@@ -97,6 +99,7 @@ class LocalPeers {
   FastLane lane_;
   SelfCarrier self_carrier_;
   Peer* self_ = nullptr;        ///< null until something is sent to it
+  std::size_t outboxes_ = 0;
   std::vector<Peer*> rings_;    ///< peers with an inbox, the active ones in front
   std::size_t active_ = 0;      ///< how many those are; before the first review all
   std::size_t next_quiet_ = 0;  ///< which of the others was read last

@@ -19,7 +19,7 @@ namespace cluster::engine {
 
 class SessionCookies {
  public:
-  explicit SessionCookies(Random& random) : hash_(random.next(), random.next()) {}
+  explicit SessionCookies(Random& random) : hash_{random.next(), random.next()} {}
 
   /// Never 0.
   std::uint32_t session_for(Time now, const wire::Opening& caller) {

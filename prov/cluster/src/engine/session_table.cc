@@ -15,7 +15,7 @@ SessionTable::SessionTable(const EngineParts& parts, PeerTable& peers, protocol:
       messenger_(messenger),
       tx_(tx),
       started_(parts.environment.clock.now()),
-      tokens_(parts.environment.random.next(), parts.environment.random.next()) {}
+      tokens_{parts.environment.random.next(), parts.environment.random.next()} {}
 
 Peer* SessionTable::find(std::uint32_t session) {
   const auto found = sessions_.find(session);

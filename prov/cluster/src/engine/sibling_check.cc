@@ -27,7 +27,7 @@ SiblingCheck::SiblingCheck(const EngineParts& parts, PeerTable& peers, SessionTa
     : parts_(parts),
       peers_(peers),
       sessions_(sessions),
-      hash_(parts.environment.random.next(), parts.environment.random.next()) {}
+      hash_{parts.environment.random.next(), parts.environment.random.next()} {}
 
 /// A flow that knows its peer decides itself which openings are that peer's.
 bool SiblingCheck::awaits_answer(Time now, Peer& peer, const wire::FrameView& view) {

@@ -77,6 +77,12 @@ std::size_t Waiter::collect(std::span<Event> events) {
   return kept;
 }
 
+bool Waiter::quiet() const {
+  if (!may_sleep() || !can_sleep()) return false;
+  std::array<os::WaitSet::Event, 1> event;
+  return wait_set_->collect(event) == 0;
+}
+
 void Waiter::set_alarm(Time when) {
   alarm_at_ = when;
   alarm_->set(when);

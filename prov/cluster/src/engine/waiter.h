@@ -56,6 +56,9 @@ class Waiter {
   /// False: a thread that sleeps here might miss something.
   bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
 
+  /// A thread has armed everything, and nothing has happened since (a system call).
+  bool quiet() const;
+
   /// False: the alarm has gone off or is about to, or no thread can be asleep.
   bool may_sleep() const { return alarm_at_ != Time::min(); }
   void set_alarm(Time when);

@@ -52,9 +52,11 @@ void Doorbell::ring(const LocalName& peer) const {
   if (const Descriptor other = open_socket()) send_byte(other, peer);
 }
 
-bool Doorbell::exists(const LocalName& peer) {
+/// Where no descriptor is left the peer is rung: that says it, too.
+bool Doorbell::exists(const LocalName& peer) const {
   const Descriptor socket = open_socket();
-  return !socket || ::connect(socket.number(), peer.get(), peer.size) == 0 || errno != ECONNREFUSED;
+  const bool found = socket ? ::connect(socket.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
+  return found || errno != ECONNREFUSED;
 }
 
 }  // namespace cluster::os

@@ -37,8 +37,9 @@ class Doorbell {
 
   /// Makes the peer's doorbell readable, if it is not already.
   void ring(const LocalName& peer) const;
-  /// False once no socket has this name: the peer's process has ended or executes another program.
-  static bool exists(const LocalName& peer);
+  /// False once no socket has this name: the peer's process has ended or executes another program. Rings it where this process
+  /// has no free descriptor.
+  bool exists(const LocalName& peer) const;
 
  private:
   explicit Doorbell(Descriptor socket) : socket_(std::move(socket)) {}

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "os/descriptor.h"
 
@@ -141,6 +142,12 @@ bool guarded_by(const Descriptor& process, const GuardMark& guard) {
 }
 
 }  // namespace
+
+bool PeerMapping::possible() {
+  char number[32];
+  const ssize_t size = ::readlink("/proc/self", number, sizeof number);
+  return size > 0 && std::string_view(number, static_cast<std::size_t>(size)) == std::to_string(::getpid());
+}
 
 PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t address,
                               std::uint64_t length) {

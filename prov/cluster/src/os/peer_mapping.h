@@ -38,6 +38,8 @@ class PeerMapping {
   }
   ~PeerMapping();
 
+  /// False: /proc is not there, or that of another PID namespace, so that open() finds nothing.
+  static bool possible();
   /// `length` bytes from `address` of a process; empty where they are not all in one file in memory that it maps
   /// to read and write.
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <utility>
 
 namespace cluster::os {
@@ -28,7 +29,11 @@ bool readable(const Descriptor& handle) {
 PeerProcess::PeerProcess(const LocalSocket& socket, Watch watch) : number_(socket.peer_process()) {
   Descriptor handle = socket.open_process(ended_);
   identity_ = identity_of(handle);
-  if (!handle || watch == Watch::number) return;
+  if (handle && watch == Watch::handle) keep(std::move(handle));
+  observable_ = ended_ || handle_ || (number_ > 0 && (open_number() || errno == ESRCH));
+}
+
+void PeerProcess::keep(Descriptor handle) {
   if (handles.fetch_add(1, std::memory_order_relaxed) < kHandlesMax) {
     handle_ = std::move(handle);
   } else {
@@ -45,8 +50,12 @@ bool PeerProcess::ended() const {
   return handle_ ? readable(handle_) : number_ > 0 && number_unused();
 }
 
+Descriptor PeerProcess::open_number() const {
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, number_, 0)));
+}
+
 bool PeerProcess::number_unused() const {
-  const Descriptor now(static_cast<int>(::syscall(SYS_pidfd_open, number_, 0)));
+  const Descriptor now = open_number();
   if (!now) return errno == ESRCH;
   return (identity_ != 0 && identity_of(now) != identity_) || readable(now);
 }

@@ -29,14 +29,20 @@ class PeerProcess {
   int number() const { return number_; }
   /// False as well if nothing is known of it (system calls).
   bool ended() const;
+  /// False: nothing says here when the process ends. Its number belongs to another PID namespace and the kernel gives no handle
+  /// (before Linux 6.5), or a filter of system calls forbids to ask.
+  bool observable() const { return observable_; }
 
  private:
+  void keep(Descriptor handle);
+  Descriptor open_number() const;
   bool number_unused() const;
 
   int number_;
   Descriptor handle_;
   std::uint64_t identity_ = 0;  ///< of the process that had the number; 0: unknown
   bool ended_ = false;          ///< before there could be a handle
+  bool observable_ = false;
 };
 
 }  // namespace cluster::os

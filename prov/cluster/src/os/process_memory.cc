@@ -3,6 +3,8 @@
 #include <sys/uio.h>
 
 #include <array>
+#include <cerrno>
+#include <system_error>
 
 namespace cluster::os {
 namespace {
@@ -60,6 +62,14 @@ bool read_process(int process, std::uint64_t address, std::span<const Bytes> sli
 
 bool write_process(int process, std::uint64_t address, const Gather& source) {
   return copy(::process_vm_writev, process, address, source.slices, source.offset, source.length);
+}
+
+std::string why_unreached(int process, int error) {
+  if (process == 0) return "its process has no number in this PID namespace (can the containers share one?)";
+  if (error == 0) return "another process has its number here";
+  const std::string text = "process_vm_readv: " + std::generic_category().message(error);
+  if (error != EPERM && error != ENOSYS) return text;
+  return text + " (forbidden by a seccomp filter, kernel.yama.ptrace_scope, or another user namespace)";
 }
 
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,

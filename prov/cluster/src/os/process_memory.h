@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/bytes.h"
 #include "os/guard_page.h"
@@ -21,6 +22,10 @@ bool read_process(int process, std::uint64_t address, std::span<const Bytes> sli
                   std::size_t length);
 /// The same towards the other process.
 bool write_process(int process, std::uint64_t address, const Gather& source);
+
+/// Why the memory of that process was not reached, in words for the log. `error`: errno behind the call; 0: what was read was not
+/// its memory.
+std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {
   whole,

@@ -60,6 +60,8 @@ class Inbox {
 
   /// Readable when the peer's process has ended; -1: peer_gone() has to be asked.
   virtual int process_descriptor() const = 0;
+  /// False: peer_gone() does not know either whether the process has ended.
+  virtual bool process_observable() const { return true; }
   /// From now on the peer rings the doorbell behind its next segment. True if it had not been asked: then
   /// os::fence_processes() and one more peek() are due before the caller sleeps.
   virtual bool request_doorbell() = 0;

@@ -10,7 +10,7 @@ void PeerConnection::ring(std::uint64_t number) {
 }
 
 bool PeerConnection::doorbell_gone(std::uint64_t number) const {
-  return !socket_ && !os::Doorbell::exists(os::LocalName(doorbell_name(number)));
+  return !socket_ && !doorbell_->exists(os::LocalName(doorbell_name(number)));
 }
 
 void PeerConnection::close(bool watch) {

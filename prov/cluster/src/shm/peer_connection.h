@@ -41,6 +41,8 @@ class PeerConnection {
   void close(bool watch);
   /// Readable when the peer's process has ended; -1: there is no handle.
   int process_descriptor() const { return process_ ? process_->descriptor() : -1; }
+  /// False: ended() does not know.
+  bool process_observable() const { return !process_ || process_->observable(); }
   void release_process() { process_.reset(); }
 
   /// True once the peer is gone, as far as is known here (system calls).

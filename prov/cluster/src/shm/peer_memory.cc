@@ -1,19 +1,32 @@
 #include "shm/peer_memory.h"
 
+#include <cerrno>
+
 #include "os/process_memory.h"
 
 namespace cluster::shm {
 
 PeerMemory::PeerMemory(const os::PeerProcess& process, const Proof& proof)
-    : process_(process), proof_(proof), reachable_(proof.address != 0 && process.number() != 0 && shows_proof()) {}
+    : process_(process),
+      proof_(proof),
+      reachable_(proof.address != 0 && process.number() != 0 && shows_proof(error_)) {}
 
-bool PeerMemory::shows_proof() const {
-  std::uint64_t seen = 0;
-  const Bytes target[] = {as_bytes(&seen, sizeof seen)};
-  return os::read_process(process_.number(), proof_.address, target, 0, sizeof seen) && seen == proof_.value;
+std::string PeerMemory::why_unreachable() const {
+  return reachable_ || proof_.address == 0 ? std::string() : os::why_unreached(process_.number(), error_);
 }
 
-bool PeerMemory::same_process() const { return process_.descriptor() >= 0 ? !process_.ended() : shows_proof(); }
+bool PeerMemory::shows_proof(int& error) const {
+  std::uint64_t seen = 0;
+  const Bytes target[] = {as_bytes(&seen, sizeof seen)};
+  const bool read = os::read_process(process_.number(), proof_.address, target, 0, sizeof seen);
+  error = read ? 0 : errno;
+  return read && seen == proof_.value;
+}
+
+bool PeerMemory::same_process() const {
+  int error = 0;
+  return process_.descriptor() >= 0 ? !process_.ended() : shows_proof(error);
+}
 
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {

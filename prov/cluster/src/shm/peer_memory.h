@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "carrier/cross_memory.h"
 #include "os/peer_process.h"
@@ -25,17 +26,21 @@ class PeerMemory final : public carrier::CrossMemory {
 
   /// False if this process may not access it. Then neither read() nor write() may be called.
   bool reachable() const { return reachable_; }
+  /// Why not, in words for the log; empty if it is, or the peer does not offer it.
+  std::string why_unreachable() const;
 
   bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
             std::size_t length) override;
   bool write(std::uint64_t address, const Gather& source) override;
 
  private:
-  bool shows_proof() const;
+  /// `error`: errno of the attempt, 0 if something was read.
+  bool shows_proof(int& error) const;
   bool same_process() const;
 
   const os::PeerProcess& process_;
   Proof proof_;
+  int error_ = 0;
   bool reachable_;
 };
 

@@ -1,6 +1,7 @@
 #include "shm/peer_regions.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace cluster::shm {
@@ -50,17 +51,26 @@ void PeerRegions::take_welcome() {
   table_ = os::SharedMemory::map_to_read(file, RegionEntries::kBytes, reason);
   if (!table_) return end(reason.c_str());
   process_ = socket_.peer_process();
-  if (process_ == 0) return end("its process has no number in this PID namespace");
-  std::byte nothing{};
-  const Bytes target(&nothing, 0);
-  const ConstBytes source(&nothing, 0);
-  const bool reachable =
-      os::read_guarded(process_, welcome_.guard, 0, {&target, 1}, 0, 0) == os::GuardedCopy::whole &&
-      os::write_guarded(process_, welcome_.guard, 0, {{&source, 1}, 0, 0}) == os::GuardedCopy::whole;
-  if (!reachable) return end("the kernel lets this process not reach its memory");
+  const std::string unreached = try_copies();
+  if (!unreached.empty()) return end(unreached.c_str());
+  if (!os::PeerMapping::possible()) {
+    log_.info("memory that %s has mapped shared is copied by the kernel, not mapped here: /proc does not show this PID namespace",
+              peer_.text().c_str());
+  }
   entries_ = RegionEntries(table_.bytes());
   mapped_.set_process({process_, welcome_.guard});
   state_ = State::ready;
+}
+
+std::string PeerRegions::try_copies() const {
+  std::byte nothing{};
+  const Bytes target(&nothing, 0);
+  const ConstBytes source(&nothing, 0);
+  errno = 0;
+  const bool reached =
+      process_ != 0 && os::read_guarded(process_, welcome_.guard, 0, {&target, 1}, 0, 0) == os::GuardedCopy::whole &&
+      os::write_guarded(process_, welcome_.guard, 0, {{&source, 1}, 0, 0}) == os::GuardedCopy::whole;
+  return reached ? std::string() : os::why_unreached(process_, errno);
 }
 
 bool PeerRegions::ready() {

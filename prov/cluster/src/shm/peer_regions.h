@@ -57,6 +57,8 @@ class PeerRegions final : public carrier::RemoteRegions {
   bool ready();
   void take_welcome();
   void end(const char* reason);
+  /// Empty: the kernel lets this process copy to and from the peer's memory. Else why not, in words for the log.
+  std::string try_copies() const;
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,
                  Through&& through_kernel);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/environment.h"
 #include "os/doorbell.h"
@@ -45,12 +46,14 @@ class RingInbox final : public Inbox {
   const SocketAddress& peer() const override { return hello_.writer; }
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
+  std::string why_memory_unreachable() const { return peer_memory_.why_unreachable(); }
   bool broken() const override { return reader_.broken(); }
   bool peer_gone() override { return end_.writer_closed() || process_.ended(); }
   bool peer_closed() const override { return end_.writer_closed(); }
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int process_descriptor() const override { return process_.descriptor(); }
+  bool process_observable() const override { return process_.observable(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }
 
  private:

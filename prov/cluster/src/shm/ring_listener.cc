@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "os/shared_memory.h"
-#include "shm/ring_inbox.h"
 
 namespace cluster::shm {
 namespace {
@@ -14,6 +13,8 @@ constexpr std::size_t kAcceptsPerCall = 16;
 /// Connections of other users that are refused in one call: they may not fill the kernel's queue.
 constexpr std::size_t kForeignPerCall = 64;
 constexpr Duration kRefusalInterval = 60s;
+
+constexpr const char* kOtherUser = "it runs as another user, as this process's user namespace has it: the network carries what it sends";
 
 /// The process on the other side, in words for the log.
 std::string process_of(const os::LocalSocket& socket) {
@@ -72,8 +73,8 @@ Connection RingListener::connect(const SocketAddress& peer) {
 
 /// Said once, where that is why a peer is not reached.
 void RingListener::note_exhausted(const SocketAddress& peer) {
-  if (exhaustion_logged_ || os::Descriptor::spare()) return;
-  exhaustion_logged_ = true;
+  if (said_.exhausted || os::Descriptor::spare()) return;
+  said_.exhausted = true;
   environment_.log.warn(
       "shared memory to %s not opened: this process has no free file descriptor (ulimit -n); what is sent takes the network",
       peer.text().c_str());
@@ -118,14 +119,14 @@ void RingListener::accept_connections(Inboxes& inboxes) {
       half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     } else {
       ++foreign;
-      refuse(process_of(connection.socket), "it runs as another user");
+      refuse(process_of(connection.socket), kOtherUser);
     }
   }
   // The connection waits in the kernel; one line of log is enough.
-  if (!reason.empty() && !accept_failed_)
+  if (!reason.empty() && !said_.accept_failed)
     environment_.log.warn("shared memory: a peer on this node waits, its connection cannot be accepted: %s",
                           reason.c_str());
-  accept_failed_ = !reason.empty();
+  said_.accept_failed = !reason.empty();
 }
 
 /// False if no connection waits, or there is no spare descriptor to accept it with.
@@ -142,7 +143,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
     HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random), environment_.clock.now()};
     const os::LocalSocket& socket = half_open.connection.socket();
     if (!socket.same_user()) {
-      refuse(process_of(socket), "it runs as another user");
+      refuse(process_of(socket), kOtherUser);
     } else if (!settle(half_open, inboxes)) {
       refuse_exhausted(socket);
     }
@@ -156,7 +157,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
 void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   socket.send_refusal();
   ++environment_.counters.shm_refused;
-  if (std::exchange(exhaustion_logged_, true)) return;
+  if (std::exchange(said_.exhausted, true)) return;
   environment_.log.warn(
       "shared memory refused to %s: this process has no free file descriptor (ulimit -n); what the peer sends fails",
       process_of(socket).c_str());
@@ -214,7 +215,18 @@ std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   auto inbox = std::make_unique<RingInbox>(*hello, socket, std::move(memory), single_copy_, doorbell_,
                                            doorbell_number_, environment_);
   ++environment_.counters.shm_attached;
+  note_memory(*inbox);
   return inbox;
+}
+
+/// Said once: what forbids it for one peer mostly does for all.
+void RingListener::note_memory(const RingInbox& inbox) {
+  if (said_.memory_unreached) return;
+  const std::string reason = inbox.why_memory_unreachable();
+  if (reason.empty()) return;
+  said_.memory_unreached = true;
+  environment_.log.info("shared memory with %s: large messages are copied twice, not once: %s (said of the first such peer)",
+                        inbox.peer().text().c_str(), reason.c_str());
 }
 
 void RingListener::refuse(const std::string& peer, const std::string& reason) {

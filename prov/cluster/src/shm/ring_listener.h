@@ -22,6 +22,7 @@
 #include "shm/keyed_names.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
+#include "shm/ring_inbox.h"
 
 namespace cluster::shm {
 
@@ -54,6 +55,7 @@ class RingListener final : public LocalListener {
   bool accept_exhausted(Inboxes& inboxes);
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
+  void note_memory(const RingInbox& inbox);
   /// False while its hello has not come.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
@@ -75,8 +77,11 @@ class RingListener final : public LocalListener {
   std::vector<HalfOpen> half_open_;
   os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
   Time next_refusal_{};  ///< when one is said again: any process of the node can cause as many as it likes
-  bool accept_failed_ = false;
-  bool exhaustion_logged_ = false;
+  struct Said {
+    bool accept_failed = false;
+    bool exhausted = false;
+    bool memory_unreached = false;
+  } said_;
 };
 
 }  // namespace cluster::shm

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <vector>
@@ -41,11 +42,22 @@ TEST_F(DoorbellTest, RingsUntilItIsCleared) {
 TEST_F(DoorbellTest, ANameBelongsToOneAtATime) {
   EXPECT_EQ(Doorbell::open(peer_name, reason), nullptr);
   EXPECT_NE(reason.find("in use"), std::string::npos) << reason;
-  EXPECT_TRUE(Doorbell::exists(peer_name));
+  EXPECT_TRUE(own->exists(peer_name));
   peer.reset();
-  EXPECT_FALSE(Doorbell::exists(peer_name));
+  EXPECT_FALSE(own->exists(peer_name));
   own->ring(peer_name);  // does no harm
   EXPECT_NE(Doorbell::open(peer_name, reason), nullptr);
+}
+
+TEST_F(DoorbellTest, IsMissedAlsoWithoutAFreeDescriptor) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_TRUE(own->exists(peer_name));
+  peer.reset();
+  EXPECT_FALSE(own->exists(peer_name));
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 /// Peers that are stopped receive nothing, and what one socket may have under way is limited.

@@ -1,11 +1,17 @@
 #include "os/peer_process.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <deque>
 
 namespace cluster::os {
@@ -62,6 +68,37 @@ TEST_P(PeerProcessTest, EndsWithTheProcessAndNotWithTheConnection) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ByHandleAndNumber, PeerProcessTest, testing::Values(Watch::handle, Watch::number));
+
+/// From here on this process may open no handle of another, as in an older container on an older kernel.
+void forbid_handles() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 2, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 77, 0, 1),  // SO_PEERPIDFD
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(2);
+}
+
+TEST_F(PeerProcessTest, SaysWhereItsEndCannotBeSeen) {
+  EXPECT_TRUE(PeerProcess(socket_).observable() && PeerProcess(socket_, Watch::number).observable());
+  const pid_t confined = ::fork();
+  if (confined == 0) {
+    forbid_handles();
+    const PeerProcess process(socket_);
+    ::_exit(process.observable() || process.ended() || process.descriptor() >= 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(confined, &status, 0), confined);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
 
 TEST_F(PeerProcessTest, ThereAreSoManyHandlesAndNotOneMore) {
   std::deque<PeerProcess> peers;

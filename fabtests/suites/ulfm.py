@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Open MPI's own tests of processes that fail (ULFM: revoke, shrink, agree) over `cluster` and TCP, in one virtual node and two.
+
+    ulfm.py DIRECTORY --plugin DIR [--cache DIR] [--source URL] [--timeout SECONDS]
+
+The tests, at the revision that docs/suites.md speaks of, are fetched into DIRECTORY and compiled there against Open MPI 5 of PyPI.
+Open MPI supports failures in pml ob1 only, so `cluster` is reached by btl ofi with its two-sided mode. A test passes if it says so
+in time, with the job's end that its author expects. Exit status 0: every test that passes over TCP on as many nodes passes over
+`cluster`; 1: one does not; 2: usage.
+"""
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "mpi")]
+import virtual_nodes  # noqa: E402
+from mpi_libraries import LIBRARIES  # noqa: E402
+
+_SOURCE = ("https://github.com/ICLDisco/ulfm-testing.git", "d25ce45")
+_TESTS = ("err_any", "err_handler", "err_insulation", "err_returns", "getack", "revshrink", "revshrinkkill", "shrink")
+_SAYS_SO = ("TEST PASSED", "COMPLIANT")
+_PATHS = {"cluster": ("ofi,self", "--mca", "btl_ofi_mode", "1", "--mca", "btl_ofi_provider_include", "cluster"), "tcp": ("tcp,self",)}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--plugin", required=True, metavar="DIR", help="where libcluster-fi.so is")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("build/cores"), help="for Open MPI (default: %(default)s)")
+    parser.add_argument("--source", default=_SOURCE[0], metavar="URL", help="(default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for one test (default: %(default)s)")
+    return parser.parse_args()
+
+
+def run(*words):
+    print("+ " + " ".join(map(str, words)), flush=True)
+    done = subprocess.run(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit("\n".join(done.stdout.splitlines()[-20:]) + f"\nulfm: {words[0]} failed")
+
+
+def build(options, prefix):
+    """Where the programs are."""
+    source, target = options.directory.resolve() / "source", options.directory.resolve() / "programs"
+    target.mkdir(parents=True, exist_ok=True)
+    if not (source / ".git").exists():
+        run("git", "clone", "--quiet", "--no-checkout", options.source, source)
+        run("git", "-C", source, "checkout", "--quiet", "--detach", _SOURCE[1])
+    for test in _TESTS:
+        run("cc", "-O1", source / "api" / f"{test}.c", "-o", target / test, f"-I{prefix}/include", f"-I{prefix}/include/openmpi",
+            f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lmpi", "-lm")
+    return target
+
+
+class Runner:
+    def __init__(self, options, prefix, programs):
+        self.options, self.prefix, self.programs = options, prefix, programs
+        self.cluster = virtual_nodes.make(2, suffix="-ulfm")
+
+    def passes(self, test, path, nodes):
+        words = self.cluster.mpirun("--on", "node1,node2" if nodes == 2 else "node1", "--mpi", str(self.prefix), "-np", "4", "--with-ft",
+                                    "ulfm", "--mca", "pml", "ob1", "--mca", "btl", *_PATHS[path], str(self.programs / test))
+        environment = {**virtual_nodes.of_provider(os.path.abspath(self.options.plugin)), "LD_LIBRARY_PATH": f"{self.prefix}/lib"}
+        child = virtual_nodes.start(words, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    text=True, errors="replace", start_new_session=True)
+        try:
+            said, _ = child.communicate(timeout=self.options.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGTERM)  # mpirun ends its ranks
+            said = child.communicate()[0] + f"\nended after {self.options.timeout:g} s"
+            child.returncode = 124
+        passed = child.returncode == 0 and any(words in said for words in _SAYS_SO)
+        if not passed:
+            print("\n".join("      " + line[:150] for line in said.splitlines() if line.strip())[-800:])
+        return passed
+
+
+def main():
+    options = arguments()
+    virtual_nodes.require("git", "cc")
+    prefix = LIBRARIES["openmpi5"].prefix(options.cache).resolve()
+    runner = Runner(options, prefix, build(options, prefix))
+    rows, worse = [], []
+    for nodes in (1, 2):
+        passed = {}
+        for path in _PATHS:
+            for test in _TESTS:
+                print(f"   {path}, {nodes} node(s): {test}", flush=True)
+                passed[path, test] = runner.passes(test, path, nodes)
+            failed = [test for test in _TESTS if not passed[path, test]]
+            rows.append([path, nodes, len(_TESTS), len(_TESTS) - len(failed), len(failed), ", ".join(failed)])
+        worse += [f"{test} ({nodes} node(s))" for test in _TESTS if passed["tcp", test] and not passed["cluster", test]]
+    print("| over | nodes | programs | passed | failed | which failed |\n|---|---:|---:|---:|---:|---|")
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
+    print("ulfm: " + (f"failed over cluster alone: {', '.join(worse)}" if worse else "nothing failed over cluster alone"))
+    sys.exit(1 if worse else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+// What the progress thread does for an endpoint with manual progress whose application sleeps.
+#include "engine/background_runner.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "os/descriptor.h"
+#include "support/fake_environment.h"
+#include "support/node.h"
+#include "support/quiet_local.h"
+
+namespace cluster::engine {
+namespace {
+
+constexpr Duration kUntilReadable = os::NextWake::kUntilReadable;
+
+bool is_readable(int descriptor) {
+  pollfd one{descriptor, POLLIN, 0};
+  return poll(&one, 1, 0) == 1;
+}
+
+/// Of an endpoint that only processes of its node reach: its doorbell is rung by the test.
+class BellListener final : public test::QuietListener {
+ public:
+  explicit BellListener(int bell) : bell_(bell) {}
+  int descriptor() const override { return never_.number(); }
+  int doorbell() const override { return bell_; }
+  void clear_doorbell() override {
+    eventfd_t rings = 0;
+    eventfd_read(bell_, &rings);
+  }
+
+ private:
+  int bell_;
+  os::Descriptor never_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+class BackgroundRunnerTest : public ::testing::Test {
+ protected:
+  BackgroundRunnerTest() { engine.attach(book, {.tx_queue = &queue, .rx_queue = &queue}); }
+  /// The first run that does not come again by time, after how many others.
+  unsigned runs_until_quiet() {
+    for (unsigned runs = 0; runs < 10 * BackgroundRunner::kQuietRuns; ++runs) {
+      const os::NextWake next = engine.run_in_background();
+      if (next.after != kUntilReadable) continue;
+      EXPECT_EQ(next.descriptor, engine.descriptor());
+      return runs;
+    }
+    return ~0u;
+  }
+
+  test::FakeClock clock;
+  test::FakeRandom random{1};
+  test::FakeLog log;
+  Counters counters;
+  os::Descriptor bell{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  AddressTable book;
+  protocol::CompletionQueue queue;
+  Engine engine{EngineParts{.environment = {clock, random, log, counters},
+                            .settings = test::node_settings(),
+                            .name = test::kA,
+                            .epoch = 1000,
+                            .link = nullptr,
+                            .local_listener = std::make_unique<BellListener>(bell.number()),
+                            .resources = nullptr}};
+};
+
+TEST_F(BackgroundRunnerTest, AProcessThatWaitsIsLeftAloneUntilSomethingComes) {
+  ASSERT_TRUE(engine.arm());
+  EXPECT_GE(runs_until_quiet(), BackgroundRunner::kQuietRuns - 1);
+  EXPECT_EQ(engine.run_in_background().after, kUntilReadable);
+  EXPECT_FALSE(is_readable(engine.descriptor()));
+  ASSERT_EQ(eventfd_write(bell.number(), 1), 0);
+  EXPECT_TRUE(is_readable(engine.descriptor()));
+  EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "the application may have turned to something else";
+}
+
+TEST_F(BackgroundRunnerTest, AnApplicationThatComputesIsServedByTime) {
+  engine.poll();
+  EXPECT_EQ(runs_until_quiet(), ~0u) << "nothing would wake the thread";
+}
+
+TEST_F(BackgroundRunnerTest, AnApplicationThatPollsNowAndThenIsNotAsleep) {
+  ASSERT_TRUE(engine.arm());
+  for (unsigned i = 0; i < 4 * BackgroundRunner::kQuietRuns; ++i) {
+    if (i % (BackgroundRunner::kQuietRuns / 2) == 0) engine.poll();
+    EXPECT_NE(engine.run_in_background().after, kUntilReadable) << i;
+  }
+}
+
+}  // namespace
+}  // namespace cluster::engine
