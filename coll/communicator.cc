@@ -37,9 +37,13 @@ std::mutex known_lock;
 std::set<Communicator*> known_communicators;
 std::atomic<bool> ended{false};
 
+/// Looking for a message of others makes progress of all that MPI has to do, also of locks that peers want in windows of
+/// this rank. With MPI_COMM_SELF MPICH 5.0.2 makes none, and a peer waited for its lock for ever. A message that is found
+/// may end the call at once, so the tag is one that programs hardly use; every MPI library permits it.
 void make_progress_of_mpi() {
+  constexpr int kUnusedTag = 32767;
   int found = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
 }  // namespace

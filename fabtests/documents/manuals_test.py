@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Manuals and commands say the same: each option of `--help` stands in the manual, each option in the manual in a `--help`, with
-the same number as its default. And fi_cluster(7) has the defaults and limits of the provider's own options.
+the same number as its default. And fi_cluster(7) has the defaults and limits of the provider's own options. No line of a manual
+loses the spaces between its words.
 
     manuals_test.py --commands DIRECTORY...        where the commands are; the first that has one counts
 """
@@ -41,8 +42,6 @@ def listed(text):
     return {option for head in heads for option in OPTION.findall(head)}
 
 
-
-
 def plain(text):
     """The words of a part of a manual, without what says how they look."""
     text = re.sub(r"^\.(?:B|I|BR|IR|BI|RB) (.*)$", lambda line: line.group(1).replace('"', ""), text, flags=re.MULTILINE)
@@ -73,7 +72,23 @@ def helps_of(command):
     return [text, *(said(command, part) for part in (re.findall(r"^    ([a-z]+) ", text, re.MULTILINE) if commands else []))]
 
 
+def glued(line):
+    """Two words that a macro of alternating fonts would print without a space: `.BR A , and so` is "A,andso"."""
+    if not re.match(r"\.(?:BR|RB|BI|IB|IR|RI) ", line):
+        return None
+    return re.search(r"(?<![\w\"-])[a-z]+ [a-z]+(?![\w\"-])", re.sub(r'"[^"]*"', '""', line[4:]))
+
+
 class Manuals(unittest.TestCase):
+    def test_words_keep_their_spaces(self):
+        self.assertTrue(glued(".BR A , and so on"))
+        self.assertFalse(glued('.BR a " and " b (7),'))
+        for path in sorted(glob.glob(os.path.join(MAN, "*.[1-8]"))):
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            self.assertGreater(len(lines), 10, path)
+            self.assertEqual([line for line in lines if glued(line)], [], f"in {os.path.basename(path)}, printed without spaces")
+
     def test_defaults_of_the_provider(self):
         text = manual(os.path.join(MAN, "fi_cluster.7"))
         with open(PROVIDER_OPTIONS, encoding="utf-8") as file:

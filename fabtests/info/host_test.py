@@ -143,6 +143,11 @@ class Host(unittest.TestCase):
         refusals = self.report(FI_CLUSTER_PEER_TIMEOUT="7")["refusals"]
         self.assertIn("FI_CLUSTER_PEER_TIMEOUT=7 is refused", refusals[0]["why"])
 
+    def test_an_option_that_is_misspelt(self):
+        self.assertEqual([entry["option"] for entry in self.report(FI_CLUSTER_LINKS="udp", FI_CLUSTER_LINK="udp")["ignored_options"]],
+                         ["FI_CLUSTER_LINKS"])
+        self.assertNotIn("ignored_options", self.report(FI_CLUSTER_LINK="udp"))
+
     def test_without_the_capability(self):
         self.build()
         bounded = self.command("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")

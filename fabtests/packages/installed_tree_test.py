@@ -69,6 +69,18 @@ class InstalledTree(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^cluster-perf: \S*/bare_perf is not installed\n$")
 
+    def test_a_page_without_scripts_of_others(self):
+        """A package that was built without network has none: the page begins, and says what it lacks."""
+        modules = os.path.dirname(os.path.realpath(os.path.join(self.prefix, "sbin", "cluster-page")))
+        scripts, hidden = os.path.join(modules, "cluster_page_lib", "assets"), os.path.join(self.prefix, "hidden-scripts")
+        if os.path.isdir(scripts):
+            os.rename(scripts, hidden)
+            self.addCleanup(os.rename, hidden, scripts)
+        ask = "from cluster_page_lib import assets; print(assets.ensure())"
+        result = run(sys.executable, "-B", "-c", ask, cwd=self.prefix, env={**os.environ, "PYTHONPATH": modules})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("htmx.min.js", result.stdout)
+
     def test_pkg_config(self):
         if shutil.which("pkg-config") is None:
             self.skipTest("pkg-config is not installed")

@@ -13,6 +13,7 @@ try:
 except ImportError:
     installed = None
 
+_PROGRESS_SECONDS = 15  # between two signs of life of a build
 _HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(_HERE))
 DEFAULT = os.path.normpath(os.path.join(_HERE, installed.PREFIX)) if installed else os.path.join(TOP, "build", "release")
@@ -22,7 +23,7 @@ VERSION = installed.VERSION if installed else None  # in the source tree the rev
 # Debian's names, for each purpose that util/setup knows and an installed command can have.
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
-             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl npm",
+             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
              "nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
@@ -78,19 +79,34 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
     if shutil.which("mpicc"):
         wanted += missing(with_mpi, directory)
     log = os.path.join(TOP, "build", f"{command}.log")
-    _progress(f"{command}: building {', '.join(wanted)}, once (log: {os.path.relpath(log)})")
+    _progress(f"{command}: building {', '.join(wanted)}, once, which takes minutes (log: {os.path.relpath(log)})")
     os.makedirs(os.path.dirname(log), exist_ok=True)
-    with open(log, "w", encoding="utf-8") as output:
-        for words in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *wanted]):
+    open(log, "w", encoding="utf-8").close()
+    for words in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *wanted]):
+        try:
+            status = logged(words, log)
+        except FileNotFoundError as error:
+            raise BuildError("cmake is not installed: as root, util/setup --for build") from error
+        if status != 0:
+            raise BuildError(f"`{' '.join(words[:4])}` failed: {_first_error(log)} (log: {os.path.relpath(log)})")
+
+
+def logged(words, log, seconds=_PROGRESS_SECONDS):
+    """Runs a command whose output is added to the log, and shows the last line of that now and then. Its status."""
+    with open(log, "a", encoding="utf-8") as output, \
+            subprocess.Popen(words, cwd=TOP, stdout=output, stderr=subprocess.STDOUT) as child:
+        while True:
             try:
-                status = subprocess.run(words, cwd=TOP, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-            except FileNotFoundError as error:
-                raise BuildError("cmake is not installed: as root, util/setup --for build") from error
-            if status != 0:
-                raise BuildError(f"`{' '.join(words[:4])}` failed: {_first_error(log)} (log: {os.path.relpath(log)})")
+                return child.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                _progress(f"   {(_lines(log) or ['no output yet'])[-1][:100]}")
+
+
+def _lines(log):
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return file.read().splitlines()
 
 
 def _first_error(log):
-    with open(log, encoding="utf-8", errors="replace") as file:
-        lines = file.read().splitlines()
+    lines = _lines(log)
     return next((line.strip() for line in lines if "error" in line.lower() or "FAILED" in line), lines[-1] if lines else "")

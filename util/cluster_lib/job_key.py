@@ -50,7 +50,7 @@ def read_secret(path):
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         why = "it is a symbolic link; name the file itself" if error.errno == errno.ELOOP else error.strerror
-        raise JobKeyError(f"the secret {path} is refused: {why} (to make one: cluster-key --make-secret)") from error
+        raise JobKeyError(f"the secret {path} is refused: {why} (to make one: cluster-key --secret {path} --make-secret)") from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):

@@ -33,11 +33,15 @@ def missing(where=None):
 
 
 def ensure():
-    """BuildError if they are missing and cannot be fetched."""
+    """What the page lacks, in words, or nothing. In the source tree it is fetched, with a BuildError if it cannot be; an
+    installed tree may be of a package that was built without network and has none."""
+    if missing() and build.installed:
+        return f"{', '.join(missing())}: not in {directory()}; pages do not refresh themselves and show no graphs and no output of jobs"
     if missing():
         build.packages("page")
     if missing():
         raise build.BuildError(f"{', '.join(missing())}: not in {directory()}; util/setup --for page fetches them")
+    return ""
 
 
 def fetch(target):

@@ -14,7 +14,9 @@ def main(arguments):
     try:
         settings = options.read(arguments)
         interpreter.with_packages(purpose="page", needed=NEEDED)
-        assets.ensure()
+        lacks = assets.ensure()
+        if lacks:
+            print(f"cluster-page: warning: {lacks}", file=sys.stderr)
         from . import server  # pylint: disable=import-outside-toplevel
         return server.main(settings)
     except (AgentError, build.BuildError) as error:

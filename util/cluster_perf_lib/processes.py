@@ -1,6 +1,7 @@
 """Children that cannot outlive this process, and their output."""
 import os
 import queue
+import re
 import subprocess
 import threading
 import time
@@ -14,7 +15,7 @@ class Child:
     """A started program whose output is collected."""
 
     def __init__(self, command, environment):
-        self.name = os.path.basename(next((word for word in command if "_perf" in word or "ucx" in word), command[0]))
+        self.name = os.path.basename(next((word for word in command if re.search("_perf|ucx|mpi_check$", word)), command[0]))
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         preexec_fn=die_with_parent, cwd="/tmp")
         self.lines = queue.Queue()
@@ -60,7 +61,8 @@ class Child:
 
     def failure_reason(self):
         status = self.process.returncode
-        lines = [line.strip() for line in self.error_lines if line.strip()] or self.output_lines
+        # Open MPI frames what it says by lines of dashes.
+        lines = [line.strip() for line in self.error_lines if line.strip(" -\t=*")] or self.output_lines
         own = [line for line in lines if line.startswith(f"{self.name}: ") or " ERROR " in line]
         if status in (1, 2, 3) and own:
             return own[-1].removeprefix(f"{self.name}: ")[:300]

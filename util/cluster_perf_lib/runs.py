@@ -12,7 +12,7 @@ from .placement import processors
 from .processes import Child
 
 _START_SECONDS = 20
-_NOT_OFFERED = 3
+_OVERTIME = 110  # status of Open MPI's mpirun when --timeout has ended the job
 
 
 class Runner:
@@ -82,7 +82,7 @@ class Runner:
         return [sample for sample in map(json.loads, client.output_lines) if "measure" in sample]
 
     def _why(self, client, server, status):
-        if status is None or -signal.SIGALRM in (status, server.process.returncode):
+        if status in (None, _OVERTIME) or -signal.SIGALRM in (status, server.process.returncode):
             return f"no end within {self.limit} s"
         blame = server if status == 1 and server.process.returncode not in (0, 1, None, -9) else client
         return blame.failure_reason()
@@ -100,7 +100,10 @@ class Runner:
     def mpirun(self, place, transport, options, limit, program):
         """The lines that an MPI job over the transport prints; Skipped if it fails."""
         child = Child(place.mpirun([*options, *transport.arguments, *program]), transports.environment(transport, self.build))
-        if child.finish(limit + _START_SECONDS) != 0:
+        status = child.finish(limit + _START_SECONDS)
+        if status in (None, _OVERTIME):
+            raise Skipped(f"no end within {limit} s")
+        if status != 0:
             raise Skipped(child.failure_reason())
         return child.output_lines
 

@@ -21,5 +21,5 @@ def read(path):
             raise AgentError(f"--key-file {path}: others can read it, or it is no file: chmod 600 {path}")
         key = file.read(4096).strip()
     if len(key) < BYTES_MIN:
-        raise AgentError(f"--key-file {path}: at least {BYTES_MIN} bytes are needed: openssl rand -hex 32 > {path}")
+        raise AgentError(f"--key-file {path}: at least {BYTES_MIN} bytes are needed: umask 077; openssl rand -hex 32 > {path}")
     return key

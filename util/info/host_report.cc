@@ -1,9 +1,13 @@
 #include "host_report.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -46,6 +50,21 @@ struct SystemEnvironment {
 std::optional<std::string> from_environment(const OptionRow& row) {
   const char* said = std::getenv(provider::variable(row).c_str());
   return said == nullptr ? std::nullopt : std::optional<std::string>(said);
+}
+
+/// A record of kind ignored_option for each variable that looks like an option and is none: it has no effect.
+void report_ignored_options(Report& report) {
+  const std::span<const OptionRow> rows = provider::option_rows();
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view setting(*entry);
+    const std::string name(setting.substr(0, setting.find('=')));
+    if (!name.starts_with("FI_CLUSTER_")) continue;
+    const bool known = std::any_of(rows.begin(), rows.end(),
+                                   [&](const OptionRow& row) { return provider::variable(row) == name; });
+    if (known) continue;
+    report.emplace_back("ignored_option").text("option", name).text(
+        "why", name + " is set and has no effect: there is no such option (they are listed below)");
+  }
 }
 
 /// The options in force with another FI_CLUSTER_LINK.
@@ -165,6 +184,7 @@ Report host_report() {
   const Options options(from_environment, errors);
   report_host(report);
   for (const std::string& error : errors) report.emplace_back("refusal").text("why", error);
+  report_ignored_options(report);
   provider::AddressFilter filter;
   filter.interface = options.text(Options::Name::iface);
   const std::vector<InterfaceAddress> places = provider::list_interface_addresses();

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 
 from cluster_lib import build
 from cluster_page_lib import assets
@@ -27,9 +28,11 @@ def ensure():
     try:
         if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
             build.packages("page")
-        assets.ensure()
+        lacks = assets.ensure()
     except build.BuildError as error:
         return str(error)
+    if lacks:
+        print(f"vcluster: warning: the page: {lacks}", file=sys.stderr)
     return ""
 
 
