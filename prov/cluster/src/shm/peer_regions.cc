@@ -60,6 +60,7 @@ void PeerRegions::take_welcome() {
   entries_ = RegionEntries(table_.bytes());
   mapped_.set_process({process_, welcome_.guard});
   state_ = State::ready;
+  socket_ = {};
 }
 
 std::string PeerRegions::try_copies() const {
@@ -83,7 +84,12 @@ bool PeerRegions::ready() {
 void PeerRegions::end(const char* reason) {
   state_ = State::ended;
   socket_ = {};
+  leave();
   log_.info("remote accesses to %s are served by its library: %s", peer_.text().c_str(), reason);
+}
+
+void PeerRegions::leave() {
+  if (memory_) std::atomic_ref(page().ended).store(1, std::memory_order_release);
 }
 
 PeerRegions::Outcome PeerRegions::write(std::uint64_t key, std::uint64_t address, const Gather& source) {

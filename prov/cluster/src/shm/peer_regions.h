@@ -28,6 +28,10 @@ class PeerRegions final : public carrier::RemoteRegions {
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page, Log& log)
       : peer_(peer), socket_(std::move(socket)), greeting_(std::move(greeting)), memory_(std::move(page)), log_(log) {}
 
+  PeerRegions(const PeerRegions&) = delete;
+  PeerRegions& operator=(const PeerRegions&) = delete;
+  ~PeerRegions() override { leave(); }
+
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
   Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override;
@@ -57,6 +61,8 @@ class PeerRegions final : public carrier::RemoteRegions {
   bool ready();
   void take_welcome();
   void end(const char* reason);
+  /// The peer waits no more for what the page says is in use: nothing is.
+  void leave();
   /// Empty: the kernel lets this process copy to and from the peer's memory. Else why not, in words for the log.
   std::string try_copies() const;
   template <typename Copy, typename Through>
@@ -77,7 +83,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   }
 
   const SocketAddress peer_;
-  os::LocalSocket socket_;   ///< for as long as it is open, the peer waits for what `page` says is in use
+  os::LocalSocket socket_;   ///< until the welcome has come
   HelloSender greeting_;
   os::SharedMemory memory_;  ///< of the page
   Log& log_;

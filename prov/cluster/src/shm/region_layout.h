@@ -23,9 +23,9 @@
 // its fields stand still. A use lasts for one piece of kPieceBytes. The generation says to an initiator that
 // kept something of an earlier use, a mapping, that the entry has been another region's meanwhile.
 //
-// Death. The page is good for as long as the connection that brought it. An initiator that dies in the midst
-// of a copy is waited for no longer than that: its end of file comes when the last of its threads has left the
-// kernel. If a child of fork() holds the socket, the process itself is asked for (pidfd).
+// Death. The page is good until the initiator says in it that it has ended, or its process has. One that dies in the midst
+// of a copy is waited for no longer than that: to the kernel a process has ended when the last of its threads has left it
+// (pidfd_open(2)). The connection that brought the page is closed behind the welcome: neither side has a descriptor of the other.
 //
 // Trust. Peers are processes of the same user. They can only read the table; an initiator that keeps a word set
 // for ever, or is stopped by a debugger in the midst of a copy, delays a close for kUseMax, which then fails.
@@ -43,7 +43,7 @@
 namespace cluster::shm {
 
 /// Part of the name of listening sockets: another version is not found rather than refused.
-inline constexpr std::uint32_t kRegionVersion = 2;
+inline constexpr std::uint32_t kRegionVersion = 3;
 
 /// The length of a region of all memory.
 inline constexpr std::uint64_t kAllMemory = ~std::uint64_t{0};
@@ -84,7 +84,8 @@ static_assert(sizeof(RegionHeader) == 4096);
 struct UsePage {
   std::uint32_t entry;    ///< the initiator: 1 + number of the entry in use; 0: none
   std::uint32_t revoked;  ///< the target: the endpoint is closed, nothing may be begun
-  std::byte unused[4088];
+  std::uint32_t ended;    ///< the initiator: it uses nothing any more
+  std::byte unused[4084];
 };
 static_assert(sizeof(UsePage) == 4096);
 

@@ -77,8 +77,9 @@ bool RegionServer::answer() {
   if (!memory) return true;
   users_.forget_gone();
   // It is among the users before it can use anything.
-  const os::LocalSocket& user = users_.add(std::move(socket), std::move(memory), this);
-  user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
+  users_.add(std::move(socket), std::move(memory), this, [&](const os::LocalSocket& user) {
+    user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
+  });
   return true;
 }
 

@@ -13,13 +13,16 @@ constexpr int kYields = 64;
 
 }  // namespace
 
-const os::LocalSocket& RegionUsers::add(os::LocalSocket socket, os::SharedMemory page, const void* via) {
-  auto user = std::make_shared<User>();
-  user->socket = std::move(socket);
-  user->memory = std::move(page);
-  user->via = via;
+bool RegionUsers::User::gone() const {
+  if (std::atomic_ref(page().ended).load(std::memory_order_acquire) != 0) return true;
+  return socket ? socket.hung_up() || socket.peer_process_ended() : process.ended();
+}
+
+std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os::SharedMemory page, const void* via) {
+  auto user = std::shared_ptr<User>(new User{os::PeerProcess(socket, os::PeerProcess::Watch::number), std::move(page), via, {}});
+  if (!user->process.observable()) user->socket = std::move(socket);
   const std::lock_guard guard(mutex_);
-  return users_.emplace_back(std::move(user))->socket;
+  return users_.emplace_back(std::move(user));
 }
 
 RegionUsers::Users RegionUsers::snapshot() {
@@ -63,7 +66,7 @@ std::shared_ptr<RegionUsers::User> RegionUsers::find_awaited(const void* via) {
 
 void RegionUsers::forget_gone() {
   const std::lock_guard guard(mutex_);
-  std::erase_if(users_, [](const auto& user) { return user->socket.hung_up(); });
+  std::erase_if(users_, [](const auto& user) { return user->gone(); });
 }
 
 template <typename Busy>
@@ -74,12 +77,12 @@ bool RegionUsers::wait_while(const User& user, Busy&& busy) {
   }
   const Time deadline = clock_.now() + kUseMax;
   while (busy()) {
-    if (user.socket.hung_up() || user.socket.peer_process_ended()) return true;
+    if (user.gone()) return true;
     if (clock_.now() > deadline) {
       log_.warn(
           "process %d is in the midst of a remote access and does not end it (is it stopped?): the memory "
           "stays registered",
-          user.socket.peer_process());
+          user.process.number());
       return false;
     }
     os::sleep_shortest();

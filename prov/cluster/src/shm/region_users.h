@@ -1,14 +1,19 @@
 // The initiators that have the table of a domain: what each of them uses now, and whether it lives. A close asks
 // them; see shm/region_layout.h for why that is enough.
+//
+// An initiator takes no descriptor: the connection by which it came is closed behind the welcome. It says in its page when it
+// has ended; that its process has, is asked by the process's number when a close waits for it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
 #include "os/local_socket.h"
+#include "os/peer_process.h"
 #include "os/shared_memory.h"
 #include "shm/region_layout.h"
 
@@ -18,9 +23,12 @@ class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
 
-  /// An initiator has come, through the server `via`. The socket returned is valid until forget_gone(), or
-  /// revoke() of that server.
-  const os::LocalSocket& add(os::LocalSocket socket, os::SharedMemory page, const void* via);
+  /// An initiator has come, through the server `via`. `welcome(socket)` is called once it is listed.
+  template <typename Welcome>
+  void add(os::LocalSocket socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
+    const std::shared_ptr<User> user = list(socket, std::move(page), via);
+    welcome(user->socket ? user->socket : socket);
+  }
   /// True when no initiator uses the entry any more; the entry is not live. False after kUseMax.
   bool wait_until_unused(std::uint32_t entry);
   /// What came through this server may begin nothing more, and has ended when this returns.
@@ -30,16 +38,20 @@ class RegionUsers {
 
  private:
   struct User {
-    os::LocalSocket socket;
+    os::PeerProcess process;
     os::SharedMemory memory;
-    const void* via = nullptr;
-    bool kept = false;  ///< it was revoked, and did not come to an end
+    const void* via;
+    os::LocalSocket socket;  ///< where nothing else here says when the process ends
+    bool kept = false;       ///< it was revoked, and did not come to an end
 
+    bool gone() const;  ///< (system calls)
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
   };
   using Users = std::vector<std::shared_ptr<User>>;
 
+  /// Takes the socket if it is needed.
+  std::shared_ptr<User> list(os::LocalSocket& socket, os::SharedMemory page, const void* via);
   Users snapshot();
   std::shared_ptr<User> find_awaited(const void* via);
   template <typename Busy>

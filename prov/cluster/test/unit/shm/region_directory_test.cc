@@ -14,12 +14,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "shm/peer_regions.h"
-#include "support/fake_environment.h"
-#include "support/process_address.h"
+#include "unit/shm/region_domain.h"
 
 namespace cluster::shm {
 namespace {
@@ -27,30 +30,7 @@ namespace {
 using carrier::OfferedRegion;
 using Outcome = carrier::RemoteRegions::Outcome;
 
-constexpr std::uint64_t kKey = 0x8000000000000001;
 constexpr std::size_t kSize = 10 << 20;
-
-/// One that has not been used.
-SocketAddress fresh_name() {
-  static std::uint16_t next = 0;
-  return test::process_address(++next);
-}
-
-/// One that is never waited for.
-class HastyClock final : public Clock {
- public:
-  Time now() override { return now_ += 1s; }
-
- private:
-  Time now_{};
-};
-
-struct Domain {
-  HastyClock clock;
-  test::FakeRandom random{static_cast<std::uint64_t>(::getpid())};
-  test::FakeLog log;
-  RegionDirectory directory{clock, random, log};
-};
 
 /// The owner of the regions is a child that does what it is sent, a letter at a time, and sleeps in between.
 /// What this process holds at some address it holds, too.
@@ -110,7 +90,7 @@ class RegionDirectoryTest : public testing::Test {
             .writable = true};
   }
   [[noreturn]] void own_regions() {
-    Domain domain;
+    RegionDomain domain;
     domain.directory.offer(kKey, region());
     OfferedRegion other = region();
     other.writable = false;
@@ -150,7 +130,7 @@ class RegionDirectoryTest : public testing::Test {
     return regions_->read(key, 1000 + offset, slices, 0, bytes.size());
   }
 
-  const SocketAddress name_ = fresh_name();
+  const SocketAddress name_ = fresh_owner_name();
   const Bytes memory_;
   test::FakeLog log_;
   test::FakeRandom random_{1};
@@ -169,6 +149,29 @@ TEST_F(RegionDirectoryTest, ASleepingOwnerIsWrittenAndRead) {
   }
   EXPECT_EQ(ask(show), 7);
   EXPECT_EQ(memory_[5000], std::byte{1}) << "the memory of this process is another one";
+}
+
+std::size_t sockets_of(pid_t process) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry.path(), gone).string().starts_with("socket:") ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(RegionDirectoryTest, NeitherSideKeepsAConnection) {
+  const std::size_t own = sockets_of(::getpid()), owners = sockets_of(owner_);
+  std::vector<std::unique_ptr<carrier::RemoteRegions>> further;
+  for (int i = 0; i < 5; ++i) {
+    further.push_back(connector_.connect(name_));
+    ASSERT_NE(further.back(), nullptr);
+    std::array<std::byte, 1> byte{};
+    const Bytes slice(byte);
+    ASSERT_EQ(further.back()->read(kKey, 1000, {&slice, 1}, 0, 1), Outcome::done);
+  }
+  EXPECT_EQ(sockets_of(::getpid()), own);
+  EXPECT_LE(sockets_of(owner_), owners + 1) << "the last one may be about to be closed";
 }
 
 TEST_F(RegionDirectoryTest, OnlyWhatIsOfferedIsReached) {
@@ -296,80 +299,9 @@ TEST_F(RegionDirectoryTest, WhereTheKernelForbidsItTheOwnersLibraryServes) {
   EXPECT_EQ(status, 0);
 }
 
-/// An initiator that says for ever that it uses a region.
-class UsedForEver {
- public:
-  explicit UsedForEver(const SocketAddress& name) {
-    EXPECT_EQ(::pipe(ready_), 0);
-    process_ = ::fork();
-    if (process_ == 0) use(name);
-    char none;
-    EXPECT_EQ(::read(ready_[0], &none, 1), 1);
-  }
-  ~UsedForEver() { end(); }
-  void end() {
-    if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-      ::waitpid(process_, nullptr, 0);
-    }
-    process_ = 0;
-  }
-
- private:
-  [[noreturn]] void use(const SocketAddress& name) {
-    std::string reason;
-    const os::LocalSocket socket = os::LocalSocket::connect(region_socket_name(name), reason);
-    os::Descriptor file;
-    const os::SharedMemory page = os::SharedMemory::create(sizeof(UsePage), file, reason);
-    const RegionHello hello;
-    socket.send(as_bytes(&hello, sizeof hello), file, reason);
-    RegionWelcome welcome;
-    os::Descriptor table_file;
-    socket.wait_for_message(std::chrono::seconds(10));
-    socket.receive(as_bytes(&welcome, sizeof welcome), table_file);
-    const os::SharedMemory table = os::SharedMemory::map_to_read(table_file, RegionEntries::kBytes, reason);
-    const std::uint32_t entry = RegionEntries(table.bytes()).find(kKey, RegionEntry::kLive);
-    reinterpret_cast<UsePage*>(page.bytes().data())->entry = entry + 1;
-    // The table itself cannot be written: the attempt to make it so is refused.
-    if (os::SharedMemory::map(table_file, RegionEntries::kBytes, reason)) ::_exit(1);
-    [[maybe_unused]] const ssize_t sent = ::write(ready_[1], "", 1);
-    for (;;) ::pause();
-  }
-
-  int ready_[2] = {-1, -1};
-  pid_t process_ = 0;
-};
-
-TEST(RegionUse, DelaysACloseForABoundedTimeAndEndsWithItsProcess) {
-  Domain domain;
-  const SocketAddress name = fresh_name();
-  domain.directory.offer(kKey, {.length = 8, .readable = true});
-  domain.directory.offer(kKey + 1, {.length = 8, .readable = true});
-  const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
-  UsedForEver user(name);
-  EXPECT_TRUE(domain.directory.withdraw(kKey + 1)) << "another region than the one in use";
-  EXPECT_FALSE(domain.directory.withdraw(kKey));
-  EXPECT_FALSE(domain.directory.withdraw(kKey)) << "and so it stays";
-  EXPECT_EQ(domain.log.lines.size(), 2u);
-  user.end();
-  EXPECT_TRUE(domain.directory.withdraw(kKey));
-}
-
-TEST(RegionUse, OutlivesTheEndpointItCameThrough) {
-  Domain domain;
-  const SocketAddress name = fresh_name();
-  domain.directory.offer(kKey, {.length = 8, .readable = true});
-  std::shared_ptr<void> served = domain.directory.serve(name, false, false);
-  UsedForEver user(name);
-  served.reset();
-  EXPECT_FALSE(domain.directory.withdraw(kKey));
-  user.end();
-  EXPECT_TRUE(domain.directory.withdraw(kKey));
-}
-
 TEST(RegionTableInMemory, WhatFindsNoEntryIsServedAndNotDenied) {
-  Domain domain;
-  const SocketAddress name = fresh_name();
+  RegionDomain domain;
+  const SocketAddress name = fresh_owner_name();
   const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
   constexpr std::uint64_t kCrowded = 40;  // whose entries lie side by side
   const auto key = [](std::uint64_t i) { return i << 26; };
