@@ -12,6 +12,9 @@ import faulty_network
 import faulty_pingpong
 from faulty_network import virtual_nodes
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "attack"))
+import forged_frames as forged  # noqa: E402
+
 RECORD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "pcap_recorder.py")
 FILE_HEADER, PACKET_HEADER = 24, 16
 DISSECT = ""
@@ -108,6 +111,17 @@ class Dissect(unittest.TestCase):
         self.assertIn("1 refused", summary)
         packet[43] = 99  # an unknown version
         self.assertIn("malformed, ", self.dissect(capture_of([bytes(packet)]))[0][0])
+
+    def test_a_part_of_a_frame_is_not_looked_into(self):
+        """Its bytes are some of the middle of a segment."""
+        packet, piece = self.ours()[0], b"\xff" * 100
+        frame = forged.frame(flags=forged.SEQUENCED | forged.PART, session=5, body=struct.pack("<BBH", 1, 3, 300) + piece)
+        headers = bytearray(packet[:42])
+        headers[16:18], headers[38:40] = struct.pack("!H", 28 + len(frame)), struct.pack("!H", 8 + len(frame))
+        lines, summary = self.dissect(capture_of([bytes(headers) + frame]), "--segments")
+        self.assertEqual(summary, "1 frame")
+        self.assertIn("part 2 of 3 of 300 bytes", lines[0])
+        self.assertIn("a part of segments, 100 bytes", lines[1])
 
     def test_others_are_named_only_if_asked_for(self):
         packet = bytearray(self.ours()[0])

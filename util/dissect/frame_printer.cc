@@ -14,7 +14,13 @@ bool has_magic(ConstBytes bytes) {
   return !bytes.empty() && std::to_integer<std::uint8_t>(bytes[0]) == wire::kMagic;
 }
 
-void write_segments(ConstBytes bytes, std::FILE* out) {
+/// A part of a frame that was too long for its path begins and ends anywhere in it.
+void write_segments(const wire::FrameView& frame, std::FILE* out) {
+  ConstBytes bytes = frame.segments;
+  if (frame.in_part()) {
+    std::fprintf(out, "             a part of segments, %zu bytes\n", bytes.size());
+    return;
+  }
   wire::Segment segment;
   while (!bytes.empty()) {
     const std::size_t header = wire::decode(bytes, segment);
@@ -62,7 +68,7 @@ void FramePrinter::take(const UdpPacket& datagram, std::uint64_t at_ns) {
     }
     ++frames_;
     write(datagram, at_ns, wire::print(frame));
-    if (wanted_.segments) write_segments(frame.segments, out_);
+    if (wanted_.segments) write_segments(frame, out_);
     rest = rest.subspan(frame.length);
   }
 }
