@@ -36,7 +36,7 @@ class BackgroundRunner {
   static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
   static constexpr os::NextWake kIdle{10ms};
-  static constexpr unsigned kQuietRuns = 20;
+  static constexpr unsigned kQuietRuns = 10;
 
   BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
                    const Counters& counters)
