@@ -1,6 +1,7 @@
 """Endpoints in processes of their own (life_peer), and what is known of them by the lines they say.
 
 Events are awaited, not slept for; times are those of the monotonic clock, which all processes of this host share."""
+import argparse
 import os
 import queue
 import signal
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import virtual_nodes  # noqa: E402
@@ -20,6 +22,19 @@ class Life:
     """Of this run: the program and the directory of the plugin."""
 
     program = plugin = build = None
+
+
+def run_tests(description, *needs):
+    """The tests of the program that calls this, all or those that its arguments name; `needs`: commands."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("only", nargs="*")
+    options = parser.parse_args()
+    Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
+    Life.plugin = os.path.join(Life.build, "prov", "cluster")
+    virtual_nodes.require(*needs)
+    unittest.main(argv=sys.argv[:1] + options.only)
 
 
 class Process:

@@ -6,7 +6,6 @@ In each of them two processes exchange checked messages, puts and atomics both w
 one ends with all objects closed. Each says in one line of the log (FI_LOG_LEVEL=info) what it does without; what works where is
 the table of man/fi_cluster.7. The directory /dev/shm is as empty as before.
 """
-import argparse
 import os
 import re
 import signal
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from life_process import Life, Process, acquaint, virtual_nodes
+from life_process import Process, acquaint, run_tests, virtual_nodes
 from warnings_test import warnings
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -254,16 +253,4 @@ class Surroundings(unittest.TestCase):
         self.job(self.start(before), self.start(before, node=2), "packet")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("only", nargs="*")
-    options = parser.parse_args()
-    Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
-    Life.plugin = os.path.join(Life.build, "prov", "cluster")
-    virtual_nodes.require("setpriv", "prlimit", "unshare")
-    unittest.main(argv=sys.argv[:1] + options.only)
-
-
-main()
+run_tests(__doc__, "setpriv", "prlimit", "unshare")

@@ -5,16 +5,14 @@
 Each test makes one fault over virtual nodes. The first line that the provider writes at FI_LOG_LEVEL=warn has to begin as
 a heading of the section TROUBLESHOOTING of man/fi_cluster.7 does, which has the same words with other names and numbers.
 """
-import argparse
 import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
-from life_process import Life, Process, acquaint, exchange, virtual_nodes
+from life_process import Life, Process, acquaint, exchange, run_tests, virtual_nodes
 
 MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster.7")
 WARNING = re.compile(r":cluster:[^<]*<warn> ?(?:cluster\(\)[^<]*<warn> )?(.*)")
@@ -186,17 +184,5 @@ class Warnings(unittest.TestCase):
         self.says_soon(one, "its endpoint does not answer", "FI_CLUSTER_STUCK_TIMEOUT")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("only", nargs="*")
-    options = parser.parse_args()
-    Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
-    Life.plugin = os.path.join(Life.build, "prov", "cluster")
-    virtual_nodes.require("setpriv", "prlimit", "unshare")
-    unittest.main(argv=sys.argv[:1] + options.only)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(__doc__, "setpriv", "prlimit", "unshare")

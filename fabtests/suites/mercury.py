@@ -20,6 +20,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import virtual_nodes  # noqa: E402
+from sources import check_out, run  # noqa: E402
 
 _SOURCE = ("https://github.com/mercury-hpc/mercury.git", "f62eeb5273f8cd47b9a0ca2e0bfd7c0e9518f0b8")
 # A submodule of Mercury, for the program that starts server and client.
@@ -47,19 +48,6 @@ def arguments():
     parser.add_argument("--kwsys", default=_KWSYS[0], metavar="URL", help="(default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one test (default: %(default)s)")
     return parser.parse_args()
-
-
-def run(*words):
-    print("+ " + " ".join(map(str, words)), flush=True)
-    done = subprocess.run(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit("\n".join(done.stdout.splitlines()[-20:]) + f"\nmercury: {words[0]} failed")
-
-
-def check_out(url, revision, target):
-    if not (target / ".git").exists():
-        run("git", "clone", "--quiet", "--no-checkout", url, target)
-        run("git", "-C", target, "checkout", "--quiet", "--detach", revision)
 
 
 def add_row(table):

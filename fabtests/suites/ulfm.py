@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "mpi")]
 import virtual_nodes  # noqa: E402
 from mpi_libraries import LIBRARIES  # noqa: E402
+from sources import check_out, run  # noqa: E402
 
 _SOURCE = ("https://github.com/ICLDisco/ulfm-testing.git", "d25ce45")
 # What the last survivor says of each.
@@ -37,20 +38,11 @@ def arguments():
     return parser.parse_args()
 
 
-def run(*words):
-    print("+ " + " ".join(map(str, words)), flush=True)
-    done = subprocess.run(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit("\n".join(done.stdout.splitlines()[-20:]) + f"\nulfm: {words[0]} failed")
-
-
 def build(options, prefix):
     """Where the programs are."""
     source, target = options.directory.resolve() / "source", options.directory.resolve() / "programs"
     target.mkdir(parents=True, exist_ok=True)
-    if not (source / ".git").exists():
-        run("git", "clone", "--quiet", "--no-checkout", options.source, source)
-        run("git", "-C", source, "checkout", "--quiet", "--detach", _SOURCE[1])
+    check_out(options.source, _SOURCE[1], source)
     for test in _TESTS:
         run("cc", "-O1", source / "api" / f"{test}.c", "-o", target / test, f"-I{prefix}/include", f"-I{prefix}/include/openmpi",
             f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lmpi", "-lm")
