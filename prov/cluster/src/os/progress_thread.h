@@ -22,7 +22,7 @@ struct NextWake {
   static constexpr Duration kUntilReadable = Duration::max();
 
   Duration after = kUntilReadable;
-  int descriptor = -1;  ///< -1: only the time counts
+  int descriptor = -1;  ///< open until the client's next call; -1: only the time counts
 };
 
 /// Runs `run` on the background thread until the handle is dropped, which waits for a call in progress.

@@ -40,14 +40,20 @@ void RegionServer::start(const seal::JobKeys& keys) {
 
 /// One call of the progress thread.
 os::NextWake RegionServer::serve() {
+  dismissed_ = {};
   if (!initiator_ && !accept()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   if (initiator_ && !answer()) {
     const Duration most = initiator_->answered() ? kSignedHelloMax : kHelloMax;
     if (!std::exchange(waited_, true)) return {most, initiator_->socket().descriptor()};
-    initiator_.reset();
+    dismiss();
   }
   waited_ = false;
   return {Duration::zero()};
+}
+
+void RegionServer::dismiss() {
+  dismissed_ = initiator_->take_socket();
+  initiator_.reset();
 }
 
 /// True if an initiator has come, also one that is refused.
@@ -69,15 +75,14 @@ bool RegionServer::answer() {
     if (initiator_->answered() != answered) waited_ = false;
     return false;
   }
-  os::LocalSocket socket = initiator_->take_socket();
-  initiator_.reset();
+  dismiss();
   if (receipt != HelloReceiver::Receipt::hello || hello.magic != RegionHello::kMagic) return true;
   std::string reason;
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;
   users_.forget_gone();
   // It is among the users before it can use anything.
-  users_.add(std::move(socket), std::move(memory), this, [&](const os::LocalSocket& user) {
+  users_.add(dismissed_, std::move(memory), this, [&](const os::LocalSocket& user) {
     user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
   });
   return true;

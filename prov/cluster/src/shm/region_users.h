@@ -1,7 +1,7 @@
 // The initiators that have the table of a domain: what each of them uses now, and whether it lives. A close asks
 // them; see shm/region_layout.h for why that is enough.
 //
-// An initiator takes no descriptor: the connection by which it came is closed behind the welcome. It says in its page when it
+// An initiator takes no descriptor: the server closes the connection by which it came behind the welcome. It says in its page when it
 // has ended; that its process has, is asked by the process's number when a close waits for it.
 #pragma once
 
@@ -24,8 +24,9 @@ class RegionUsers {
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
 
   /// An initiator has come, through the server `via`. `welcome(socket)` is called once it is listed.
+  /// The socket is taken only where nothing else here says when the initiator's process ends.
   template <typename Welcome>
-  void add(os::LocalSocket socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
+  void add(os::LocalSocket& socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
     const std::shared_ptr<User> user = list(socket, std::move(page), via);
     welcome(user->socket ? user->socket : socket);
   }
