@@ -41,13 +41,9 @@ inline bool EventLoop::network_silent() const {
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-inline bool EventLoop::local_check_due(std::uint64_t ticks, std::uint32_t turn) const {
-  return ticks - last_.local_check > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
-}
-
 /// False while the network is silent; never for long.
 inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
-  if (local_.rings().empty() || ticks - last_.network_poll > kTicksPerPoll || turn % kTurnsPerPoll == 0)
+  if (local_.rings().empty() || ticks - last_.network_poll > ticks_per_poll() || turn % kTurnsPerPoll == 0)
     return true;
   return !network_silent();
 }
@@ -80,9 +76,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
   if (!messenger_.rma().posted().idle()) {
     messenger_.rma().posted().settle(only_local ? std::nullopt : std::optional(ticks));
   }
-  if (parts_.local_listener != nullptr && !only_local && local_check_due(ticks, turn)) {
-    check_local_peers(ticks);
-  }
+  const bool local_check_due = ticks - last_.local_check > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
+  if (parts_.local_listener != nullptr && !only_local && local_check_due) check_local_peers(ticks);
   if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks, turn))) {
     last_.network_poll = ticks;
     received |= poll_network();

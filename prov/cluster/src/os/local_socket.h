@@ -72,6 +72,7 @@ class LocalSocket {
 
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
+  bool readable() const;
   Receipt receive(Bytes message, Descriptor& attachment, std::size_t attachments, std::size_t& size) const;
 
   Descriptor socket_;

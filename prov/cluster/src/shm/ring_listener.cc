@@ -112,7 +112,6 @@ void RingListener::accept_connections(Inboxes& inboxes) {
     bool exhausted = false;
     KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
-    if (exhausted && spare_[0]) reason.clear();  // no connection waits
     if (!connection.socket) break;
     if (connection.socket.same_user()) {
       ++accepted;
