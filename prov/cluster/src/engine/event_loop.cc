@@ -61,7 +61,7 @@ bool EventLoop::run_once(PollScope scope) {
   } catch (const std::bad_alloc&) {
     ++parts_.environment.counters.no_memory;
     last_turn_.ended_early = true;
-    last_turn_.calm = false;
+    disturb();
     return false;
   }
 }
@@ -92,9 +92,10 @@ inline bool EventLoop::take_turn(PollScope scope) {
   }
   protocol::CollectiveListener* const collectives = messenger_.message_parts().context.bindings.engine.collectives;
   if (collectives != nullptr && collectives->pending()) collectives->advance();
-  last_turn_.calm = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
+  const bool calm = !local_.rings().empty() && !local_.holding() && !local_.self_pending() &&
                     messenger_.idle_but_for_writes() &&
                     (parts_.link != nullptr ? network_silent() : !groups_.active());
+  last_turn_.calm_turns = !calm ? 0 : local_.reads_all() ? kTurnsPerPoll - 1 : kTurnsPerQuietRings - 1;
   wake_sleepers();
   return received;
 }

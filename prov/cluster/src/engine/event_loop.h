@@ -58,7 +58,7 @@ class EventLoop {
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
   /// Something was done outside of turns that the next one has to go on with.
-  void disturb() { last_turn_.calm = false; }
+  void disturb() { last_turn_.calm_turns = 0; }
   /// How many there have been; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
@@ -89,10 +89,11 @@ class EventLoop {
 
  private:
   static constexpr std::uint64_t kTicksPerPoll = 1 << 13;  ///< 2 to 8 us (Clock::ticks)
-  /// The same without any peer over the network: 0.3 to 1 ms. Only a first contact waits so long, and only where turns
+  /// The same without any peer over the network: 0.7 to 2 ms. Only a first contact waits so long, and only where turns
   /// are few, as in a rank that shares its processor with many others.
-  static constexpr std::uint64_t kTicksPerPollAlone = 1 << 20;
+  static constexpr std::uint64_t kTicksPerPollAlone = 1 << 21;
   static constexpr std::uint32_t kTurnsPerPoll = 1 << 8;
+  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< where some rings are read in turns
 
   /// What is due by the clock, not because of a message: the budget of messages leaves it out by this name.
   [[gnu::noinline]] bool run_by_clock();
@@ -122,7 +123,9 @@ class EventLoop {
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   struct {
-    bool calm = false;         ///< it left nothing to do but to settle posted writes, and nothing has disturbed it since
+    /// It left nothing to do but to settle posted writes, and nothing has disturbed it since: turns whose number has one
+    /// of these bits may be calm.
+    std::uint32_t calm_turns = 0;
     bool ended_early = false;  ///< for want of memory
   } last_turn_;
   /// When each of these happened last, in ticks.
@@ -155,7 +158,7 @@ Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
 template <typename Read>
 bool EventLoop::run_calm(Read& read) {
   const std::uint32_t turn = turns() + 1;
-  if (!last_turn_.calm || turn % kTurnsPerPoll == 0) return false;
+  if ((turn & last_turn_.calm_turns) == 0) return false;
   const LocalPeers::Arrivals arrivals = local_.receive_short(read);
   if (arrivals == LocalPeers::Arrivals::other) return false;
   if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);

@@ -1,5 +1,7 @@
 #include "engine/fast_lane.h"
 
+#include <new>
+
 namespace cluster::engine {
 
 void FastLane::attach() {
@@ -16,6 +18,32 @@ void FastLane::review(Peer& peer) const {
   const bool first_in_order =
       channel.tx.ordered.empty() && channel.rma.writes_announced == 0 && channel.rma.reads == 0;
   if (plain && reachable && first_in_order) peer.local.lane = peer.outbox.get();
+}
+
+/// As protocol::EagerProtocol does it for a message that came whole. Without memory nothing has happened: the general
+/// road finds the message where it is, and says so.
+bool FastLane::store(Peer& peer, const shm::ShortMessage& message) const {
+  const wire::EagerHeader& header = message.header;
+  protocol::Channel& channel = peer.channel;
+  if (rx_queue_ == nullptr || !protocol_.matcher.plentiful() || !protocol::CreditManager::allows(channel, header.length))
+    return false;
+  try {
+    const protocol::MessageHeader kept{.tagged = header.tagged,
+                                       .has_data = header.has_data,
+                                       .tag = header.tag,
+                                       .data = header.data,
+                                       .total = header.length};
+    protocol::UnexpectedMessage* const stored =
+        protocol_.matcher.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
+    if (stored == nullptr) return false;
+    stored->charge = protocol::CreditManager::charge_of(header.length);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  protocol::CreditManager::accept(channel, header.length);
+  ++protocol_.context.counters.fast_received;
+  peer.local.ring->pop();
+  return true;
 }
 
 /// The caller does not read this queue, or other completions come before this one.

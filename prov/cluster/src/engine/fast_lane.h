@@ -13,11 +13,11 @@
 // What an operation asks for beyond a plain send (a fence, delivery) is decided in api/, when its flags are
 // set.
 //
-// Up. A slot with a whole eager message goes to the oldest posted receive, if that is for one message, matches
-// it, is long enough and reports its completion: payload into the user's buffer, completion into the queue.
-// Whatever else lies there is left untouched for LocalPeers::deliver: other segments, messages for a later
-// receive, for a multi-receive buffer or for none, those after which credit is due, and all where a counter is
-// bound.
+// Up. A slot with a whole eager message goes to the first posted receive that matches it, if that is for one message,
+// is long enough and reports its completion: payload into the user's buffer, completion into the queue. One that no
+// receive waits for goes into the store. Whatever else lies there is left untouched for LocalPeers::deliver: other
+// segments, messages for a multi-receive buffer or a receive behind many others, those after which credit is due or for
+// which the store may be too full, and all where a counter is bound.
 //
 // A receive of one buffer is posted as shortly with the request of one that the lane has filled before: no peer has
 // learnt the id of that, so it is used again as it is, and neither given back to the pool nor built anew. It takes the
@@ -120,17 +120,41 @@ class FastLane {
     const wire::EagerHeader& header = message.header;
     protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
+    if (receive == nullptr) [[unlikely]]
+      return receive_later(peer, read);
+    return deliver<Place::oldest>(peer, queue, *receive, message, read);
+  }
+
+ private:
+  enum class Place : std::uint8_t { oldest, later };
+
+  /// The message goes to another receive than the oldest, or into the store. It is looked at afresh: for the sake of the
+  /// common way it is never in memory.
+  template <typename Read>
+  [[gnu::noinline]] bool receive_later(Peer& peer, Read& read) {
+    shm::ShortMessage message;
+    if (!peer.local.ring->peek_short(message)) return false;
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(message.header.tagged);
+    const auto [receive, whole] = queue.match_among_few(&peer.channel, message.header.tag);
+    if (receive != nullptr) return deliver<Place::later>(peer, queue, *receive, message, read);
+    return whole && store(peer, message);
+  }
+  template <Place place, typename Read>
+  bool deliver(Peer& peer, protocol::MatchQueue& queue, protocol::RecvRequest& receive, const shm::ShortMessage& message,
+               Read& read) {
+    protocol::Channel& channel = peer.channel;
+    const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
-    if (receive == nullptr || rx_queue_ == nullptr || !takes(*receive, header.length) ||
+    if (rx_queue_ == nullptr || !takes(receive, header.length) ||
         (!direct && !protocol::CompletionQueue::none_starved()) || !protocol_.credit.pass(channel, header.length)) {
       return false;
     }
-    std::byte* const buffer = receive->buffers()[0].data();
+    std::byte* const buffer = receive.buffers()[0].data();
     copy_short(buffer, message.payload, header.length);
-    queue.withdraw_oldest();
+    place == Place::oldest ? queue.withdraw_oldest() : queue.withdraw(receive);
     const protocol::Context& context = protocol_.context;
     const auto arrival = [&]() -> protocol::ShortArrival {
-      return {.context = receive->context,
+      return {.context = receive.context,
               .tagged = header.tagged,
               .has_data = header.has_data,
               .tag = header.tag,
@@ -146,16 +170,16 @@ class FastLane {
     }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
-    protocol_.pulls.pool().keep(*receive);
+    protocol_.pulls.pool().keep(receive);
     peer.local.ring->pop();
     return true;
   }
-
- private:
   /// A receive for one message, in one piece, whose completion is an ordinary one.
   static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
     return receive.plain && length <= receive.capacity;
   }
+  /// Takes in a message that no receive waits for; false: nothing has been done.
+  bool store(Peer& peer, const shm::ShortMessage& message) const;
   [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
 
   protocol::MessageParts protocol_;

@@ -9,7 +9,7 @@
 namespace cluster::engine {
 namespace {
 
-constexpr std::size_t kQuietPerTurn = 4;
+constexpr std::size_t kQuietPerTurn = 8;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
 /// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
 constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;

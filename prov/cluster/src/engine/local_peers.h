@@ -56,13 +56,13 @@ class LocalPeers {
     if (!rings_.empty()) received |= receive_rings(scope, turn);
     return received;
   }
-  enum class Arrivals : std::uint8_t { none, short_ones, other };
-  /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
-  /// perhaps behind that. Only while reads_all().
-  template <typename Read>
-  Arrivals receive_short(Read& read);
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
+  enum class Arrivals : std::uint8_t { none, short_ones, other };
+  /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
+  /// perhaps behind that. Quiet rings are not looked at.
+  template <typename Read>
+  Arrivals receive_short(Read& read);
   /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
   bool drain(Peer& peer);
   /// Segments wait for the unexpected store.
@@ -109,7 +109,9 @@ class LocalPeers {
 template <typename Read>
 LocalPeers::Arrivals LocalPeers::receive_short(Read& read) {
   Arrivals arrivals = Arrivals::none;
-  for (Peer* peer : rings_) {
+  const auto quiet = rings_.begin() + static_cast<std::ptrdiff_t>(active_);
+  for (auto at = rings_.begin(); at != quiet; ++at) {
+    Peer* const peer = *at;
     shm::RingInbox* const ring = peer->local.ring;
     if (ring == nullptr) [[unlikely]] {
       if (peer->inbox->unchanged()) continue;

@@ -15,6 +15,7 @@ auto* first_of(const List& list, Fits&& fits) {
 
 /// A walk of this many steps costs about as much as the indices do.
 constexpr std::size_t kWalkMax = 32;
+constexpr std::size_t kFew = 16;  ///< the receives that match_among_few() looks at
 
 }  // namespace
 
@@ -50,6 +51,15 @@ RecvRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
   RecvRequest* const receive = first_fit(channel, tag);
   if (receive != nullptr && receive->kind != IncomingRequest::Kind::multi_recv_buffer) withdraw(*receive);
   return receive;
+}
+
+MatchQueue::Look MatchQueue::match_among_few(const Channel* channel, std::uint64_t tag) const {
+  if (indexed()) return {nullptr, false};
+  RecvRequest* receive = posted_.front();
+  for (std::size_t steps = 0; receive != nullptr && steps < kFew; ++steps, receive = posted_.after(*receive)) {
+    if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) return {receive, true};
+  }
+  return {nullptr, receive == nullptr};
 }
 
 RecvRequest* MatchQueue::find_context(const void* context) const {

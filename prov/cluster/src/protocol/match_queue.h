@@ -36,6 +36,12 @@ class MatchQueue {
   }
   /// Takes out what match_oldest() has found.
   void withdraw_oldest() { posted_.pop_front(); }
+  /// What a look at a few receives says of a message.
+  struct Look {
+    RecvRequest* receive;  ///< the first that matches it; it stays
+    bool whole;            ///< all there are have been looked at, or one matches
+  };
+  Look match_among_few(const Channel* channel, std::uint64_t tag) const;
   /// True if there is one.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// The first posted receive with this context; stays in the queue.

@@ -12,6 +12,21 @@ constexpr std::size_t kPartOfOne = 8;
 /// All peers that are not in the address vector together get half, so that known ones always have capacity.
 constexpr std::size_t kPartOfUnknown = 2;
 
+void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
+  receive.context = op.context;
+  for (const Bytes& slice : op.slices) {
+    receive.slices.add(slice);
+    receive.capacity += slice.size();
+  }
+  receive.from = from;
+  receive.tag = op.tag;
+  receive.ignore = op.ignore;
+  receive.tagged = op.tagged;
+  receive.collective = op.collective;
+  receive.report = op.report;
+  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
+}
+
 }  // namespace
 
 Matcher::Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter,
@@ -49,21 +64,6 @@ Status Matcher::receive(Channel* from, const RecvOp& op) {
     take(*receive, *message);
   }
   return Status::ok;
-}
-
-void Matcher::fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
-  receive.context = op.context;
-  for (const Bytes& slice : op.slices) {
-    receive.slices.add(slice);
-    receive.capacity += slice.size();
-  }
-  receive.from = from;
-  receive.tag = op.tag;
-  receive.ignore = op.ignore;
-  receive.tagged = op.tagged;
-  receive.collective = op.collective;
-  receive.report = op.report;
-  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
 }
 
 Status Matcher::post_buffer(Channel* from, const RecvOp& op) {

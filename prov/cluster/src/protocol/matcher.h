@@ -32,8 +32,10 @@ class Matcher {
   /// False if the segment begins a message that no receive waits for and that the store has no capacity for:
   /// it stays with its carrier, and all ordered segments behind it, until there is capacity.
   bool ready(const Channel& channel, const wire::Segment& segment) {
-    return !scarce_ || ready_when_scarce(channel, segment);
+    return plentiful() || ready_when_scarce(channel, segment);
   }
+  /// The store has capacity for any message of any sender.
+  bool plentiful() const { return !scarce_; }
   /// The posted receive that a message of `total` bytes goes to, or null.
   RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
     RecvRequest* const receive = queues_.of(first).match(&channel, first.tag);
@@ -69,7 +71,6 @@ class Matcher {
   const MatchQueues& queues() const { return queues_; }
 
  private:
-  static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);
   Status post_buffer(Channel* from, const RecvOp& op);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
   void take(RecvRequest& receive, UnexpectedMessage& message);

@@ -1,4 +1,5 @@
-// Receives that are posted along the fast lane (engine/fast_lane.h) with the requests of those that it has filled.
+// Which receive a message of the fast lane (engine/fast_lane.h) goes to, and receives that are posted along it with the
+// requests of those that it has filled.
 #include <array>
 
 #include "unit/api/fast_lane_world.h"
@@ -46,6 +47,75 @@ TEST_F(FastLaneReceivesTest, AReceiveInTheMemoryOfAnotherOneIsOnlyWhatItWasPoste
   EXPECT_EQ(error.olen, 4u);
   post();
   expect_arrival();
+}
+
+TEST_F(FastLaneReceivesTest, MessagesWithoutAReceiveAreStored) {
+  start_connected();
+  const std::uint64_t before = received();
+  ASSERT_EQ(send(), 0);
+  for (int i = 0; i < kFew; ++i) turn_both();
+  EXPECT_EQ(received(), before + 1);
+  fi_msg_tagged look{nullptr, nullptr, 0, FI_ADDR_UNSPEC, kTag, 0, nullptr, 0};
+  ASSERT_EQ(fi_trecvmsg(right.endpoint, &look, FI_PEEK), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.len, 8u) << "a peek finds it";
+  post();
+  expect_arrival();
+  EXPECT_EQ(received(), before + 1);
+}
+
+TEST_F(FastLaneReceivesTest, ItIsLeftWhenTheStoreMayBeFull) {
+  platform.settings.unexpected_max = 8;  // of which one peer may have one: from the first on each is judged
+  start_connected();
+  const std::uint64_t before = received();
+  ASSERT_EQ(send_number(), 0);
+  ASSERT_EQ(send_number(), 0);
+  for (int i = 0; i < kFew; ++i) turn_both();
+  EXPECT_EQ(received(), before + 1);
+  expect_numbers(2);
+}
+
+TEST_F(FastLaneReceivesTest, MessagesForALaterReceiveTakeIt) {
+  start_connected();
+  int oldest = 0, wildcard = 0;
+  const std::uint64_t before = received();
+  post(kTag + 1, 0, &oldest);
+  post(0, ~std::uint64_t{0}, &wildcard);
+  ASSERT_EQ(send(), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &wildcard);
+  EXPECT_EQ(received(), before + 1) << "the oldest receive was for another message";
+  post(0, ~std::uint64_t{0}, &wildcard);
+  ASSERT_EQ(fi_tinject(left.endpoint, &word, 8, to_right, kTag + 1), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &oldest) << "and this is its message";
+}
+
+TEST_F(FastLaneReceivesTest, ItIsLeftByMessagesForAReceiveBehindManyOthers) {
+  start_connected();
+  constexpr int kMany = 20;
+  const std::uint64_t before = received();
+  for (int i = 0; i < kMany; ++i) post(kTag + 1);
+  post();
+  ASSERT_EQ(send(), 0);
+  expect_arrival();
+  EXPECT_EQ(received(), before);
+  ASSERT_EQ(send(), 0);
+  for (int i = 0; i < kFew; ++i) turn_both();
+  EXPECT_EQ(received(), before) << "whether one of them matches is not known either";
+}
+
+TEST_F(FastLaneReceivesTest, DirectedReceivesTakeOnlyTheirSendersMessages) {
+  start_connected();
+  const std::uint64_t before = received();
+  const fi_addr_t to_self = right.insert(right);
+  int from_self = 0, from_left = 0;
+  ASSERT_EQ(fi_trecv(right.endpoint, &got, 8, nullptr, to_self, kTag, 0, &from_self), 0);
+  ASSERT_EQ(fi_trecv(right.endpoint, &got, 8, nullptr, to_left, kTag, 0, &from_left), 0);
+  ASSERT_EQ(send(), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &from_left);
+  EXPECT_EQ(received(), before + 1);
 }
 
 }  // namespace

@@ -199,50 +199,6 @@ TEST_F(FastLaneTest, ItIsLeftWhileAReadIsUnderWay) {
   EXPECT_EQ(fi_close(&region->fid), 0);
 }
 
-TEST_F(FastLaneTest, ItIsLeftByMessagesWithoutAReceive) {
-  start_connected();
-  const std::uint64_t before = received();
-  ASSERT_EQ(send(), 0);
-  for (int i = 0; i < kFew; ++i) turn_both();
-  EXPECT_EQ(received(), before);
-  fi_msg_tagged look{nullptr, nullptr, 0, FI_ADDR_UNSPEC, kTag, 0, nullptr, 0};
-  ASSERT_EQ(fi_trecvmsg(right.endpoint, &look, FI_PEEK), 0);
-  ASSERT_EQ(await(right.receives, entry), 1);
-  EXPECT_EQ(entry.len, 8u) << "a peek finds it";
-  post();
-  expect_arrival();
-  EXPECT_EQ(received(), before);
-}
-
-TEST_F(FastLaneTest, ItIsLeftByMessagesForALaterReceive) {
-  start_connected();
-  int oldest = 0, wildcard = 0;
-  const std::uint64_t before = received();
-  post(kTag + 1, 0, &oldest);
-  post(0, ~std::uint64_t{0}, &wildcard);
-  ASSERT_EQ(send(), 0);
-  ASSERT_EQ(await(right.receives, entry), 1);
-  EXPECT_EQ(entry.op_context, &wildcard);
-  EXPECT_EQ(received(), before) << "the oldest receive was for another message";
-  post(0, ~std::uint64_t{0}, &wildcard);
-  ASSERT_EQ(fi_tinject(left.endpoint, &word, 8, to_right, kTag + 1), 0);
-  ASSERT_EQ(await(right.receives, entry), 1);
-  EXPECT_EQ(entry.op_context, &oldest) << "and this is its message";
-}
-
-TEST_F(FastLaneTest, DirectedReceivesTakeOnlyTheirSendersMessages) {
-  start_connected();
-  const std::uint64_t before = received();
-  const fi_addr_t to_self = right.insert(right);
-  int from_self = 0, from_left = 0;
-  ASSERT_EQ(fi_trecv(right.endpoint, &got, 8, nullptr, to_self, kTag, 0, &from_self), 0);
-  ASSERT_EQ(fi_trecv(right.endpoint, &got, 8, nullptr, to_left, kTag, 0, &from_left), 0);
-  ASSERT_EQ(send(), 0);
-  ASSERT_EQ(await(right.receives, entry), 1);
-  EXPECT_EQ(entry.op_context, &from_left);
-  EXPECT_EQ(received(), before);
-}
-
 TEST_F(FastLaneTest, ACanceledReceiveTakesNoMessage) {
   start_connected();
   int canceled = 0, other = 0;

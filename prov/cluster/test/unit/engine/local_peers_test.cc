@@ -208,7 +208,7 @@ TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
   EXPECT_LT(looks_at_network(true, 20ns, PollScope::due), kFew);
   EXPECT_LT(looks_at_network(false, 20ns, PollScope::due), kFew);
   EXPECT_EQ(looks_at_network(false, 20us, PollScope::due), kTurns) << "the peer is also reached over the network: time decides";
-  EXPECT_EQ(looks_at_network(false, 2ms, PollScope::due), kTurns) << "a turn now and then misses nothing";
+  EXPECT_EQ(looks_at_network(false, 4ms, PollScope::due), kTurns) << "a turn now and then misses nothing";
   EXPECT_EQ(looks_at_network(true, 20ns, PollScope::all), kTurns) << "a turn of scope all reads everything";
   Node alone(network, kA, kB, 1000);
   network.looks = 0;
@@ -246,7 +246,7 @@ TEST_F(LocalPeersTest, ANetworkWithoutPeersIsPolledSeldomAlsoByThoseThatTakeFewT
   for (int turn = 0; turn < 2'000; ++turn) {
     a.engine.poll();
     b.engine.poll();
-    network.clock().advance(1us);
+    network.clock().advance(10us);
   }
   ASSERT_EQ(a.got, 1u);
   ASSERT_EQ(a.peer().carrier, std::string("shm"));
@@ -258,8 +258,8 @@ TEST_F(LocalPeersTest, ANetworkWithoutPeersIsPolledSeldomAlsoByThoseThatTakeFewT
     }
     return network.looks;
   };
-  EXPECT_LT(looks(20us), 30u);
-  EXPECT_GE(looks(2ms), 999u);
+  EXPECT_LT(looks(20us), 20u);
+  EXPECT_GE(looks(4ms), 999u);
 }
 
 TEST_F(LocalPeersTest, QuietRingsTakeTurns) {
