@@ -18,6 +18,7 @@ constexpr std::uint32_t kTurnsPerLocalCheck = 1 << 12;
 /// An endpoint with peers on this node that has found the network silent so many times polls it seldom (a
 /// clock reading, and a cold line or a system call).
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
+constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same without any peer over the network
 
 /// A turn that took in more may have lost the processor meanwhile; a clock reading is too expensive in an
 /// exchange of few frames.
@@ -36,7 +37,7 @@ constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 
 /// No remote peer can wait for this endpoint or be waited for.
 inline bool EventLoop::network_silent() const {
-  return network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
+  return network_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) && tx_.next_timer() == kNever &&
          !messenger_.control().pending() && !tx_.tx_pending() && !groups_.active() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
