@@ -152,7 +152,7 @@ void EventLoop::drain_on_close() {
 
 Time EventLoop::next_deadline() const {
   const Time timer =
-      std::min({tx_.next_timer(), messenger_.deadline(), deaths_.next_check(), groups_.deadline()});
+      std::min({tx_.next_timer(), messenger_.deadline(), deaths_.next_check(), groups_.deadline(), network_.deadline()});
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 

@@ -37,6 +37,7 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       tx_(tx),
       sessions_(sessions),
       acceptor_(parts, peers, admission, tx, sessions, closer),
+      flood_(parts.link.get(), sessions.secrets().marks()),
       integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
                                                                            : wire::Integrity::checksum) {
   if (parts.link != nullptr) held_.memory.reserve(parts.link->frame_max());
@@ -55,7 +56,21 @@ std::size_t NetworkReceiver::receive(Time& now) {
     for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_or_drop(now, frame);
     if (count < frames_.size()) break;
   }
+  watch(now);
   return arrivals;
+}
+
+/// Of frames that the seal refuses only the number is known here. An endpoint of datagrams has no sessions that could tell
+/// one frame from another.
+inline void NetworkReceiver::watch(Time now) {
+  if (datagrams_) return;
+  if (integrity_ == wire::Integrity::seal) {
+    const Counters& counters = parts_.environment.counters;
+    const std::uint64_t refused = counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
+                                  counters.refused_replayed + counters.refused_stale;
+    flood_.note_total(now, refused);
+  }
+  flood_.review(now);
 }
 
 /// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
@@ -77,7 +92,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(bytes, view, integrity_);
     if (refusal != wire::Refusal::none) {
-      count_refusal(refusal, frame.from.to);
+      refuse(now, refusal, frame, bytes);
       return arrivals + 1;
     }
     std::size_t count = 1;
@@ -100,8 +115,9 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
 }
 
 /// Anything that comes may be forged: one line, and then only counts.
-void NetworkReceiver::count_refusal(wire::Refusal refusal, const SocketAddress& from) {
+void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes) {
   Counters& counters = parts_.environment.counters;
+  if (integrity_ != wire::Integrity::seal) flood_.note_bytes(now, bytes);
   switch (refusal) {
     case wire::Refusal::checksum: ++counters.refused_checksum; return;
     case wire::Refusal::sealed: ++counters.refused_sealed; break;
@@ -111,7 +127,7 @@ void NetworkReceiver::count_refusal(wire::Refusal refusal, const SocketAddress& 
   parts_.environment.log.warn(
       "sealed frames from %s are dropped: its job has a key and this process has none "
       "(set FI_CLUSTER_KEY_FILE on all nodes of the job); further ones are only counted",
-      from.text().c_str());
+      frame.from.to.text().c_str());
 }
 
 /// True if the frames of a run may take the way up together.
@@ -127,10 +143,12 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   // The administrator's filters for IP do not see EtherType frames: those are accepted only from peers that
   // they have admitted before.
   if (frame.from.ethertype && view.session == 0) {
+    flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
     return;
   }
   if (datagrams_) return datagrams_->receive(now, view, frame.from);
+  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) flood_.note_session(now, view.session);
   switch (view.kind) {
     case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
     case wire::FrameKind::reset: return acceptor_.on_reset(now, view, frame.from);
@@ -151,8 +169,9 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   if (!messenger_.matcher().can_report()) [[unlikely]]
     return admission_.note_no_memory();
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
+  if (peer == nullptr) return flood_.note_session(now, view.session);
   // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
-  if (peer == nullptr || peer->local.failed) return;
+  if (peer->local.failed) return;
   const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
   if (awaits_sibling) [[unlikely]] {
     peer->heard_at = now;
@@ -160,8 +179,10 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   }
   const std::size_t count = run != nullptr ? run->count : 1;
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
-  if (result == ReceiveResult::refused)
+  if (result == ReceiveResult::refused) {
+    flood_.note_session(now, view.session);
     return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
+  }
   peer->heard_at = now;
   if (view.has_opening) {
     acceptor_.compare_mtu(*peer, view.opening);

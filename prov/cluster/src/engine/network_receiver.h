@@ -17,6 +17,7 @@
 
 #include "engine/admission_control.h"
 #include "engine/datagram_endpoint.h"
+#include "engine/flood_watch.h"
 #include "engine/peer_table.h"
 #include "engine/session_acceptor.h"
 #include "engine/session_table.h"
@@ -41,6 +42,8 @@ class NetworkReceiver {
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Messages are held in flows.
   bool holding() const { return held_.any; }
+  /// When a look at what comes is due though nothing may come; kNever: not at all.
+  Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
   /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
   /// kPathErrorInterval. Without `force` only if that time is over.
@@ -49,7 +52,8 @@ class NetworkReceiver {
  private:
   std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
-  void count_refusal(wire::Refusal refusal, const SocketAddress& from);
+  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
+  void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
@@ -65,6 +69,7 @@ class NetworkReceiver {
   TxScheduler& tx_;
   SessionTable& sessions_;
   SessionAcceptor acceptor_;
+  FloodWatch flood_;
   const wire::Integrity integrity_;
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;

@@ -18,7 +18,7 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       sessions_(sessions),
       closer_(closer),
       resets_(parts.link.get()),
-      cookies_(parts.environment.random),
+      cookies_(parts.environment.random, sessions.secrets().marks().unknown),
       siblings_(parts, peers, sessions) {}
 
 Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -83,7 +83,7 @@ bool SessionAcceptor::may_answer(Time now, const SocketAddress& name) {
 /// The frame names a session that was named to its sender when there was no place to keep it.
 Peer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
-  const bool welcome = view.opening.echo == sessions_.token_of(view.session) &&
+  const bool welcome = view.opening.echo == sessions_.secrets().token_of(view.session) &&
                        wire::lists(view.opening, view.rails, from.to) && !peers_.known(name) &&
                        admission_.admits(now, name, tx_.flows().size());
   Peer* const peer = welcome ? &peers_.find_or_add(name) : nullptr;

@@ -5,7 +5,6 @@
 // A number is good for as long as the interval in which it was named, and the next one.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -13,15 +12,16 @@
 #include "base/environment.h"
 #include "base/siphash.h"
 #include "base/units.h"
+#include "link/thinning.h"
 #include "wire/admit.h"
 
 namespace cluster::engine {
 
 class SessionCookies {
  public:
-  explicit SessionCookies(Random& random) : hash_{random.next(), random.next()} {}
+  /// `mark`: of all these numbers (link/thinning.h).
+  SessionCookies(Random& random, std::uint8_t mark) : hash_{random.next(), random.next()}, mark_(mark) {}
 
-  /// Never 0.
   std::uint32_t session_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
     return number(interval(now), caller);
@@ -47,10 +47,11 @@ class SessionCookies {
     words[3] = caller.session;
     words[4] = caller.epoch;
     words[5] = at;
-    return std::max<std::uint32_t>(static_cast<std::uint32_t>(hash_(words)), 1);
+    return link::with_mark(static_cast<std::uint32_t>(hash_(words)), mark_);
   }
 
   SipHash hash_;
+  std::uint8_t mark_;
   Time named_until_{};  ///< no number that was named is good later
 };
 

@@ -15,7 +15,7 @@ SessionTable::SessionTable(const EngineParts& parts, PeerTable& peers, protocol:
       messenger_(messenger),
       tx_(tx),
       started_(parts.environment.clock.now()),
-      tokens_{parts.environment.random.next(), parts.environment.random.next()} {}
+      secrets_(SipHash{parts.environment.random.next(), parts.environment.random.next()}) {}
 
 Peer* SessionTable::find(std::uint32_t session) {
   const auto found = sessions_.find(session);
@@ -83,11 +83,13 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
     const auto age = static_cast<std::uint64_t>((parts_.environment.clock.now() - started_).count());
     epoch = last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
   }
+  const bool member = peers_.in_address_vector(peer.name());
   while (session == 0 || find(session) != nullptr) {
-    session = static_cast<std::uint32_t>(parts_.environment.random.next());
+    const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
+    session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, epoch, path);
-  if (!peers_.in_address_vector(peer.name())) flow->paths().stay_on_link();
+  if (!member) flow->paths().stay_on_link();
   sessions_[session] = &peer;
   return flow;
 }
@@ -104,7 +106,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{
-      parts_.name, epoch, session, token_of(session), parts_.rails,
+      parts_.name, epoch, session, secrets_.token_of(session), parts_.rails,
       parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, peers_.bodies(),

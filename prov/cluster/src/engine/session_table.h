@@ -11,15 +11,13 @@
 // refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 
-#include "base/siphash.h"
 #include "engine/engine_parts.h"
 #include "engine/peer_table.h"
+#include "engine/session_secrets.h"
 #include "engine/tx_scheduler.h"
 #include "protocol/messenger.h"
 
@@ -40,12 +38,7 @@ class SessionTable {
   /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, std::uint64_t epoch, const link::Path& path);
-  /// What the opening of that session says and its peer has to repeat. A hash, so that nothing is kept for sessions that are
-  /// named and not kept; its key is this endpoint's own.
-  std::uint64_t token_of(std::uint32_t session) const {
-    const std::array<std::uint64_t, 1> words{session};
-    return std::max<std::uint64_t>(tokens_(words), 1);
-  }
+  const SessionSecrets& secrets() const { return secrets_; }
   /// The one that is named to callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, Peer& peer, const link::Path& path);
   /// A frame with an opening has come in the peer's flow, which is its carrier from now on unless it has one. If the
@@ -101,7 +94,7 @@ class SessionTable {
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, Peer*> sessions_;
   const Time started_;
-  const SipHash tokens_;
+  const SessionSecrets secrets_;
   std::uint64_t last_epoch_ = 0;
   std::size_t half_open_ = 0;  ///< sessions at the last count, and those since
   Time next_reminder_{};

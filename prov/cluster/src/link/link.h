@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "link/thinning.h"
 
 namespace cluster::link {
 
@@ -107,6 +108,9 @@ class Link {
   virtual std::vector<int> descriptors() const { return {}; }
   /// The caller is about to sleep: the next receive_burst() looks at every source, whatever that costs.
   virtual void before_sleep() {}
+  /// From now on the kernel drops frames as `thinning` says, if the link can have it do so. Those that lie in one arrival are
+  /// dropped or let through together, as the first of them says. Costs some system calls.
+  virtual void thin(const Thinning&) {}
 };
 
 }  // namespace cluster::link

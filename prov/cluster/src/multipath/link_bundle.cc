@@ -82,4 +82,8 @@ void LinkBundle::before_sleep() {
   }
 }
 
+void LinkBundle::thin(const link::Thinning& thinning) {
+  for (Member& member : members_) member.link->thin(thinning);
+}
+
 }  // namespace cluster::multipath

@@ -28,6 +28,7 @@ class LinkBundle final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override;
   void before_sleep() override;
+  void thin(const link::Thinning& thinning) override;
 
  private:
   struct Member {

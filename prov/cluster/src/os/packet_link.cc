@@ -58,6 +58,11 @@ class PacketLink final : public link::Link {
     if (ethertype_ring_) all.push_back(ethertype_ring_->descriptor());
     return all;
   }
+  void thin(const link::Thinning& thinning) override {
+    ring_->thin(thinning);
+    if (ethertype_ring_) ethertype_ring_->thin(thinning);
+    port_->thin(thinning);
+  }
   void before_sleep() override { socket_polls_left_ = std::max(socket_polls_left_, 2u); }
 
  private:

@@ -84,21 +84,23 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
     return nullptr;
   }
   madvise(memory, bytes, MADV_DONTFORK);  // a child would keep the socket open
-  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, shape.slot_bytes,
+  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, ours, shape,
                                                     {static_cast<std::byte*>(memory), bytes}, environment));
 }
 
-PacketRing::PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
-                       const Environment& environment)
+PacketRing::PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
+                       std::span<std::byte> memory, const Environment& environment)
     : socket_(std::move(socket)),
       index_(index),
-      slot_bytes_(slot_bytes),
+      ours_(ours),
+      ether_type_(shape.ether_type),
+      slot_bytes_(shape.slot_bytes),
       memory_(memory),
       counters_(environment.counters),
       arrivals_(environment.clock) {
-  const std::size_t per_block = kBlockBytes / slot_bytes;
+  const std::size_t per_block = kBlockBytes / slot_bytes_;
   for (std::size_t block = 0; block < memory.size(); block += kBlockBytes) {
-    for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes]);
+    for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes_]);
   }
 }
 
@@ -152,6 +154,11 @@ void PacketRing::clear_errors() {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(socket_.number(), SOL_SOCKET, SO_ERROR, &error, &size);
+}
+
+void PacketRing::thin(const link::Thinning& thinning) {
+  FilterProgram program = frames_for(ours_, ether_type_, thinning);
+  attach_filter(socket_.number(), SO_ATTACH_FILTER, program);
 }
 
 void PacketRing::count_losses() {

@@ -55,10 +55,12 @@ class PacketRing {
   int descriptor() const { return socket_.number(); }
   /// Clears the socket's error (the interface was down), which would keep the descriptor readable.
   void clear_errors();
+  /// As Link::thin().
+  void thin(const link::Thinning& thinning);
 
  private:
-  PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
-             const Environment& environment);
+  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
+             std::span<std::byte> memory, const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void release_slots();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
@@ -66,6 +68,8 @@ class PacketRing {
 
   Descriptor socket_;
   int index_;
+  SocketAddress ours_;
+  std::uint16_t ether_type_;
   std::size_t slot_bytes_;
   std::span<std::byte> memory_;
   Counters& counters_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "os/packet_headers.h"
 #include "wire/frame.h"
 
 namespace cluster::os {
@@ -38,7 +39,21 @@ class Conditions {
     return *this;
   }
   Conditions& must_be(std::uint32_t value) {
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 0));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, kRefuse));
+    return *this;
+  }
+  Conditions& must_not_be(std::uint32_t value) {
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
+    return *this;
+  }
+  /// Holds for frames of members, and for as many others as it says. The frame begins at `at`.
+  Conditions& must_not_be_thinned(const link::Thinning& thinning, std::uint32_t at) {
+    if (thinning.none()) return *this;
+    load(BPF_B, at + offsetof(wire::FrameHeader, session));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 5, 0));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 2, 0));
+    draw(thinning.unmarked_shift, 2);
+    draw(thinning.unknown_shift, 0);
     return *this;
   }
   /// Ends the program: `yes` if every condition held, `no` at the first that did not.
@@ -47,12 +62,23 @@ class Conditions {
     const std::size_t refusal = program_.size();
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, no));
     for (std::size_t i = 0; i < refusal; ++i) {
-      if (BPF_CLASS(program_[i].code) == BPF_JMP) program_[i].jf = static_cast<std::uint8_t>(refusal - i - 1);
+      if (BPF_CLASS(program_[i].code) != BPF_JMP) continue;
+      for (std::uint8_t* const jump : {&program_[i].jt, &program_[i].jf}) {
+        if (*jump == kRefuse) *jump = static_cast<std::uint8_t>(refusal - i - 1);
+      }
     }
     return std::move(program_);
   }
 
  private:
+  static constexpr std::uint8_t kRefuse = 255;  ///< a jump that decide() directs to the refusal
+
+  /// Holds once in 2^shift times, and then skips `skipped` instructions.
+  void draw(unsigned shift, std::uint8_t skipped) {
+    load(BPF_W, ancillary(SKF_AD_RANDOM));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << shift) - 1, kRefuse, skipped));
+  }
+
   FilterProgram program_;
 };
 
@@ -77,7 +103,7 @@ void require_v6(Conditions& conditions, const SocketAddress& ours) {
 
 }  // namespace
 
-FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type) {
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, const link::Thinning& thinning) {
   Conditions conditions;
   conditions.load(BPF_W, ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
   conditions.load(BPF_H, ETH_HLEN - 2).must_be(ether_type);
@@ -86,13 +112,15 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type) {
   } else {
     require_v4(conditions, ours);
   }
+  conditions.must_not_be_thinned(thinning, static_cast<std::uint32_t>(headers_size(ours.family())));
   return conditions.decide(kWhole, 0);
 }
 
-FilterProgram all_but_interface(int index) {
+FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
   Conditions conditions;
-  conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_be(static_cast<std::uint32_t>(index));
-  return conditions.decide(0, kWhole);
+  if (index != 0) conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
+  conditions.must_not_be_thinned(thinning, kUdpBytes);  // offset 0 is the UDP header
+  return conditions.decide(kWhole, 0);
 }
 
 FilterProgram keep_alives_to_second() {
@@ -107,6 +135,11 @@ int attach_filter(int socket, int option, FilterProgram& program) {
   description.len = static_cast<unsigned short>(program.size());
   description.filter = program.data();
   return setsockopt(socket, SOL_SOCKET, option, &description, sizeof description) == 0 ? 0 : errno;
+}
+
+void detach_filter(int socket) {
+  const int unused = 0;
+  setsockopt(socket, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
 }
 
 }  // namespace cluster::os

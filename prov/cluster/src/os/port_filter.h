@@ -1,6 +1,7 @@
 // Classic BPF programs, with which the kernel decides before a byte is copied.
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
+//   thinning             what of a flood gets through (link/thinning.h), behind either of the two or alone
 //   keep-alives aside    which of two sockets on one port a datagram is for (keep-alive responder)
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
@@ -11,22 +12,25 @@
 #include <vector>
 
 #include "base/address.h"
+#include "link/thinning.h"
 
 namespace cluster::os {
 
 using FilterProgram = std::vector<sock_filter>;
 
 /// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
-/// without IP options or extension headers to exactly `ours`, under this EtherType.
-FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type);
+/// without IP options or extension headers to exactly `ours`, under this EtherType; of these as many as `thinning` says.
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, const link::Thinning& thinning = {});
 
-/// For a UDP socket: everything except what came in through the interface.
-FilterProgram all_but_interface(int index);
+/// For a UDP socket: everything except what came in through the interface, of that as many as `thinning` says. 0: no interface.
+FilterProgram all_but_interface(int index, const link::Thinning& thinning = {});
 
 /// For a reuseport group of two: frames of kind keep_alive to the second socket, all else to the first.
 FilterProgram keep_alives_to_second();
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);
+/// The socket gets everything.
+void detach_filter(int socket);
 
 }  // namespace cluster::os

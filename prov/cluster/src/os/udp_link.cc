@@ -32,6 +32,7 @@ class UdpLink final : public link::Link {
     return port_->read_path_errors(path_errors);
   }
   std::vector<int> descriptors() const override { return {port_->socket()}; }
+  void thin(const link::Thinning& thinning) override { port_->thin(thinning); }
 
  private:
   std::shared_ptr<UdpPort> port_;

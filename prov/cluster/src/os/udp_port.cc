@@ -178,7 +178,20 @@ void UdpPort::bind_egress(int index) {
 
 bool UdpPort::ignore_interface(int index) {
   FilterProgram program = all_but_interface(index);
-  return attach_filter(socket_.number(), SO_ATTACH_FILTER, program) == 0;
+  if (attach_filter(socket_.number(), SO_ATTACH_FILTER, program) != 0) return false;
+  ignored_ = index;
+  return true;
+}
+
+/// If there is no memory for a filter, the flood costs what it costs.
+void UdpPort::thin(const link::Thinning& thinning) {
+  const auto set = [&](int socket, int ignored) {
+    if (ignored == 0 && thinning.none()) return detach_filter(socket);
+    FilterProgram program = all_but_interface(ignored, thinning);
+    attach_filter(socket, SO_ATTACH_FILTER, program);
+  };
+  set(socket_.number(), ignored_);
+  if (keep_alive_socket_) set(keep_alive_socket_.number(), 0);
 }
 
 int UdpPort::open_keep_alive_socket(int& error) {

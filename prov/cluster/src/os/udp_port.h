@@ -43,6 +43,9 @@ class UdpPort {
   /// permanent: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
 
+  /// As Link::thin() of every link.
+  void thin(const link::Thinning& thinning);
+
   /// The second socket, or -1 with an errno in `error`. Neither call may run while another thread uses a link
   /// on this port.
   int open_keep_alive_socket(int& error);
@@ -55,6 +58,7 @@ class UdpPort {
   Descriptor keep_alive_socket_;
   SocketAddress name_;
   int interface_ = 0;  ///< 0: as routed
+  int ignored_ = 0;    ///< interface; 0: none
 };
 
 }  // namespace cluster::os

@@ -198,7 +198,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
   liveness_.on_keep_alive_sent(now);
-  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to));
+  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to), handshake_.peer_session());
 }
 
 /// A port that was open and is so no more: the process has ended.

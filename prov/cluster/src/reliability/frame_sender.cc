@@ -304,7 +304,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   std::byte* const start = padding.segments() - sizeof(wire::FrameHeader);
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
-  header.session = kind == wire::FrameKind::path_challenge ? handshake_.peer_session() : 0;
+  header.session = handshake_.peer_session();
   header.sequence = handshake_.session();  // comes back with the answer, as does
   wire::set_challenge(header, data);
   link::OutFrame out;

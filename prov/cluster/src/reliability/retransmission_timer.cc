@@ -19,8 +19,9 @@ Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time
     return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
   }
   const Duration rto = reply_time.rto();
-  const bool early = reply_time.measured() && backoff_ < kBackoffMax;
-  const Duration most = early ? std::max(rto, kBackedOffMax) : multipath::RttEstimator::kRtoMax;
+  const bool early = backoff_ < kBackoffMax;
+  const Duration usual = early ? std::max(rto, kBackedOffMax) : multipath::RttEstimator::kRtoMax;
+  const Duration most = reply_time.measured() ? usual : kCallMax;
   return std::min(rto * (1u << std::min(backoff_, kDoublingsMax)), most);
 }
 

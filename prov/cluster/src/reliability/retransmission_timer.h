@@ -4,7 +4,8 @@
 // If the peer has answered before, the first kBackoffMax of them are at most kBackedOffMax apart: one frame in so
 // long loads no network, and a flow that was unlucky a dozen times in a row, among hundreds that fill the same
 // queue, is not left behind for a second. A peer that is stopped, or holds what it has no memory for, gets the
-// second after that.
+// second after that. A peer that has never answered is asked every kCallMax: while it is flooded with frames of unknown sources,
+// few of those that ask for a session get through to it (link/thinning.h).
 //
 //   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the acknowledgement delay:
 //         reply times contain what the peer has waited, but the last frame may be the first for which it
@@ -54,6 +55,7 @@ class RetransmissionTimer {
   static constexpr unsigned kDoublingsMax = 13;  ///< 200 us doubled so often is beyond a second
   static constexpr unsigned kBackoffMax = 20;    ///< timeouts without progress
   static constexpr Duration kBackedOffMax = 32ms;
+  static constexpr Duration kCallMax = 50ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
   bool tlp_next(const multipath::RttEstimator& reply_time) const {

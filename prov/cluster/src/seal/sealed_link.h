@@ -46,6 +46,7 @@ class SealedLink final : public link::Link {
   }
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void before_sleep() override { inner_->before_sleep(); }
+  void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
 
   const AssociationTable& associations() const { return table_; }
 

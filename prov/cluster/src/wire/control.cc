@@ -15,6 +15,13 @@ FrameHeader asking(std::uint32_t session, std::uint64_t challenge) {
   return fields;
 }
 
+/// Addressed to the session that asks.
+FrameHeader answering(const FrameView& asked) {
+  FrameHeader fields = asking(asked.sequence.value, asked.challenge());
+  fields.session = asked.sequence.value;
+  return fields;
+}
+
 }  // namespace
 
 /// `fields`: session and what comes behind it.
@@ -39,18 +46,16 @@ ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason,
   return {FrameKind::reset, FrameHeader{}, as_bytes(&block, sizeof block)};
 }
 
-ControlFrame ControlFrame::keep_alive(std::uint32_t session, std::uint64_t challenge) {
-  return {FrameKind::keep_alive, asking(session, challenge)};
+ControlFrame ControlFrame::keep_alive(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked) {
+  FrameHeader fields = asking(session, challenge);
+  fields.session = asked;
+  return {FrameKind::keep_alive, fields};
 }
 
-ControlFrame ControlFrame::alive(const FrameView& asked) {
-  return {FrameKind::alive, asking(asked.sequence.value, asked.challenge())};
-}
+ControlFrame ControlFrame::alive(const FrameView& asked) { return {FrameKind::alive, answering(asked)}; }
 
 ControlFrame ControlFrame::path_response(const FrameView& asked) {
-  FrameHeader fields = asking(asked.sequence.value, asked.challenge());
-  fields.session = asked.sequence.value;
-  return {FrameKind::path_response, fields};
+  return {FrameKind::path_response, answering(asked)};
 }
 
 ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller) {
@@ -58,7 +63,7 @@ ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t 
 }
 
 ControlFrame ControlFrame::sibling_response(const FrameView& asked) {
-  return {FrameKind::sibling_response, asking(asked.sequence.value, asked.challenge()), asked.rails};
+  return {FrameKind::sibling_response, answering(asked), asked.rails};
 }
 
 }  // namespace cluster::wire

@@ -21,9 +21,10 @@ class ControlFrame {
   /// Refuses `offending`, which is quoted so that its sender can distinguish the reset from a forged one.
   /// `epoch` is the one already seen (stale_epoch only).
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
-  /// Asks whether the process is alive. `session` is that of the asking side; the answer repeats both.
-  static ControlFrame keep_alive(std::uint32_t session, std::uint64_t challenge);
-  /// Says that it is.
+  /// Asks whether the process is alive. `session` is that of the asking side; the answer repeats both. `asked`: that of the
+  /// other side, 0 if it is not known.
+  static ControlFrame keep_alive(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked = 0);
+  /// Says that it is. Like all answers it is addressed to the session of the asking side.
   static ControlFrame alive(const FrameView& asked);
   /// The engine that has the session says that the path leads there. It names the asking side's session, as the
   /// challenge did, and repeats the challenge.

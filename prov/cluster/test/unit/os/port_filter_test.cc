@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <vector>
 
 #include "conformance/two_hosts.h"
 #include "os/descriptor.h"
 #include "os/packet_headers.h"
+#include "wire/frame.h"
 
 namespace cluster::os {
 namespace {
@@ -115,6 +117,36 @@ TEST(PortFilter, HoldsBackFramesTooShortToTell) {
     frame.resize(frame.size() - 5);  // the destination port is cut
     EXPECT_FALSE(sieve.passes(frame));
   }
+}
+
+/// How many of many frames to us pass whose session has this lowest byte; frames begin `at`.
+int passing(Sieve& sieve, std::vector<std::byte> frame, std::size_t at, std::uint8_t mark) {
+  frame.at(at + offsetof(wire::FrameHeader, session)) = std::byte{mark};
+  int count = 0;
+  for (int i = 0; i < 4096; ++i) count += sieve.passes(frame) ? 1 : 0;
+  return count;
+}
+
+TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
+  constexpr link::Thinning kThinning{{0x17, 0x42}, 2, 4};
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family), kThinning));
+    const std::vector<std::byte> frame = frame_to(ours(family), 64);
+    const std::size_t at = headers_size(family);
+    EXPECT_EQ(passing(sieve, frame, at, 0x17), 4096);
+    EXPECT_NEAR(passing(sieve, frame, at, 0x42), 1024, 200);
+    EXPECT_NEAR(passing(sieve, frame, at, 0), 256, 100);
+    EXPECT_NEAR(passing(sieve, frame, at, 0x18), 256, 100);
+    EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 64)));
+  }
+}
+
+TEST(PortFilter, OneClassIsThinnedAlone) {
+  const std::vector<std::byte> datagram(kUdpBytes + 64);
+  Sieve sieve(all_but_interface(0, {{0x17, 0x42}, 0, link::Thinning::kShiftMax}));
+  EXPECT_EQ(passing(sieve, datagram, kUdpBytes, 0x17), 4096);
+  EXPECT_EQ(passing(sieve, datagram, kUdpBytes, 0x42), 4096);
+  EXPECT_LT(passing(sieve, datagram, kUdpBytes, 0), 40);
 }
 
 }  // namespace

@@ -218,11 +218,14 @@ TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   EXPECT_EQ(asked.kind, FrameKind::keep_alive);
   EXPECT_EQ(asked.sequence.value, 0xFEEDu);
   EXPECT_EQ(asked.challenge(), kChallenge);
+  EXPECT_EQ(asked.session, 0u);
+  ASSERT_EQ(admit(ControlFrame::keep_alive(0xFEED, kChallenge, 0xBEEF).bytes(), asked), Refusal::none);
+  EXPECT_EQ(asked.session, 0xBEEFu);
   ASSERT_EQ(admit(ControlFrame::alive(asked).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::alive);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
   EXPECT_EQ(view.challenge(), kChallenge);
-  EXPECT_EQ(view.session, 0u);
+  EXPECT_EQ(view.session, 0xFEEDu);
   ASSERT_EQ(admit(ControlFrame::path_response(asked).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::path_response);
   EXPECT_EQ(view.challenge(), kChallenge);

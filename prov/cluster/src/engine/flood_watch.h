@@ -1,0 +1,76 @@
+// Notices a flood of frames that belong to no session, and has the link thin it out (link/thinning.h). A frame that reaches
+// the endpoint costs it a wake-up and a system call, whatever is done with it then: most of what a flood costs is spent
+// before the frame is looked at.
+//
+// Two classes are counted, each with limits of its own: frames without the mark of this endpoint, whatever becomes of them, and
+// those with the mark that unknown sources get to see, if no session takes them. Frames of members are never thinned.
+// kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
+// a flood. What is more is halved until it is not.
+//
+// A peer whose frame was dropped repeats it, as if the network had lost it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/units.h"
+#include "link/link.h"
+
+namespace cluster::engine {
+
+/// One class of frames.
+class FloodLevel {
+ public:
+  static constexpr std::int64_t kPerInterval = 20;
+  static constexpr std::int64_t kBurst = 8192;
+
+  void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }
+  /// So many intervals are over. True if the shift is another one.
+  bool review(std::int64_t intervals);
+  unsigned shift() const { return shift_; }
+
+ private:
+  std::int64_t seen_ = 0;        ///< frames since the last review
+  std::int64_t spare_ = kBurst;  ///< frames beyond kPerInterval that may still come
+  unsigned shift_ = 0;
+};
+
+class FloodWatch {
+ public:
+  static constexpr Duration kInterval = 20ms;
+
+  /// `link` may be null: then nothing comes.
+  FloodWatch(link::Link* link, const link::SessionMarks& marks) : link_(link), marks_(marks) {}
+
+  /// A frame that is of no session, or addressed to one that does not take it.
+  void note_session(Time now, std::uint32_t session);
+  /// The same, of what need not be a frame.
+  void note_bytes(Time now, ConstBytes bytes);
+  /// Of which nothing is known but how many there have been so far.
+  void note_total(Time now, std::uint64_t frames);
+  /// Takes a look if it is time.
+  void review(Time now) {
+    if (now >= next_) [[unlikely]]
+      review_now(now);
+  }
+  /// When the next look is due, also if nothing comes: a link that thins out what comes is to stop that when the flood is over.
+  Time deadline() const { return thins() ? next_ : kNever; }
+
+ private:
+  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0; }
+  void begin(Time now) {
+    if (next_ == kNever) next_ = std::max(now, last_) + kInterval;
+  }
+  void review_now(Time now);
+
+  link::Link* link_;
+  link::SessionMarks marks_;
+  FloodLevel unknown_;
+  FloodLevel unmarked_;
+  std::uint64_t total_ = 0;  ///< as noted last
+  Time last_{};              ///< look
+  Time next_ = kNever;       ///< kNever: nothing has come since the last one
+};
+
+}  // namespace cluster::engine

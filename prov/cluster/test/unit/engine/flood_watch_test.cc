@@ -1,0 +1,112 @@
+#include "engine/flood_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace cluster::engine {
+namespace {
+
+constexpr link::SessionMarks kMarks{0x17, 0x42};
+constexpr std::uint32_t kMember = 0xABCD0017;
+constexpr std::uint32_t kUnknown = 0xABCD0042;
+constexpr Duration kTick = 1ms;
+
+class FilteredLink final : public link::Link {
+ public:
+  const char* name() const override { return "filtered"; }
+  std::size_t frame_max() const override { return 1472; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override { return frames.size(); }
+  std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
+  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
+  void thin(const link::Thinning& wanted) override { thinning = wanted; }
+
+  link::Thinning thinning;
+};
+
+class FloodWatchTest : public testing::Test {
+ protected:
+  /// `per_second` frames for `span`, of which the link lets through what it was asked to.
+  void flood(std::uint32_t session, std::int64_t per_second, Duration span) {
+    for (const Time end = now + span; now < end; now += kTick) {
+      const unsigned shift = session == kUnknown ? link.thinning.unknown_shift : link.thinning.unmarked_shift;
+      left += per_second * kTick / 1s;
+      for (; left >= 1 << shift; left -= 1 << shift, ++passed) watch.note_session(now, session);
+      watch.review(now);
+    }
+  }
+
+  FilteredLink link;
+  FloodWatch watch{&link, kMarks};
+  Time now{1h};
+  std::int64_t left = 0;
+  std::int64_t passed = 0;
+};
+
+constexpr std::int64_t kPerSecond = FloodLevel::kPerInterval * (1s / FloodWatch::kInterval);
+
+TEST_F(FloodWatchTest, AFloodIsThinnedToItsLimitOnceItIsMoreThanACrowd) {
+  flood(0, 50'000, 1s);
+  EXPECT_LE(passed, FloodLevel::kBurst + 3 * kPerSecond);
+  passed = 0;
+  flood(0, 50'000, 10s);
+  EXPECT_LE(passed, 10 * kPerSecond);
+  EXPECT_GE(passed, 10 * kPerSecond / 8) << "some get through";
+  EXPECT_EQ(link.thinning.unknown_shift, 0u) << "the other class is not meant";
+  EXPECT_EQ(link.thinning.marks.member, kMarks.member);
+}
+
+TEST_F(FloodWatchTest, ACrowdIsServed) {
+  for (int i = 0; i < FloodLevel::kBurst; ++i) watch.note_session(now, 0);
+  now += 1s;
+  watch.review(now);
+  EXPECT_TRUE(link.thinning.none());
+  EXPECT_EQ(watch.deadline(), kNever);
+}
+
+TEST_F(FloodWatchTest, TheLinkIsOpenAgainSoonAfterTheFloodAlsoIfNothingComes) {
+  flood(0, 100'000, 2s);
+  ASSERT_FALSE(link.thinning.none());
+  for (int looks = 0; watch.deadline() != kNever; ++looks) {
+    ASSERT_LT(looks, 12);
+    watch.review(now = watch.deadline());
+  }
+  EXPECT_TRUE(link.thinning.none());
+}
+
+TEST_F(FloodWatchTest, FramesOfMembersAreNeverThinned) {
+  flood(kMember, 1'000'000, 1s);
+  EXPECT_TRUE(link.thinning.none());
+  EXPECT_EQ(watch.deadline(), kNever);
+}
+
+TEST_F(FloodWatchTest, SessionsOfUnknownSourcesHaveALimitOfTheirOwn) {
+  flood(kUnknown, 50'000, 2s);
+  EXPECT_NE(link.thinning.unknown_shift, 0u);
+  EXPECT_EQ(link.thinning.unmarked_shift, 0u);
+}
+
+TEST_F(FloodWatchTest, WhatIsNoFrameIsJudgedByTheSameByteAsInTheKernel) {
+  std::array<std::byte, 13> bytes{};
+  bytes[12] = std::byte{kMarks.member};
+  for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, bytes);
+  EXPECT_EQ(watch.deadline(), kNever);
+  watch.review(now + 1s);
+  EXPECT_TRUE(link.thinning.none());
+  for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, ConstBytes(bytes).first(12));
+  watch.review(now + 1s);
+  EXPECT_NE(link.thinning.unmarked_shift, 0u);
+}
+
+TEST_F(FloodWatchTest, ATotalCountsOnce) {
+  watch.note_total(now, 2 * FloodLevel::kBurst);
+  watch.note_total(now, 2 * FloodLevel::kBurst);
+  watch.review(now += 1s);
+  EXPECT_NE(link.thinning.unmarked_shift, 0u);
+  watch.note_total(now, 2 * FloodLevel::kBurst);
+  for (int i = 0; i < 12; ++i) watch.review(now += 20ms);
+  EXPECT_TRUE(link.thinning.none());
+}
+
+}  // namespace
+}  // namespace cluster::engine
