@@ -22,7 +22,7 @@ namespace cluster::engine {
 /// One class of frames.
 class FloodLevel {
  public:
-  static constexpr std::int64_t kPerInterval = 20;
+  static constexpr std::int64_t kPerInterval = 250;
   static constexpr std::int64_t kBurst = 8192;
 
   void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }

@@ -55,7 +55,7 @@ class RetransmissionTimer {
   static constexpr unsigned kDoublingsMax = 13;  ///< 200 us doubled so often is beyond a second
   static constexpr unsigned kBackoffMax = 20;    ///< timeouts without progress
   static constexpr Duration kBackedOffMax = 32ms;
-  static constexpr Duration kCallMax = 50ms;
+  static constexpr Duration kCallMax = 250ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
   bool tlp_next(const multipath::RttEstimator& reply_time) const {

@@ -59,7 +59,7 @@ TEST(RetransmissionTimer, TimeoutsBackOffToTheIntervalOfCallsAsLongAsNothingWasA
     timer.on_timer(now, round_trip);
   }
   timer.on_sent(now);
-  EXPECT_EQ(timer.deadline(round_trip), now + 50ms);
+  EXPECT_EQ(timer.deadline(round_trip), now + 250ms);
 }
 
 TEST(RetransmissionTimer, TimeoutsAreNeverEarlierThanTheReplyTimeAllows) {
