@@ -28,7 +28,7 @@ class PathAttacker final : public NetworkTap {
   bool forge(Packet& packet);
   bool redirect(Packet& packet);
   void alter(Packet& packet);
-  void splice(Packet& packet);
+  bool splice(Packet& packet);
   void unseal(Packet& packet);
   void draw_header(Packet& packet);
   Duration draw_delay();
