@@ -87,7 +87,7 @@ MUTATIONS = [
      "keep(slot, rest);",
      "keep(slot, {});"),
     ("stores more messages than it may", "protocol/matcher.h",
-     "return !scarce_ || ready_when_scarce(channel, segment);",
+     "return plentiful() || ready_when_scarce(channel, segment);",
      "return true;"),
     ("executes an atomic operation twice", "protocol/atomic_protocol.cc",
      "perform(code, {target, operands, code.compares() ? operands + part : nullptr, before.data(), part});",
