@@ -1,7 +1,7 @@
 // Peers of this node, and the endpoint itself. Their rings are read directly.
 //
 // Rings that brought something lately (the active ones, in front) are read in every turn, the others one
-// after another, kQuietPerTurn in each: an idle peer costs nothing. Each ring gives at most kRingBurst
+// after another, kQuietPerTurn in each turn that is not a calm one (EventLoop): an idle peer costs nothing. Each ring gives at most kRingBurst
 // segments a turn. A segment that begins a message for which the unexpected store has no space stays in its
 // ring, and its sender waits; a peer that dies meanwhile is closed after its ring has been read to the end.
 //

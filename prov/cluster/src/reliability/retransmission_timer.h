@@ -5,7 +5,7 @@
 // long loads no network, and a flow that was unlucky a dozen times in a row, among hundreds that fill the same
 // queue, is not left behind for a second. A peer that is stopped, or holds what it has no memory for, gets the
 // second after that. A peer that has never answered is asked every kCallMax: while it is flooded with frames of unknown sources,
-// few of those that ask for a session get through to it (link/thinning.h).
+// only some of the frames that ask for a session get through to it (link/thinning.h).
 //
 //   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the acknowledgement delay:
 //         reply times contain what the peer has waited, but the last frame may be the first for which it
