@@ -100,7 +100,10 @@ class EventLoop {
   bool take_turn(PollScope scope);
   void check_local_peers(std::uint64_t ticks);
   bool network_silent() const;
-  std::uint64_t ticks_per_poll() const { return tx_.flows().empty() ? kTicksPerPollAlone : kTicksPerPoll; }
+  /// Posted writes wait for the clock as well: PostedWrites::settle takes back what a target does not read.
+  std::uint64_t ticks_per_poll() const {
+    return tx_.flows().empty() && messenger_.rma().posted().idle() ? kTicksPerPollAlone : kTicksPerPoll;
+  }
   bool network_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool poll_network();
   /// Something that has come, or is to leave, waits for memory.
