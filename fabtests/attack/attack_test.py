@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -119,12 +120,30 @@ def rounds(output):
     return int(found[1]) if found else 0
 
 
-def rounds_beside_decoys(cluster, options):
-    attack = Attack(cluster, options.rate, decoys=True)
+def rounds_under(cluster, options, decoys):
+    attack = Attack(cluster, options.rate, decoys)
     try:
         return rounds(rma(cluster, options)[1])
     finally:
         attack.end()
+
+
+def compare(cluster, options):
+    """What an attack costs: runs in turn, since this machine's speed changes by more than that within seconds."""
+    ways = {"undisturbed": lambda: rounds(rma(cluster, options)[1]),
+            "decoys": lambda: rounds_under(cluster, options, decoys=True),
+            "attack": lambda: rounds_under(cluster, options, decoys=False)}
+    found = {way: [] for way in ways}
+    for turn in range(options.compare):
+        for way, run in ways.items():
+            found[way].append(run() / options.seconds)
+        print(f"[{turn + 1}/{options.compare}] " + ", ".join(f"{way} {values[-1]:.0f}" for way, values in found.items()), flush=True)
+
+    def less(other):
+        return 100 * statistics.median(1 - attack / max(value, 1) for attack, value in zip(found["attack"], found[other]))
+    print("rounds a second, median: " + ", ".join(f"{way} {statistics.median(values):.0f}" for way, values in found.items()) +
+          f"; under attack {less('decoys'):.1f} % fewer than while the same frames go to ports that no process reads, "
+          f"{less('undisturbed'):.1f} % fewer than undisturbed (medians of {options.compare} turns)")
 
 
 def judge(options, own, status, output, done):
@@ -152,7 +171,8 @@ def main():
     made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
     made.add_argument("--link", choices=("udp", "packet"), default="udp")
     made.add_argument("--rate", type=int, default=50000, help="frames a second at most (default: %(default)s)")
-    made.add_argument("--compare", action="store_true", help="run without the attack first, and print what it costs (rma)")
+    made.add_argument("--compare", type=int, default=0, metavar="TURNS",
+                      help="then runs undisturbed, beside an attack on other ports, and under attack in turn: what it costs (rma)")
     made.add_argument("--poll", action="store_true", help="both sides of rma read their queues without a pause, and do not sleep")
     made.add_argument("--window", type=int, default=1, help="puts and gets of rma at once (default: %(default)s)")
     made.add_argument("--program", required=True, help="mpi_check or rma_pair")
@@ -163,18 +183,15 @@ def main():
     options.arguments = words[end + 1:]
     virtual_nodes.require(*(["mpirun"] if options.case == "mpi" else []))
     cluster = virtual_nodes.shared(3)
-    undisturbed = rounds(rma(cluster, options)[1]) if options.compare else 0
-    beside = rounds_beside_decoys(cluster, options) if options.compare else 0
     attack = Attack(cluster, options.rate)
     try:
         status, output = (mpi if options.case == "mpi" else rma)(cluster, options)
     finally:
         done = attack.end()
-    if undisturbed:
-        print(f"rounds: {undisturbed} undisturbed, {beside} while the same frames go to ports that no process reads, {rounds(output)} "
-              f"under attack: {100 - 100 * rounds(output) / undisturbed:.0f} % fewer than undisturbed, "
-              f"{100 - 100 * rounds(output) / max(beside, 1):.0f} % fewer than beside the decoys")
-    return judge(options, cluster.address(3), status, output, done)
+    failed = judge(options, cluster.address(3), status, output, done)
+    if options.compare:
+        compare(cluster, options)
+    return failed
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 //
 // Names that are in the address vector, or have a session, are answered once in kIntervalOfPeer each, however many ask in
 // their name: a peer that gets no answer asks again after milliseconds. All other names share kPerSecond answers, and
-// kBurst of them may come at once: a crowd of clients that start together.
+// kBurst of them may come at once: a crowd of clients that start together. In a flood there is no such reserve.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@ namespace cluster::engine {
 
 class AnswerLimiter {
  public:
-  static constexpr Duration kIntervalOfPeer = 200us;
+  static constexpr Duration kIntervalOfPeer = 1ms;
   static constexpr std::int64_t kPerSecond = 2'000;
   static constexpr std::int64_t kBurst = 8192;
 
   /// True if a name that is not known may be answered now; then it counts as answered.
   bool admits_unknown(Time now) { return unknown_.admits(now); }
+  /// This is a flood, which is read once in `interval`.
+  void forfeit(Time now, Duration interval) { unknown_.forfeit(now, interval); }
   /// The same for a peer that was last answered at `answered`, which is set.
   static bool admits_peer(Time now, Time& answered) {
     if (answered != Time{} && now < answered + kIntervalOfPeer) return false;

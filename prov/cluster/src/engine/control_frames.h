@@ -24,7 +24,7 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 /// flood with a flood, and cost each of them a system call.
 class ResetSender {
  public:
-  static constexpr Duration kResetInterval = 1ms;
+  static constexpr Duration kResetInterval = 5ms;
   static constexpr std::int64_t kResetBurst = 1024;
 
   /// `link` may be null: then no frames come, either.
@@ -36,6 +36,8 @@ class ResetSender {
     if (!limit_.admits(now)) return;
     send_control(*link_, wire::ControlFrame::reset(refused, reason, epoch).bytes(), link::ip_path(to));
   }
+  /// In a flood there is no reserve.
+  void forfeit(Time now) { limit_.forfeit(now, kResetInterval); }
 
  private:
   link::Link* link_;

@@ -52,7 +52,7 @@ void FloodWatch::review_now(Time now) {
   const bool unknown = unknown_.review(intervals);
   const bool unmarked = unmarked_.review(intervals);
   last_ = now;
-  if (unknown || unmarked) link_->thin({marks_, unknown_.shift(), unmarked_.shift()});
+  if (unknown || unmarked) link_->thin({marks_, unknown_.shift(), unmarked_.shift() != 0});
   next_ = thins() ? now + kInterval : kNever;
 }
 

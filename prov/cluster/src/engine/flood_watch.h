@@ -5,7 +5,7 @@
 // Two classes are counted, each with limits of its own: frames without the mark of this endpoint, whatever becomes of them, and
 // those with the mark that unknown sources get to see, if no session takes them. Frames of members are never thinned.
 // kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
-// a flood. What is more is halved until it is not.
+// a flood. If more come, those of the first class have to wait aside, and those of the other are halved until they are not more.
 //
 // A peer whose frame was dropped repeats it, as if the network had lost it.
 #pragma once
@@ -22,7 +22,7 @@ namespace cluster::engine {
 /// One class of frames.
 class FloodLevel {
  public:
-  static constexpr std::int64_t kPerInterval = 250;
+  static constexpr std::int64_t kPerInterval = link::Thinning::kAsideFrames;
   static constexpr std::int64_t kBurst = 8192;
 
   void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }
@@ -38,7 +38,7 @@ class FloodLevel {
 
 class FloodWatch {
  public:
-  static constexpr Duration kInterval = 20ms;
+  static constexpr Duration kInterval = link::Thinning::kAsideInterval;
 
   /// `link` may be null: then nothing comes.
   FloodWatch(link::Link* link, const link::SessionMarks& marks) : link_(link), marks_(marks) {}
@@ -54,11 +54,11 @@ class FloodWatch {
     if (now >= next_) [[unlikely]]
       review_now(now);
   }
-  /// When the next look is due, also if nothing comes: a link that thins out what comes is to stop that when the flood is over.
+  /// When the next look is due, also if nothing comes: frames wait aside, and when the flood is over the link is to stop that.
   Time deadline() const { return thins() ? next_ : kNever; }
+  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0; }
 
  private:
-  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0; }
   void begin(Time now) {
     if (next_ == kNever) next_ = std::max(now, last_) + kInterval;
   }

@@ -71,6 +71,8 @@ inline void NetworkReceiver::watch(Time now) {
     flood_.note_total(now, refused);
   }
   flood_.review(now);
+  if (flood_.thins()) [[unlikely]]
+    acceptor_.note_flood(now);
 }
 
 /// Without memory a frame is dropped like one that the network has lost: its sender repeats it.

@@ -21,6 +21,8 @@ class RateLimit {
     next_ += interval_;
     return true;
   }
+  /// What was not used is lost, but for the last so long.
+  void forfeit(Time now, Duration kept) { next_ = std::max(next_, now - kept); }
 
  private:
   Duration interval_;

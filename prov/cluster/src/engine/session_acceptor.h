@@ -38,6 +38,11 @@ class SessionAcceptor {
   /// Logs once if the MTU in the peer's opening is not that of this node.
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
   SiblingCheck& siblings() { return siblings_; }
+  /// Of what comes now next to nothing is from peers: answers that were saved for a crowd are not for it.
+  void note_flood(Time now) {
+    answers_.forfeit(now, link::Thinning::kAsideInterval);
+    resets_.forfeit(now);
+  }
 
  private:
   /// Between two warnings of openings from a wrong address, which any process can send.

@@ -1,10 +1,16 @@
-// What a link keeps out during a flood: frames that belong to no session of a peer that is known, before they cost the
-// endpoint anything. A link cannot look up sessions; it looks at one byte, the mark: the lowest of the number in the header. Each
+// What a link does with a flood of frames that belong to no session of a peer that is known, before they cost the endpoint
+// anything. A link cannot look up sessions; it looks at one byte, the mark: the lowest of the number in the header. Each
 // endpoint gives all numbers of sessions that it names to peers in its address vector one mark, those that it names to others
 // another, both drawn at random: hosts that cannot see its frames do not know them.
+//
+// What costs most in a frame is that it wakes a process. So frames without mark, of which every session begins, go to a place
+// aside, which wakes nothing and is emptied by time; what finds it full is dropped.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "base/units.h"
 
 namespace cluster::link {
 
@@ -16,14 +22,17 @@ struct SessionMarks {
 
 inline std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
 
-/// Of each class of frames one in 2^shift is let through, at random; those of members all are.
+/// Frames of members are let through.
 struct Thinning {
   SessionMarks marks;
-  unsigned unknown_shift = 0;
-  unsigned unmarked_shift = 0;  ///< session 0, which is where sessions begin, sessions of other endpoints, and nonsense
+  unsigned unknown_shift = 0;   ///< of those with the other mark one in 2^shift is let through, at random
+  bool unmarked_aside = false;  ///< all others (session 0, sessions of other endpoints, nonsense) wait aside
 
   static constexpr unsigned kShiftMax = 10;
-  bool none() const { return unknown_shift == 0 && unmarked_shift == 0; }
+  static constexpr Duration kAsideInterval = 5ms;  ///< between two looks aside
+  static constexpr std::size_t kAsideFrames = 32;                            ///< of one look
+
+  bool none() const { return unknown_shift == 0 && !unmarked_aside; }
 };
 
 }  // namespace cluster::link

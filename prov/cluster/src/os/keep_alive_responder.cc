@@ -9,14 +9,23 @@
 #include <utility>
 
 #include "os/progress_thread.h"
+#include "os/system_clock.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 
 namespace cluster::os {
 namespace {
 
-constexpr int kAnswersPerRun = 64;  // then the other clients of the thread have their turn
+// So many in that time: what is more waits, so that a flood neither wakes the thread for each nor keeps it from its other clients.
+constexpr int kAnswersPerInterval = 64;
+constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
+
+/// In the interval that ends then.
+struct Answered {
+  Time end{};
+  int count = 0;
+};
 
 /// Answers one datagram; false if there was none.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
@@ -34,14 +43,16 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
 
 /// ICMP errors stay queued until the engine reads them, which a computing application delays; until then
 /// they keep the socket readable, and it is looked at by time.
-NextWake answer_some(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  for (int i = 0; i < kAnswersPerRun; ++i) {
+NextWake answer_some(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer, Answered& answered) {
+  const Time now = SystemClock().now();
+  if (now >= answered.end) answered = {now + kInterval, 0};
+  for (; answered.count < kAnswersPerInterval; ++answered.count) {
     if (answer_one(socket, asked, answerer)) continue;
     pollfd errors{socket, 0, 0};
     if (poll(&errors, 1, 0) > 0) return {kErrorsPending};
     return {NextWake::kUntilReadable, socket};
   }
-  return {Duration::zero()};
+  return {answered.end - now};
 }
 
 }  // namespace
@@ -61,7 +72,10 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   std::shared_ptr<void> client;
   if (socket >= 0) {
     client = start_progress_client(
-        [socket, asked = port->name(), answerer] { return answer_some(socket, asked, answerer); }, error);
+        [socket, asked = port->name(), answerer, answered = Answered{}]() mutable {
+          return answer_some(socket, asked, answerer, answered);
+        },
+        error);
   }
   if (client != nullptr) {
     UdpPort* const its_port = port.get();

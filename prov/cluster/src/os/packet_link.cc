@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/aside_receiver.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
 #include "os/ring_claim.h"
@@ -41,6 +42,7 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         counters_(environment.counters),
         socket_sender_(port, environment.counters),
+        aside_(port, environment),
         socket_receiver_(std::move(port), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
 
   const char* name() const override { return "packet"; }
@@ -59,17 +61,22 @@ class PacketLink final : public link::Link {
     return all;
   }
   void thin(const link::Thinning& thinning) override {
-    ring_->thin(thinning);
-    if (ethertype_ring_) ethertype_ring_->thin(thinning);
-    port_->thin(thinning);
+    const link::Thinning in_effect = port_->thin(thinning);
+    aside_.begin_or_end(in_effect);
+    ring_->thin(in_effect);
+    if (ethertype_ring_) ethertype_ring_->thin(in_effect);
   }
-  void before_sleep() override { socket_polls_left_ = std::max(socket_polls_left_, 2u); }
+  void before_sleep() override {
+    socket_polls_left_ = std::max(socket_polls_left_, 2u);
+    aside_.before_sleep();
+  }
 
  private:
   /// True if frames on this path are written to the wire here.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t receive_rings(std::span<link::InFrame> frames);
+  std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
   bool socket_is_due();
 
   std::shared_ptr<UdpPort> port_;
@@ -81,6 +88,7 @@ class PacketLink final : public link::Link {
   std::vector<SocketAddress> own_;
   Counters& counters_;
   UdpSender socket_sender_;
+  AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;  ///< so many more polls look at the socket
   unsigned polls_since_socket_ = 0;                        ///< since one looked at the socket
@@ -120,6 +128,11 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
+  const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
+  return aside + receive_rings_and_socket(frames.subspan(aside));
+}
+
+std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
   // A ring that is never empty does not keep the socket from its turn.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;

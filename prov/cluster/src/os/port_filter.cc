@@ -46,15 +46,21 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
   }
-  /// Holds for frames of members, and for as many others as it says. The frame begins at `at`.
+  /// Holds for all frames but those with the mark of unknown sources, and for as many of these as it says. The frame
+  /// begins at `at`.
   Conditions& must_not_be_thinned(const link::Thinning& thinning, std::uint32_t at) {
-    if (thinning.none()) return *this;
+    if (thinning.unknown_shift == 0) return *this;
     load(BPF_B, at + offsetof(wire::FrameHeader, session));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 5, 0));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 2, 0));
-    draw(thinning.unmarked_shift, 2);
-    draw(thinning.unknown_shift, 0);
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 0, 2));
+    load(BPF_W, ancillary(SKF_AD_RANDOM));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << thinning.unknown_shift) - 1, kRefuse, 0));
     return *this;
+  }
+  /// Holds for frames that have either mark.
+  Conditions& must_be_marked(const link::SessionMarks& marks, std::uint32_t at) {
+    load(BPF_B, at + offsetof(wire::FrameHeader, session));
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, marks.member, 1, 0));
+    return must_be(marks.unknown);
   }
   /// Ends the program: `yes` if every condition held, `no` at the first that did not.
   FilterProgram decide(std::uint32_t yes, std::uint32_t no) {
@@ -72,12 +78,6 @@ class Conditions {
 
  private:
   static constexpr std::uint8_t kRefuse = 255;  ///< a jump that decide() directs to the refusal
-
-  /// Holds once in 2^shift times, and then skips `skipped` instructions.
-  void draw(unsigned shift, std::uint8_t skipped) {
-    load(BPF_W, ancillary(SKF_AD_RANDOM));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << shift) - 1, kRefuse, skipped));
-  }
 
   FilterProgram program_;
 };
@@ -112,22 +112,37 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, co
   } else {
     require_v4(conditions, ours);
   }
-  conditions.must_not_be_thinned(thinning, static_cast<std::uint32_t>(headers_size(ours.family())));
+  const auto frame = static_cast<std::uint32_t>(headers_size(ours.family()));
+  if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, frame);
+  conditions.must_not_be_thinned(thinning, frame);
   return conditions.decide(kWhole, 0);
 }
 
 FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
   Conditions conditions;
   if (index != 0) conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
-  conditions.must_not_be_thinned(thinning, kUdpBytes);  // offset 0 is the UDP header
+  // Offset 0 is the UDP header. Steering sends here what is too short to have a mark.
+  if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, kUdpBytes);
+  conditions.must_not_be_thinned(thinning, kUdpBytes);
   return conditions.decide(kWhole, 0);
 }
 
-FilterProgram keep_alives_to_second() {
-  Conditions conditions;  // offset 0 is the first byte behind the UDP header
-  conditions.load(BPF_B, offsetof(wire::FrameHeader, kind))
-      .must_be(static_cast<std::uint32_t>(wire::FrameKind::keep_alive));
-  return conditions.decide(1, 0);
+FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
+  // Offset 0 is the first byte behind the UDP header.
+  constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
+  constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
+  FilterProgram program;
+  if (thinning.unmarked_aside) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 2, 0));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 1, 0));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
+  }
+  program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(wire::FrameKind::keep_alive), 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.keep_alives));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, PortSockets::kMain));
+  return program;
 }
 
 int attach_filter(int socket, int option, FilterProgram& program) {

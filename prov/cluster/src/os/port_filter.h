@@ -2,7 +2,7 @@
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
 //   thinning             what of a flood gets through (link/thinning.h), behind either of the two or alone
-//   keep-alives aside    which of two sockets on one port a datagram is for (keep-alive responder)
+//   steering             which of the sockets on one port a datagram is for
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
 
@@ -19,14 +19,24 @@ namespace cluster::os {
 using FilterProgram = std::vector<sock_filter>;
 
 /// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
-/// without IP options or extension headers to exactly `ours`, under this EtherType; of these as many as `thinning` says.
+/// without IP options or extension headers to exactly `ours`, under this EtherType; of these as many as `thinning` says, and
+/// none of those that wait aside.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, const link::Thinning& thinning = {});
 
-/// For a UDP socket: everything except what came in through the interface, of that as many as `thinning` says. 0: no interface.
+/// For a UDP socket: everything except what came in through the interface, of that as many as `thinning` says, and none of those
+/// that wait aside. 0: no interface.
 FilterProgram all_but_interface(int index, const link::Thinning& thinning = {});
 
-/// For a reuseport group of two: frames of kind keep_alive to the second socket, all else to the first.
-FilterProgram keep_alives_to_second();
+/// The sockets of a reuseport group, by the order in which they were bound.
+struct PortSockets {
+  static constexpr std::uint32_t kMain = 0;
+  std::uint32_t keep_alives = kMain;
+  std::uint32_t aside = kMain;
+};
+
+/// For a reuseport group: what `thinning` lets wait aside goes there, other frames of kind keep_alive to their socket, all else to
+/// the main one.
+FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);

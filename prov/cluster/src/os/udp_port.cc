@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "os/port_filter.h"
-
 namespace cluster::os {
 namespace {
 
@@ -18,6 +16,7 @@ namespace {
 // little enough that a dead receiver does not hold the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
+constexpr int kAsideBuffer = 64 * 1024;  // what is read at one look, and as many again
 constexpr std::size_t kErrorsPerCall = 64;  // entries of the error queue looked at, of interest or not
 
 bool set_option(int socket, int level, int option, int value) {
@@ -161,8 +160,8 @@ std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const U
 std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
   std::size_t count = 0;
   std::size_t looked_at = 0;
-  // The kernel reports ICMP errors to either socket of the port: they have no payload to steer by.
-  for (const int socket : {socket_.number(), keep_alive_socket_.number()}) {
+  // The kernel reports ICMP errors to any socket of the port: they have no payload to steer by.
+  for (const int socket : {socket_.number(), keep_alive_socket_.number(), aside_socket_.number()}) {
     while (socket >= 0 && count < errors.size() && looked_at++ < kErrorsPerCall &&
            take_report(socket, errors[count])) {
       if (errors[count].status != Status::ok) ++count;
@@ -183,33 +182,48 @@ bool UdpPort::ignore_interface(int index) {
   return true;
 }
 
-/// If there is no memory for a filter, the flood costs what it costs.
-void UdpPort::thin(const link::Thinning& thinning) {
-  const auto set = [&](int socket, int ignored) {
-    if (ignored == 0 && thinning.none()) return detach_filter(socket);
-    FilterProgram program = all_but_interface(ignored, thinning);
-    attach_filter(socket, SO_ATTACH_FILTER, program);
-  };
-  set(socket_.number(), ignored_);
-  if (keep_alive_socket_) set(keep_alive_socket_.number(), 0);
+link::Thinning UdpPort::thin(link::Thinning thinning) {
+  if (thinning.unmarked_aside && !aside_socket_) {
+    thinning.unmarked_aside = share(aside_socket_, &PortSockets::aside) == 0;
+    if (aside_socket_) enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
+  }
+  if (aside_socket_) {
+    FilterProgram program = steering(places_, thinning);
+    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) thinning.unmarked_aside = false;
+  }
+  if (ignored_ == 0 && thinning.none()) {
+    detach_filter(socket_.number());
+  } else {
+    FilterProgram program = all_but_interface(ignored_, thinning);
+    attach_filter(socket_.number(), SO_ATTACH_FILTER, program);
+  }
+  return thinning;
+}
+
+/// One more socket on this number. Returns 0 or an errno.
+int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
+  int error = 0;
+  Descriptor made = make_socket(name_.family(), error);
+  if (!made) return error;
+  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) || !set_option(made.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
+    return errno;
+  }
+  error = bind_to(made.number(), name_);
+  if (error != 0) return error;
+  if (interface_ != 0) bind_interface(made.number(), name_.family(), interface_);
+  PortSockets places = places_;
+  places.*place = keep_alive_socket_ ? 2 : 1;
+  FilterProgram program = steering(places);
+  error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
+  if (error != 0) return error;  // unsteered, data would get lost in the other socket
+  places_ = places;
+  socket = std::move(made);
+  return 0;
 }
 
 int UdpPort::open_keep_alive_socket(int& error) {
-  Descriptor socket = make_socket(name_.family(), error);
-  if (!socket) return -1;
-  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
-      !set_option(socket.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
-    error = errno;
-    return -1;
-  }
-  error = bind_to(socket.number(), name_);
-  if (error != 0) return -1;
-  if (interface_ != 0) bind_interface(socket.number(), name_.family(), interface_);
-  FilterProgram program = keep_alives_to_second();
-  error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
-  if (error != 0) return -1;  // unsteered, data would get lost in the second socket
-  keep_alive_socket_ = std::move(socket);
-  return keep_alive_socket_.number();
+  error = share(keep_alive_socket_, &PortSockets::keep_alives);
+  return error == 0 ? keep_alive_socket_.number() : -1;
 }
 
 }  // namespace cluster::os

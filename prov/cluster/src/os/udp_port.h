@@ -2,9 +2,9 @@
 // the kernel answer "port unreachable" once the process is dead, collects ICMP errors, and carries the frames
 // that a faster link does not.
 //
-// A second socket may share the number for the keep-alive responder: frames of kind keep_alive go to it, all others to
-// the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then opened to
-// sharing (the kernel requires it of both sockets of a pair, and that they belong to one user).
+// Two more sockets may share the number: one for the keep-alive responder, to which frames of kind keep_alive go, and from the
+// first flood on one where frames wait aside (link/thinning.h). The main one is bound without SO_REUSEPORT, so a number in use is
+// noticed, and only then opened to sharing (the kernel requires it of all sockets of a group, and that they belong to one user).
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "link/link.h"
 #include "os/descriptor.h"
+#include "os/port_filter.h"
 
 namespace cluster::os {
 
@@ -43,19 +44,25 @@ class UdpPort {
   /// permanent: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
 
-  /// As Link::thin() of every link.
-  void thin(const link::Thinning& thinning);
+  /// As Link::thin() of every link. Returns what is in effect: there may be no socket for what is to wait aside, or no memory
+  /// for a filter, and then the flood costs what it costs.
+  link::Thinning thin(link::Thinning thinning);
+  /// Where frames have waited aside since the first flood; -1: there was none.
+  int aside_socket() const { return aside_socket_.number(); }
 
-  /// The second socket, or -1 with an errno in `error`. Neither call may run while another thread uses a link
-  /// on this port.
+  /// The socket of the responder, or -1 with an errno in `error`. Neither call may run while another thread uses a link
+  /// on this port, and the first no more once frames have waited aside.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket() { keep_alive_socket_.reset(); }
 
  private:
   UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), name_(name) {}
+  int share(Descriptor& socket, std::uint32_t PortSockets::*place);
 
   Descriptor socket_;
   Descriptor keep_alive_socket_;
+  Descriptor aside_socket_;
+  PortSockets places_;
   SocketAddress name_;
   int interface_ = 0;  ///< 0: as routed
   int ignored_ = 0;    ///< interface; 0: none

@@ -13,9 +13,13 @@ constexpr int kPendingErrors = 3;  // how many reports about earlier frames may 
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps, const Environment& environment)
+    : UdpReceiver(port, port->socket(), buffers, stamps, environment) {}
+
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
                          const Environment& environment)
     : port_(std::move(port)),
+      socket_(socket),
       counters_(environment.counters),
       arrivals_(environment.clock),
       memory_(new std::byte[buffers * kBufferBytes]),
@@ -32,7 +36,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Tim
     if (stamps == Timestamps::yes) header.msg_control = control_buffers_[i].bytes;
   }
   const int on = 1;
-  if (stamps == Timestamps::yes) setsockopt(port_->socket(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  if (stamps == Timestamps::yes) setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
 int UdpReceiver::take(std::size_t wanted) {
@@ -41,8 +45,7 @@ int UdpReceiver::take(std::size_t wanted) {
     headers_[i].msg_hdr.msg_controllen = control_buffers_.empty() ? 0 : sizeof(ControlBuffer);
   }
   for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
-    const int got =
-        recvmmsg(port_->socket(), headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+    const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     if (got >= 0) return got;
     if (errno == EAGAIN) return 0;
   }

@@ -1,4 +1,4 @@
-// Receives from the endpoint's UDP socket. Every buffer holds the largest super-datagram (UDP_GRO), so their
+// Receives from a UDP socket of the endpoint. Every buffer holds the largest super-datagram (UDP_GRO), so their
 // number is small; they are reused by the next call. Where most frames come by the socket, the kernel stamps
 // their arrival: some 0.2 us each (docs/budget.md), and a little for all that the node receives, so not where
 // few do.
@@ -24,6 +24,8 @@ class UdpReceiver {
   enum class Timestamps : std::uint8_t { no, yes };
   UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
               const Environment& environment);
+  /// From another socket of the port.
+  UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps, const Environment& environment);
 
   /// As Link::receive_burst.
   std::size_t receive(std::span<link::InFrame> frames);
@@ -37,6 +39,7 @@ class UdpReceiver {
   Time arrival(msghdr& header) const;
 
   std::shared_ptr<UdpPort> port_;
+  int socket_;
   Counters& counters_;
   ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;

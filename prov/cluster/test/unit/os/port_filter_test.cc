@@ -128,25 +128,30 @@ int passing(Sieve& sieve, std::vector<std::byte> frame, std::size_t at, std::uin
 }
 
 TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
-  constexpr link::Thinning kThinning{{0x17, 0x42}, 2, 4};
+  constexpr link::Thinning kThinning{{0x17, 0x42}, 2, true};
   for (const Family family : {Family::v4, Family::v6}) {
     Sieve sieve(frames_for(ours(family), ip_ether_type(family), kThinning));
     const std::vector<std::byte> frame = frame_to(ours(family), 64);
     const std::size_t at = headers_size(family);
     EXPECT_EQ(passing(sieve, frame, at, 0x17), 4096);
     EXPECT_NEAR(passing(sieve, frame, at, 0x42), 1024, 200);
-    EXPECT_NEAR(passing(sieve, frame, at, 0), 256, 100);
-    EXPECT_NEAR(passing(sieve, frame, at, 0x18), 256, 100);
+    EXPECT_EQ(passing(sieve, frame, at, 0), 0);
+    EXPECT_EQ(passing(sieve, frame, at, 0x18), 0);
     EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 64)));
   }
 }
 
 TEST(PortFilter, OneClassIsThinnedAlone) {
   const std::vector<std::byte> datagram(kUdpBytes + 64);
-  Sieve sieve(all_but_interface(0, {{0x17, 0x42}, 0, link::Thinning::kShiftMax}));
-  EXPECT_EQ(passing(sieve, datagram, kUdpBytes, 0x17), 4096);
-  EXPECT_EQ(passing(sieve, datagram, kUdpBytes, 0x42), 4096);
-  EXPECT_LT(passing(sieve, datagram, kUdpBytes, 0), 40);
+  Sieve aside(all_but_interface(0, {{0x17, 0x42}, 0, true}));
+  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0x17), 4096);
+  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0x42), 4096);
+  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0), 0);
+  EXPECT_FALSE(aside.passes(std::vector<std::byte>(kUdpBytes + 12))) << "too short to have a mark";
+  Sieve unknown(all_but_interface(0, {{0x17, 0x42}, link::Thinning::kShiftMax, false}));
+  EXPECT_EQ(passing(unknown, datagram, kUdpBytes, 0x17), 4096);
+  EXPECT_LT(passing(unknown, datagram, kUdpBytes, 0x42), 40);
+  EXPECT_EQ(passing(unknown, datagram, kUdpBytes, 0), 4096);
 }
 
 }  // namespace

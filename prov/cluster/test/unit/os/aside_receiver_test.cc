@@ -1,0 +1,136 @@
+#include "os/aside_receiver.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <vector>
+
+#include "conformance/link_station.h"
+#include "conformance/two_hosts.h"
+#include "os/keep_alive_responder.h"
+#include "os/udp_link.h"
+#include "wire/control.h"
+
+namespace cluster::os {
+namespace {
+
+constexpr link::SessionMarks kMarks{0x17, 0x42};
+constexpr link::Thinning kFlood{kMarks, 0, true};
+constexpr std::uint32_t kMember = 0xABCD0017;
+constexpr std::uint32_t kUnmarked = 0xABCD0018;
+
+class SetClock final : public Clock {
+ public:
+  Time now() override { return at; }
+  Duration realtime_offset() override { return Duration::zero(); }
+  std::uint64_t ticks() override { return 0; }
+  Time at{std::chrono::hours(1)};
+};
+
+class AsideReceiverTest : public ::testing::Test {
+ protected:
+  AsideReceiverTest() {
+    int error = 0;
+    port = UdpPort::open(test::loopback(SocketAddress::Family::v4), error);
+    caller = UdpPort::open(test::loopback(SocketAddress::Family::v4), error);
+    link = open_udp_link(port, 1500, environment);
+  }
+  void send(std::uint32_t session, int count = 1) {
+    for (int i = 0; i < count; ++i) send(wire::ControlFrame::keep_alive(1, 7, session));
+  }
+  void send(const wire::ControlFrame& frame) {
+    sockaddr_storage address;
+    const std::size_t size = port->name().to(address);
+    ASSERT_EQ(sendto(caller->socket(), frame.bytes().data(), frame.bytes().size(), 0, reinterpret_cast<sockaddr*>(&address),
+                     static_cast<socklen_t>(size)),
+              static_cast<ssize_t>(frame.bytes().size()));
+  }
+  /// What lies there now: over the loopback interface what has been sent has arrived.
+  std::size_t receive() {
+    link->before_sleep();
+    std::size_t sum = 0;
+    for (std::size_t count = 1; count != 0; sum += count) count = link->receive_burst(frames);
+    return sum;
+  }
+  bool wakes() const {
+    pollfd socket{port->socket(), POLLIN, 0};
+    return poll(&socket, 1, 0) > 0;
+  }
+
+  test::World world;
+  SetClock clock;
+  Environment environment{clock, world.random, world.log, world.counters};
+  std::shared_ptr<UdpPort> port;
+  std::shared_ptr<UdpPort> caller;
+  std::unique_ptr<link::Link> link;
+  std::array<link::InFrame, 44> frames;
+};
+
+TEST_F(AsideReceiverTest, AFloodWakesNoProcessAndIsReadByTime) {
+  send(kUnmarked);
+  EXPECT_TRUE(wakes()) << "without a flood an unknown source is heard at once";
+  EXPECT_EQ(receive(), 1U);
+  link->thin(kFlood);
+  send(kUnmarked, 10);
+  EXPECT_FALSE(wakes());
+  EXPECT_EQ(receive(), 0U);
+  send(kMember);
+  EXPECT_TRUE(wakes()) << "a member is heard at once";
+  EXPECT_EQ(receive(), 1U);
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 10U);
+}
+
+TEST_F(AsideReceiverTest, ALookTakesSoManyAndWhatFindsNoSpaceIsDropped) {
+  link->thin(kFlood);
+  send(kUnmarked, 5000);
+  for (int look = 0; look < 2; ++look) {
+    clock.at += link::Thinning::kAsideInterval;
+    EXPECT_EQ(receive(), link::Thinning::kAsideFrames);
+  }
+  for (int look = 0; look < 100; ++look) {
+    clock.at += link::Thinning::kAsideInterval;
+    receive();
+  }
+  send(kUnmarked, 3);
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 3U) << "the buffer is empty again";
+}
+
+TEST_F(AsideReceiverTest, WhatWaitsAtTheEndOfTheFloodIsReadAndThenAllComesAsBefore) {
+  link->thin(kFlood);
+  send(kUnmarked, 3);
+  link->thin({kMarks, 0, false});
+  send(kUnmarked, 2);
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(receive(), 2U);
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 3U);
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 0U);
+  link->thin(kFlood);
+  send(kUnmarked);
+  EXPECT_FALSE(wakes()) << "the next flood";
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 1U);
+}
+
+TEST_F(AsideReceiverTest, TheResponderAnswersMembersInAFlood) {
+  const auto responder = start_keep_alive_responder(port, world.log);
+  ASSERT_TRUE(responder) << world.log.text;
+  link->thin(kFlood);
+  send(kUnmarked);
+  clock.at += link::Thinning::kAsideInterval;
+  EXPECT_EQ(receive(), 1U) << "which the engine passes over";
+  send(kMember);
+  std::array<std::byte, 256> answer;
+  ssize_t got = -1;
+  test::eventually([&] { return (got = recv(caller->socket(), answer.data(), answer.size(), 0)) > 0; });
+  EXPECT_GT(got, 0);
+  EXPECT_EQ(receive(), 0U);
+}
+
+}  // namespace
+}  // namespace cluster::os
