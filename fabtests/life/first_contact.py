@@ -6,8 +6,10 @@ Each process may have 1024 descriptors, as most systems have it. Nothing may fai
 the other node at most one, while its kernel is asked whether it lives.
 """
 import argparse
+import collections
 import os
 import sys
+import tempfile
 import time
 
 from life_process import virtual_nodes
@@ -27,9 +29,10 @@ def main():
     cluster = virtual_nodes.make(2, suffix="-contact")
     environment = virtual_nodes.of_provider(os.path.join(os.path.abspath(options.build), "prov", "cluster"), FI_LOG_LEVEL="warn")
     program = os.path.abspath(options.program)
-    processes = [virtual_nodes.start([*cluster.command(node), "prlimit", "--nofile=1024:1024", program], environment, text=True,
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                 for node in (1, 2) for _ in range(options.each)]
+    # Into files: an endpoint that warns waits for nobody to read it.
+    logs = [tempfile.TemporaryFile("w+") for _ in range(2 * options.each)]
+    processes = [virtual_nodes.start([*cluster.command(1 + i // options.each), "prlimit", "--nofile=1024:1024", program], environment,
+                                     text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log) for i, log in enumerate(logs)]
     try:
         names = [process.stdout.readline() for process in processes]
         began = time.monotonic()
@@ -38,9 +41,12 @@ def main():
             process.stdin.flush()
         said = [process.stdout.readline().split() for process in processes]
         seconds = time.monotonic() - began
-        failed = [process for process, words in zip(processes, said) if not words or words[0] != "done"]
-        for process in failed[:3]:
-            print(process.stderr.read()[-2000:])
+        failed = [log for log, words in zip(logs, said) if not words or words[0] != "done"]
+        for log in failed:
+            log.seek(0)
+        causes = collections.Counter(([""] + log.read().splitlines())[-1] for log in failed)
+        for cause, count in causes.most_common(10):
+            print(f"{count} times: {cause}")
         if failed:
             sys.exit(f"{len(failed)} of {len(processes)} endpoints failed")
         most = max(int(words[1]) for words in said)
