@@ -29,7 +29,7 @@ def main():
     cluster = virtual_nodes.make(2, suffix="-contact")
     environment = virtual_nodes.of_provider(os.path.join(os.path.abspath(options.build), "prov", "cluster"), FI_LOG_LEVEL="warn")
     program = os.path.abspath(options.program)
-    # Into files: an endpoint that warns waits for nobody to read it.
+    # Into files: this program reads no pipe while it waits for the endpoints, and an endpoint that warns would stop at a full one.
     logs = [tempfile.TemporaryFile("w+") for _ in range(2 * options.each)]
     processes = [virtual_nodes.start([*cluster.command(1 + i // options.each), "prlimit", "--nofile=1024:1024", program], environment,
                                      text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log) for i, log in enumerate(logs)]
