@@ -40,7 +40,7 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
     header.session = stream_;
     header.sequence = static_cast<std::uint32_t>(sequences[i]);
     header.transmission = static_cast<std::uint32_t>(key_);
-    header.ack = static_cast<std::uint32_t>(next_);
+    header.ack = static_cast<std::uint32_t>(sequences[i] + 1);
     wire::encode_frame(header, {&whole, 1});
     leaving.sent_at = now;
     out[i].path = &path;
