@@ -50,6 +50,11 @@ void barrier(Schedule& schedule, const TeamLayout& layout) {
 }
 
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  if (spreads(layout, arguments)) {
+    const Pieces pieces(arguments.target.size(), kMulticastPiece);
+    send_to_nodes(schedule, layout, arguments.root, kDown, kAcross, arguments.target, pieces);
+    return;
+  }
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
@@ -166,6 +171,11 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
 }
 
 }  // namespace
+
+bool spreads(const TeamLayout& layout, const Arguments& arguments) {
+  return arguments.multicast && arguments.kind == Kind::broadcast && layout.leaders().size() >= kMulticastNodes &&
+         arguments.target.size() >= kMulticastMin;
+}
 
 Schedule compose(const TeamLayout& layout, const Arguments& arguments) {
   Schedule schedule(arguments.reduction);

@@ -47,6 +47,10 @@ std::size_t TeamLayout::position_by_node() const {
   return static_cast<std::size_t>(std::find(by_node_.begin(), by_node_.end(), self_) - by_node_.begin());
 }
 
+Tree TeamLayout::tree_here(Member root) const {
+  return binomial_tree(neighbors(), position_in_node(), node_of(root) == node() ? place_[root].position : 0);
+}
+
 Tree TeamLayout::tree(Member root, MakeTree between) const {
   // The root leads its node.
   MemberList leaders = leaders_;

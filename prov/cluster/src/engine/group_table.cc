@@ -18,6 +18,9 @@ constexpr std::size_t kBurst = 32;       ///< frames taken from a group's socket
 constexpr std::size_t kBurstsMax = 8;    ///< and so often in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
+/// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
+/// One that sleeps is woken by it.
+constexpr Duration kPollInterval = 4us;
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
@@ -53,6 +56,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
+  entry->content = op.content;
   group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max()};
   std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
                [this](const SocketAddress& name) { return name != parts_.name; });
@@ -66,6 +70,11 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   for (const SocketAddress& name : roster) meet(*groups_.back(), peers_.find_or_add(name));
   turn_now(*groups_.back());
   return Status::ok;
+}
+
+bool GroupTable::joined(std::uint64_t handle) {
+  const Entry* const entry = find(handle);
+  return entry != nullptr && entry->joined;
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -133,6 +142,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
 }
 
 std::size_t GroupTable::receive(Time now, Entry& entry) {
+  if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
   std::array<link::InFrame, kBurst> frames;
   for (std::size_t burst = 0; burst < kBurstsMax; ++burst) {
@@ -152,6 +162,7 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     }
     if (count < frames.size()) break;
   }
+  entry.next_poll = arrivals != 0 ? now : now + kPollInterval;
   return arrivals;
 }
 
@@ -203,8 +214,8 @@ void GroupTable::deliver(Entry& entry, Member& member) {
       stream->consume(body.size());
       continue;
     }
-    if (!protocol_.ready(channel, segment)) return;
-    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length));
+    if (!protocol_.ready(channel, segment, entry.content)) return;
+    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
     entry.group->on_delivery();
   }
@@ -248,8 +259,8 @@ void GroupTable::report(Entry& entry) {
   }
   const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
   Log& log = parts_.environment.log;
-  const std::string address = group.settings().path.to.text();
   for (const GroupEvent& event : std::exchange(group.events(), {})) {
+    const std::string address = group.settings().path.to.text();
     const std::string name = event.member.text();
     switch (event.kind) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
@@ -271,7 +282,8 @@ void GroupTable::report(Entry& entry) {
   }
   if (entry.joined || !group.complete()) return;
   entry.joined = true;
-  if (bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
+  const bool of_application = entry.content == protocol::GroupProtocol::Content::application;
+  if (of_application && bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
 }
 
 bool GroupTable::run() {

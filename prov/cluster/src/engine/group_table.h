@@ -37,6 +37,8 @@ struct JoinOp {
   std::uint64_t key = 0;                   ///< equal at all members; tells groups of one address apart
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
+  /// The application's hears of the membership by GroupListener, a team's asks joined().
+  protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
 class GroupTable final : public protocol::GroupArrivals {
@@ -50,6 +52,7 @@ class GroupTable final : public protocol::GroupArrivals {
   /// Messages that were sent still reach all members.
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
+  bool joined(std::uint64_t handle);
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
@@ -70,10 +73,12 @@ class GroupTable final : public protocol::GroupArrivals {
   };
   struct Entry {
     std::uint64_t handle = 0;
+    protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
     std::unique_ptr<group::Group> group;
     std::unique_ptr<link::MulticastReceiver> socket;
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
+    Time next_poll{};        ///< of the socket
     Time close_by = kNever;  ///< of one that is being left
   };
 
