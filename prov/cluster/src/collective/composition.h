@@ -37,6 +37,10 @@ inline constexpr std::size_t kLong = 32 * 1024;
 /// Pieces of a pipeline are not shorter.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
 
+/// So few nodes meet at one, for what is as short as this: its port passes the bytes of all.
+inline constexpr std::size_t kFewNodes = 8;
+inline constexpr std::size_t kShort = 256;
+
 /// A broadcast goes by multicast to so many nodes at least, from this length on.
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;

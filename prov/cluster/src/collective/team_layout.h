@@ -25,6 +25,8 @@ struct Tree {
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 /// From the root to the next one, and so on.
 Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root);
+/// From the root to each.
+Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 
 class TeamLayout {
  public:

@@ -197,16 +197,16 @@ void GroupTable::reach_members(Entry& entry) {
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
-void GroupTable::deliver(Entry& entry, Member& member) {
+bool GroupTable::deliver(Entry& entry, Member& member) {
   group::ReceiverStream* const stream = member.stream.get();
-  if (stream == nullptr || stream->front().empty()) return;
+  if (stream == nullptr || stream->front().empty()) return false;
   Incoming& incoming = entry.incoming[member.name];
   if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
   incoming.stream = stream->id();
   protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
   for (std::size_t i = 0; i < kBodiesPerTurn; ++i) {
     const ConstBytes body = stream->front();
-    if (body.empty()) return;
+    if (body.empty()) return false;
     wire::Segment segment;
     const std::size_t header = wire::decode(body, segment);
     if (header == 0 || segment.length > body.size() - header) {
@@ -214,11 +214,12 @@ void GroupTable::deliver(Entry& entry, Member& member) {
       stream->consume(body.size());
       continue;
     }
-    if (!protocol_.ready(channel, segment, entry.content)) return;
+    if (!protocol_.ready(channel, segment, entry.content)) return true;
     protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
     entry.group->on_delivery();
   }
+  return true;
 }
 
 /// Streams that have ended inside of a message, because their member has gone or has begun anew.
@@ -231,10 +232,17 @@ void GroupTable::drop_ended_streams(Entry& entry) {
   }
 }
 
+/// A turn asks each member, which is too much where nothing has changed. What members say, and what is done here, makes the
+/// deadline of the group pass.
+bool GroupTable::due(Time now, const Entry& entry) const {
+  return entry.holds || now >= entry.group->deadline() || now >= entry.close_by;
+}
+
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
-  group.each([&](Member& member) { deliver(entry, member); });
+  entry.holds = false;
+  group.each([&](Member& member) { entry.holds |= deliver(entry, member); });
   group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr);
   group.each([&](Member& member) {
     Peer& peer = *static_cast<Peer*>(member.owner);
@@ -292,7 +300,7 @@ bool GroupTable::run() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Entry& entry = *groups_[i];
     if (entry.socket != nullptr) arrivals += receive(now, entry);
-    turn(now, entry);
+    if (due(now, entry)) turn(now, entry);
   }
   std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
     if (!entry->group->left() && now < entry->close_by) return false;

@@ -78,6 +78,7 @@ class GroupTable final : public protocol::GroupArrivals {
     std::unique_ptr<link::MulticastReceiver> socket;
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
+    bool holds = false;      ///< something that has arrived waits for a receive, or for the next turn
     Time next_poll{};        ///< of the socket
     Time close_by = kNever;  ///< of one that is being left
   };
@@ -87,8 +88,10 @@ class GroupTable final : public protocol::GroupArrivals {
   bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void meet(Entry& entry, Peer& peer);
   void reach_members(Entry& entry);
-  void deliver(Entry& entry, group::Member& member);
+  /// True if something that has arrived is left.
+  bool deliver(Entry& entry, group::Member& member);
   void drop_ended_streams(Entry& entry);
+  bool due(Time now, const Entry& entry) const;
   void turn(Time now, Entry& entry);
   void turn_now(Entry& entry);
   void report(Entry& entry);

@@ -95,6 +95,7 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
+  next_service_ = {};
   members_.erase(SocketAddress(member.name));
 }
 

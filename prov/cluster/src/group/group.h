@@ -87,7 +87,10 @@ class Group {
   // --- this side ---
   SenderStream& stream() { return stream_; }
   /// No message comes any more: says so to the members as soon as they have all.
-  void leave() { leaving_ = true; }
+  void leave() {
+    leaving_ = true;
+    next_service_ = {};
+  }
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 

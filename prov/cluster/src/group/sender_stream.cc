@@ -25,6 +25,7 @@ void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> 
                         Until until, MessageToken token) {
   cutter_.post(shape, slices, length, keep, token);
   progress_.posted(token, until);
+  timers_.ready = Time::min();
 }
 
 void SenderStream::add(Listener& listener) {
