@@ -15,7 +15,7 @@ using wire::SegmentKind;
 namespace {
 
 constexpr std::size_t kBurst = 32;       ///< frames taken from a group's socket at once
-constexpr std::size_t kBurstsMax = 8;    ///< and so often in a turn
+constexpr std::size_t kBurstsMax = 32;   ///< and so often in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 /// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
@@ -141,28 +141,37 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
+/// Until nothing is left: what lies unread would be reported as missing.
 std::size_t GroupTable::receive(Time now, Entry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
   std::array<link::InFrame, kBurst> frames;
-  for (std::size_t burst = 0; burst < kBurstsMax; ++burst) {
+  std::size_t bursts = 0;
+  for (; bursts < kBurstsMax; ++bursts) {
     const std::size_t count = entry.socket->receive_burst(frames);
-    for (const link::InFrame& frame : std::span(frames).first(count)) {
-      if (frame.from.to == parts_.name) continue;
-      for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
-        wire::FrameView view;
-        if (wire::admit(bytes, view) != wire::Refusal::none) {
-          ++parts_.environment.counters.refused_malformed;
-          break;
-        }
-        ++parts_.environment.counters.frames_received;
-        arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
-        bytes = bytes.subspan(view.length);
-      }
-    }
-    if (count < frames.size()) break;
+    for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
+    if (count == 0) break;
   }
-  entry.next_poll = arrivals != 0 ? now : now + kPollInterval;
+  const bool unread = bursts == kBurstsMax;
+  entry.group->set_unread(unread);
+  entry.next_poll = unread ? now : now + kPollInterval;
+  return arrivals;
+}
+
+/// What came in one datagram; returns how many were for the group.
+std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFrame& frame) {
+  if (frame.from.to == parts_.name) return 0;
+  std::size_t arrivals = 0;
+  for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+    wire::FrameView view;
+    if (wire::admit(bytes, view) != wire::Refusal::none) {
+      ++parts_.environment.counters.refused_malformed;
+      break;
+    }
+    ++parts_.environment.counters.frames_received;
+    arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
+    bytes = bytes.subspan(view.length);
+  }
   return arrivals;
 }
 

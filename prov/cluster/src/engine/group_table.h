@@ -85,6 +85,7 @@ class GroupTable final : public protocol::GroupArrivals {
 
   Entry* find(std::uint64_t handle);
   std::size_t receive(Time now, Entry& entry);
+  std::size_t receive_frames(Time now, Entry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void meet(Entry& entry, Peer& peer);
   void reach_members(Entry& entry);

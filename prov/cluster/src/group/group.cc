@@ -226,7 +226,7 @@ void Group::serve(Time now, Member& member) {
   }
   if (member.stream == nullptr || member.stream_end != Member::kNoEnd) return;
   if (member.stream->status_due(now)) report_status(now, member, settings_.key);
-  if (member.stream->nak_due(now)) report_gaps(now, member, settings_.key);
+  if (member.stream->nak_due(now) && !unread_) report_gaps(now, member, settings_.key);
   next_service_ = std::min(next_service_, member.stream->deadline());
 }
 

@@ -84,6 +84,9 @@ class Group {
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
+  /// Frames may lie unread: what is missing is not reported before they have been taken.
+  void set_unread(bool unread) { unread_ = unread; }
+
   // --- this side ---
   SenderStream& stream() { return stream_; }
   /// No message comes any more: says so to the members as soon as they have all.
@@ -117,6 +120,7 @@ class Group {
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
   std::vector<GroupEvent> events_;
   bool leaving_ = false;
+  bool unread_ = false;
   Time next_service_{};  ///< when some member is owed something
 };
 

@@ -22,6 +22,7 @@ struct Listener {
   std::uint64_t arrived = 0;     ///< it has all before it
   std::uint64_t window_end = 0;  ///< it takes all before it
   std::uint64_t cursor = 0;      ///< by unicast: what it is sent next
+  std::uint64_t missed = 0;      ///< frames of the train under way (pace.h)
   bool by_unicast = false;
   std::uint64_t part_of = kNoPart;  ///< the frame of which it has been sent a part...
   std::size_t part_end = 0;         ///< ...up to here

@@ -2,41 +2,42 @@
 
 namespace cluster::group {
 
-void Pace::on_arrival(Time at, std::uint64_t reached) {
-  if (!train_.begun) {
-    train_ = {true, at, reached, 0};
-    return;
-  }
-  const std::uint64_t count = reached - train_.first;
-  if (count < (seeking_ ? kTrainFirst : kTrain) || at <= train_.begin) return;
-  // Those that were lost and came again have not come through the port at their pace.
-  const auto came = static_cast<std::int64_t>(count - std::min<std::uint64_t>(train_.lost, count - 1));
-  const Duration measured = (at - train_.begin) / came;
-  // What was measured is inexact: reports take a while, and a burst of the pace before is in it. Without a loss it is not
-  // believed at once: members that wait for a processor look like a slow port.
-  const bool late = measured > (seeking_ ? interval_ * 3 / 2 : interval_ * 9 / 8);
-  if (late) {
-    const bool sure = seeking_ || train_.lost > 0;
-    found_ = within(sure ? measured : std::min(measured, interval_ * 9 / 8));
-    interval_ = within(sure ? found_ * 9 / 8 : found_ * 33 / 32);
-    if (sure) hold_ = kHoldTrains;
+bool Pace::queue_stands() const {
+  if (train_.shortest == Duration::max()) return false;
+  const Duration least = shortest_.get();
+  return train_.shortest - least > std::max(kQueue, least / 2);
+}
+
+/// Frames left about as fast as it lets them, and enough of them waited for it.
+bool Pace::holds_back(std::int64_t frames) const {
+  return train_.followed * 4 >= frames && train_.busy * 4 <= interval_ * train_.followed * 5;
+}
+
+void Pace::judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed) {
+  const auto frames = static_cast<std::int64_t>(reached - train_.first);
+  const auto lost = std::min(static_cast<std::int64_t>(missed), frames);
+  if (missed * kShareTolerated > reached - train_.first) {
+    full_ = within(interval_ * (frames + lost) / frames);
+    interval_ = within(full_ * 17 / 16);
+    counts_from_ = sent;
+    hold_ = kHoldTrains;
     seeking_ = false;
-    draining_ = true;
-  } else if (draining_) {
-    interval_ = found_;
-    draining_ = false;
+  } else if (missed > 0 && queue_stands()) {
+    interval_ = within(std::max(interval_, std::min(interval_ * 9 / 8, full_ * 2)));
+    seeking_ = false;
   } else if (hold_ > 0) {
-    --hold_;
-  } else {
-    found_ = interval_ = within(seeking_ ? interval_ / 2 : interval_ * 10 / 11);
+    if (reached > counts_from_) --hold_;
+  } else if (holds_back(frames)) {
+    interval_ = within(seeking_ ? interval_ * 3 / 4 : interval_ * 15 / 16);
+    full_ = std::min(full_, interval_);
   }
-  train_ = {true, at, reached, 0};
+  train_ = {.first = reached};
 }
 
 void Pace::on_silence() {
-  found_ = interval_ = within(interval_ * 2);
-  draining_ = false;
-  end_train();
+  full_ = interval_ = within(interval_ * 2);
+  hold_ = 0;
+  seeking_ = true;
 }
 
 }  // namespace cluster::group

@@ -8,7 +8,7 @@ namespace cluster::group {
 namespace {
 
 constexpr Duration kLinkRetry = 50us;  ///< the link, or a carrier, had no free bytes
-constexpr unsigned kAsksPatient = 3;   ///< members that answer none of so many questions may get none
+constexpr unsigned kAsksPatient = 6;   ///< members that answer none of so many questions may get none
 constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
 
 /// True if a repair of a frame that `missing` of `members` miss is cheaper to all at once.
@@ -83,7 +83,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    if (lost.missing.empty() && !lost.repaired) pace_.on_lost();
+    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
     lost.missing.push_back(&listener);
     if (lost.repair_due) continue;
     lost.repair_due = true;
@@ -151,8 +151,11 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     allowed -= std::min(allowed, taken);
   }
   const bool more = sent_ < frames_.next() || (!cutter_.empty() && frames_.next() < end);
-  if (more) timers_.ready = std::min(timers_.ready, pace_.ready());
-  if (!cutter_.empty() && frames_.next() >= end) pace_.end_train();
+  if (more) {
+    timers_.ready = std::min(timers_.ready, pace_.ready());
+  } else {
+    pace_.on_pause();
+  }
 }
 
 /// True if something was posted.
@@ -202,7 +205,7 @@ void SenderStream::ask(Time now) {
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
   const Duration wait = std::max(rtt_.rto(), kAskMin) * (1u << std::min(timers_.asks++, kBackoffMax));
-  if (waits && timers_.asks > kAsksPatient) pace_.on_silence();
+  if (waits && timers_.asks == kAsksPatient) pace_.on_silence();
   timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
@@ -228,6 +231,12 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
 
 Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.ready}); }
 
+void SenderStream::judge_pace(std::uint64_t reached) {
+  std::uint64_t most = 0;
+  for (Listener* listener : listeners_) most = std::max(most, std::exchange(listener->missed, 0));
+  pace_.judge(reached, sent_, most);
+}
+
 /// Some listener has more, or listens no more.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
   std::uint64_t reached = sent_;
@@ -237,11 +246,12 @@ void SenderStream::advance(Time now, std::optional<Duration> age) {
   const std::uint64_t base = frames_.base();
   if (reached > base) {
     const KeptFrame& newest = frames_.at(reached - 1);
-    if (age) {
-      if (!newest.repaired && now > newest.sent_at + *age) rtt_.sample(now - newest.sent_at - *age);
-      pace_.on_arrival(now - *age, reached);
+    if (age && !newest.repaired && now > newest.sent_at + *age) {
+      const Duration round_trip = now - newest.sent_at - *age;
+      rtt_.sample(round_trip);
+      pace_.on_round_trip(now, round_trip);
     }
-    if (reached == sent_) pace_.end_train();
+    if (pace_.train_over(reached)) judge_pace(reached);
     frames_.release_before(reached);
     timers_.asks = 0;
     timers_.ask = reached == sent_ ? kNever : now + std::max(rtt_.rto(), kAskMin);

@@ -69,6 +69,7 @@ class SenderStream {
   bool send_by_unicast(Time now, Listener& listener);
   void repair(Time now, link::Link* link, const link::Path& group);
   void ask(Time now);
+  void judge_pace(std::uint64_t reached);
   void advance(Time now, std::optional<Duration> age);
   void finish_ready();
   bool owes_report(const Listener& listener) const;

@@ -79,7 +79,7 @@ class CollectivesTest : public testing::Test {
 };
 
 TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
-  Team& team = collectives_.create(members(5), 0);
+  Team& team = collectives_.create(members(kFewNodes + 1), 0);
   const std::uint64_t id = team.id();
   transport_.sends_until_exhausted = 0;
   EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
