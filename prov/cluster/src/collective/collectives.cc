@@ -94,7 +94,9 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
 void Collectives::open_group(Team& team) {
   const TeamLayout& layout = team.layout();
   const bool leads = layout.leaders()[layout.node()] == layout.self();
-  if (leads && !team.group() && team.status() == Status::ok) team.set_group(transport_.open_group(team.leaders(), team.id()));
+  if (!leads || team.status() != Status::ok) return;
+  if (!team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
+  transport_.expect(*team.group());
 }
 
 void Collectives::begin(Operation& operation) {

@@ -19,8 +19,10 @@ constexpr std::size_t kBurstsMax = 32;   ///< and so often in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 /// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
-/// One that sleeps is woken by it.
+/// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
+/// until something is awaited from it.
 constexpr Duration kPollInterval = 4us;
+constexpr Duration kPollIntervalMax = 256us;
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
@@ -28,17 +30,17 @@ bool wants_answer(SegmentKind kind) {
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
+/// So that a body also fits into a segment of a flow, whose frames are as long.
+std::size_t body_max(const link::Link* link) {
+  const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
+  return std::max(kBodyMin, frame - group::kBodyOverhead);
+}
+
 }  // namespace
 
 GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
   const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
   return found == groups_.end() ? nullptr : found->get();
-}
-
-/// So that a body also fits into a segment of a flow, whose frames are as long.
-std::size_t GroupTable::body_max() const {
-  const std::size_t frame = parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin;
-  return std::max(kBodyMin, frame - group::kBodyOverhead);
 }
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
@@ -57,7 +59,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
   entry->content = op.content;
-  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max()};
+  entry->poll_interval = kPollInterval;
+  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max(parts_.link.get())};
   std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
                [this](const SocketAddress& name) { return name != parts_.name; });
   settings.incarnation = parts_.epoch + opened_;
@@ -75,6 +78,13 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
 bool GroupTable::joined(std::uint64_t handle) {
   const Entry* const entry = find(handle);
   return entry != nullptr && entry->joined;
+}
+
+void GroupTable::expect(std::uint64_t handle) {
+  Entry* const entry = find(handle);
+  if (entry == nullptr) return;
+  entry->poll_interval = kPollInterval;
+  entry->next_poll = {};
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -152,9 +162,13 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
     if (count == 0) break;
   }
-  const bool unread = bursts == kBurstsMax;
-  entry.group->set_unread(unread);
-  entry.next_poll = unread ? now : now + kPollInterval;
+  entry.unread = bursts == kBurstsMax;
+  if (arrivals != 0 || entry.content == protocol::GroupProtocol::Content::application) {
+    entry.poll_interval = kPollInterval;
+  } else {
+    entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
+  }
+  entry.next_poll = entry.unread ? now : now + entry.poll_interval;
   return arrivals;
 }
 
@@ -252,7 +266,7 @@ void GroupTable::turn(Time now, Entry& entry) {
   reach_members(entry);
   entry.holds = false;
   group.each([&](Member& member) { entry.holds |= deliver(entry, member); });
-  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr);
+  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
   group.each([&](Member& member) {
     Peer& peer = *static_cast<Peer*>(member.owner);
     if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);

@@ -53,6 +53,8 @@ class GroupTable final : public protocol::GroupArrivals {
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
+  /// Something is to come from it soon.
+  void expect(std::uint64_t handle);
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
@@ -79,7 +81,9 @@ class GroupTable final : public protocol::GroupArrivals {
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
     bool holds = false;      ///< something that has arrived waits for a receive, or for the next turn
+    bool unread = false;     ///< the socket has more
     Time next_poll{};        ///< of the socket
+    Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
   };
 
@@ -98,7 +102,6 @@ class GroupTable final : public protocol::GroupArrivals {
   void report(Entry& entry);
   void close(Entry& entry);
   bool may_join(const Entry& entry, protocol::Channel& channel);
-  std::size_t body_max() const;
 
   const EngineParts& parts_;
   PeerTable& peers_;

@@ -84,9 +84,6 @@ class Group {
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
-  /// Frames may lie unread: what is missing is not reported before they have been taken.
-  void set_unread(bool unread) { unread_ = unread; }
-
   // --- this side ---
   SenderStream& stream() { return stream_; }
   /// No message comes any more: says so to the members as soon as they have all.
@@ -97,8 +94,9 @@ class Group {
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends what is due. `link` null: there is no multicast.
-  void run(Time now, link::Link* link);
+  /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
+  /// yet, so nothing is reported as missing.
+  void run(Time now, link::Link* link, bool unread = false);
   Time deadline() const;
   std::vector<GroupEvent>& events() { return events_; }
 
@@ -109,7 +107,7 @@ class Group {
   void on_end(Member& member, const wire::Segment& segment);
   void deafen(Member& member, Status why);
   void end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind);
-  void serve(Time now, Member& member);
+  void serve(Time now, Member& member, bool unread);
   void review_members();
   void forget_ended();
 
@@ -120,7 +118,6 @@ class Group {
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
   std::vector<GroupEvent> events_;
   bool leaving_ = false;
-  bool unread_ = false;
   Time next_service_{};  ///< when some member is owed something
 };
 

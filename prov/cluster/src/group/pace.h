@@ -65,7 +65,7 @@ class Pace {
     const Duration most = burst_time * static_cast<std::int64_t>(kBurstsLate - 1);
     next_ = std::max(next_, now - most) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// What leaves next is not held back by the pace, but was not there, or had no room in a window.
+  /// What leaves next is not held back by the pace, but was not there, or did not fit in a window.
   void on_pause() { follows_ = false; }
   /// Of a frame that came in one piece, to the slowest listener and back.
   void on_round_trip(Time now, Duration round_trip) {

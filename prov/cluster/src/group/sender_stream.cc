@@ -168,12 +168,19 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
 
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::vector<std::uint64_t> later;
+  Time next = now + kLinkRetry;
   for (const std::uint64_t sequence : std::exchange(repairs_, {})) {
     if (sequence < frames_.base()) continue;
     KeptFrame& lost = frames_.at(sequence);
+    const bool to_all = link != nullptr && multicast_pays(lost.missing.size(), listeners_.size());
+    if (to_all && pace_.allowance(now) == 0) {
+      later.push_back(sequence);
+      next = std::min(next, pace_.ready());
+      continue;
+    }
     lost.repaired = true;
     lost.repaired_at = now;
-    if (link != nullptr && multicast_pays(lost.missing.size(), listeners_.size())) {
+    if (to_all) {
       if (frames_.send(now, *link, group, {&sequence, 1}, false) == 1) lost.missing.clear();
       pace_.on_sent(now, 1);
     } else {
@@ -183,7 +190,7 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
     if (lost.repair_due) later.push_back(sequence);
   }
   repairs_ = std::move(later);
-  timers_.repair = repairs_.empty() ? kNever : now + kLinkRetry;
+  timers_.repair = repairs_.empty() ? kNever : next;
 }
 
 /// True if the stream waits for a report of this listener.

@@ -20,6 +20,7 @@ class FakeTransport final : public Transport {
     return kGroup;
   }
   bool group_joined(std::uint64_t) const override { return joined; }
+  void expect(std::uint64_t) override {}
   void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
     destinations.push_back(op.to);
