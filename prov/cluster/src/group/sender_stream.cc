@@ -228,11 +228,11 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (timers_.ask == kNever && !cutter_.empty()) timers_.ask = now + kAskInterval;
   if (now >= timers_.ask) ask(now);
-  const bool heard = std::any_of(listeners_.begin(), listeners_.end(), [](const Listener* listener) { return listener->started; });
-  if (!heard) {
-    advance(now, std::nullopt);
-    if (!cutter_.empty()) timers_.ready = now;
-  }
+  // No report comes of frames that no listener waits for: those that were cut when the last listener went, before another began.
+  const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
+  if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
+  const auto started = [](const Listener* listener) { return listener->started; };
+  if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
   return posted;
 }
 

@@ -57,7 +57,7 @@ TEST_F(GroupTableTest, OneThatIsNotInTheRosterIsNoMember) {
   join(a, {kA});
   join(b);
   pass(a, b);
-  EXPECT_EQ(joined, 1) << "that of the one that awaits nobody";
+  EXPECT_EQ(joined, 1) << "that of the one whose roster is empty but for itself";
 }
 
 /// A turn without news leaves a group out: these are news.
