@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "call_counters.h"
 #include "settings.h"
@@ -146,12 +147,14 @@ bool Communicator::make_team(MPI_Comm comm) {
 }
 
 /// A rank that waits here may owe another one progress of MPI, without which that one never comes. Where ranks share
-/// processors the one that has to answer may wait for this one's, so soon it sleeps until something arrives.
+/// processors the one that has to answer may wait for this one's: it is let go after each look, and soon this one sleeps until
+/// something arrives. Where no other wants the processor, a yield takes less than a look.
 int Communicator::wait(Pending& pending) const {
-  constexpr unsigned kReadsFirst = 256;
-  for (unsigned reads = 1; !pending.done.load(std::memory_order_acquire); ++reads) {
-    if (reads < kReadsFirst) {
+  constexpr unsigned kLooksFirst = 48;
+  for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
+    if (looks < kLooksFirst) {
       endpoint_->progress();
+      if (!pending.done.load(std::memory_order_acquire)) std::this_thread::yield();
       continue;
     }
     make_progress_of_mpi();

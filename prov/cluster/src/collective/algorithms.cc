@@ -52,6 +52,30 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
   return schedule.join(done);
 }
 
+Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase, unsigned crossing, Bytes buffer,
+                   const Pieces& pieces) {
+  const bool here = layout.node_of(root) == layout.node();
+  const bool leads = layout.leaders()[layout.node()] == layout.self();
+  const Member spreader = layout.leaders()[layout.node_of(root)];
+  const Tree tree = layout.tree_here(root);
+  std::vector<Step> done;
+  for (std::size_t i = 0; i < pieces.count(); ++i) {
+    const Bytes piece = pieces.of(buffer, i);
+    const auto number = static_cast<unsigned>(i);
+    Step arrived = kStart;
+    if (tree.parent != kNoMember) {
+      arrived = schedule.receive(tree.parent, phase * kPhaseNumbers + number, piece, {});
+    } else if (!here) {
+      arrived = schedule.receive(spreader, crossing * kPhaseNumbers + number, piece, {});
+    }
+    done.push_back(arrived);
+    // Before the node's own members: the network is slower.
+    if (here && leads) done.back() = schedule.spread(crossing * kPhaseNumbers + number, piece, {arrived});
+    for (const Member child : tree.children) done.push_back(schedule.send(child, phase * kPhaseNumbers + number, piece, {arrived}));
+  }
+  return schedule.join(done);
+}
+
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {
   const bool combines = !tree.children.empty() || tree.parent == kNoMember;

@@ -71,6 +71,7 @@ Status Collectives::leave(Team& team) {
   advance();
   if (!team.operations().empty()) return Status::again;
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  if (team.group()) transport_.close_group(*team.group());
   forget(team.id());
   std::erase_if(failures_, [&](const Failure& failure) { return failure.team == &team; });
   teams_.erase(team.id());
@@ -79,11 +80,23 @@ Status Collectives::leave(Team& team) {
 
 Status Collectives::start(Team& team, const Arguments& arguments, void* context, bool report) {
   if (team.operations().size() >= kOperationsMax) return Status::again;
-  Operation& operation = team.begin(compose(team.layout(), arguments));
+  Arguments possible = arguments;
+  possible.multicast = transport_.has_multicast();
+  if (spreads(team.layout(), possible)) open_group(team);
+  Operation& operation = team.begin(compose(team.layout(), possible));
   operation.context = context;
   operation.report = report;
   begin(operation);
   return Status::ok;
+}
+
+/// All leaders do so for the same operation of the team.
+void Collectives::open_group(Team& team) {
+  const TeamLayout& layout = team.layout();
+  const bool leads = layout.leaders()[layout.node()] == layout.self();
+  if (!leads || team.status() != Status::ok) return;
+  if (!team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
+  transport_.expect(*team.group());
 }
 
 void Collectives::begin(Operation& operation) {
@@ -99,16 +112,20 @@ void Collectives::issue(Ticket& ticket) {
   Team& team = operation.team;
   if (team.status() != Status::ok) return;
   const Action& action = operation.run.action(ticket.step);
-  const std::uint64_t handle = team.address(action.member).handle;
+  const bool spreads = action.kind == Action::Kind::spread;
+  const std::uint64_t handle = spreads ? *team.group() : team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
   Status status = Status::ok;
-  if (action.kind == Action::Kind::send) {
+  if (spreads && !transport_.group_joined(handle)) {
+    status = Status::again;
+  } else if (action.kind != Action::Kind::receive) {
     protocol::SendOp op{.slices = {&action.source, 1}, .length = action.source.size(), .to = handle};
     op.context = &ticket;
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    op.completion_level = protocol::CompletionLevel::inject;
+    // What is lost of a multicast its sender has to repeat: it does not go away before.
+    op.completion_level = spreads ? protocol::CompletionLevel::transmit : protocol::CompletionLevel::inject;
     status = transport_.send(op);
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};

@@ -76,6 +76,7 @@ class Collectives final : public protocol::CollectiveListener {
     Status status;
   };
 
+  void open_group(Team& team);
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
   /// What comes of this team from now on is thrown away.

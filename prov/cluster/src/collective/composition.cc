@@ -40,7 +40,22 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
+/// Few nodes meet at one of them: two messages one after the other instead of one for each doubling, each answered by one
+/// that takes its acknowledgement along, and a member waits once.
+bool meets_at_one(const TeamLayout& layout, std::size_t length) {
+  return layout.leaders().size() <= kFewNodes && length <= kShort;
+}
+
+constexpr Member kMeeting = 0;
+
 void barrier(Schedule& schedule, const TeamLayout& layout) {
+  if (meets_at_one(layout, 0)) {
+    const Tree tree = layout.tree(kMeeting, star_tree);
+    const Pieces nothing(0, kPieceMin);
+    const std::vector<Step> arrived = combine_up(schedule, tree, kUp, {}, {}, nothing, kStart);
+    send_down(schedule, tree, kDown, {}, nothing, arrived);
+    return;
+  }
   const Tree node = tree_of_node(layout);
   const Pieces nothing(0, kPieceMin);
   const std::vector<Step> arrived = combine_up(schedule, node, kUp, {}, {}, nothing, kStart);
@@ -50,6 +65,11 @@ void barrier(Schedule& schedule, const TeamLayout& layout) {
 }
 
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  if (spreads(layout, arguments)) {
+    const Pieces pieces(arguments.target.size(), kMulticastPiece);
+    send_to_nodes(schedule, layout, arguments.root, kDown, kAcross, arguments.target, pieces);
+    return;
+  }
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
@@ -67,6 +87,13 @@ void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
 }
 
 void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  if (meets_at_one(layout, arguments.source.size())) {
+    const Tree tree = layout.tree(kMeeting, star_tree);
+    const Pieces whole(arguments.source.size(), kPieceMin);
+    const std::vector<Step> arrived = combine_up(schedule, tree, kUp, arguments.source, arguments.target, whole, kStart);
+    send_down(schedule, tree, kDown, arguments.target, whole, arrived);
+    return;
+  }
   const Tree node = tree_of_node(layout);
   const Pieces pieces(arguments.source.size(), kPieceMin);
   const Bytes sum = arguments.target;
@@ -166,6 +193,11 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
 }
 
 }  // namespace
+
+bool spreads(const TeamLayout& layout, const Arguments& arguments) {
+  return arguments.multicast && arguments.kind == Kind::broadcast && layout.leaders().size() >= kMulticastNodes &&
+         arguments.target.size() >= kMulticastMin;
+}
 
 Schedule compose(const TeamLayout& layout, const Arguments& arguments) {
   Schedule schedule(arguments.reduction);

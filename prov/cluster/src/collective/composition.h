@@ -29,12 +29,26 @@ struct Arguments {
   ConstBytes source{};  ///< alltoall, reduce_scatter, and scatter at the root: a block for each member
   Bytes target{};       ///< broadcast: the buffer; alltoall, allgather, and gather at the root: likewise
   Member root = 0;
+  bool multicast = false;  ///< nodes can be reached by it; the same at all members
 };
 
 /// From this length on, bytes are saved rather than rounds.
 inline constexpr std::size_t kLong = 32 * 1024;
 /// Pieces of a pipeline are not shorter.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
+
+/// So few nodes meet at one, for what is as short as this: its port passes the bytes of all.
+inline constexpr std::size_t kFewNodes = 8;
+inline constexpr std::size_t kShort = 256;
+
+/// A broadcast goes by multicast to so many nodes at least, from this length on.
+inline constexpr std::size_t kMulticastNodes = 3;
+inline constexpr std::size_t kMulticastMin = 4 * 1024;
+/// Its pieces are not shorter.
+inline constexpr std::size_t kMulticastPiece = 64 * 1024;
+
+/// True if that is how it goes.
+bool spreads(const TeamLayout& layout, const Arguments& arguments);
 
 /// The part of layout.self() in it.
 Schedule compose(const TeamLayout& layout, const Arguments& arguments);

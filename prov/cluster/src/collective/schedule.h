@@ -33,6 +33,7 @@ struct Reduction {
 struct Action {
   enum class Kind : std::uint8_t {
     send,     ///< `source` to `member`
+    spread,   ///< `source` to the leaders of all other nodes, by multicast
     receive,  ///< from `member` into `target`
     combine,  ///< `target` op= `source`
     copy,     ///< `source` to `target`
@@ -48,6 +49,9 @@ struct Action {
   ConstBytes source{};
 };
 
+/// True for what goes to other members, or comes from them.
+constexpr bool is_message(Action::Kind kind) { return kind <= Action::Kind::receive; }
+
 class Schedule {
  public:
   using After = std::initializer_list<Step>;
@@ -61,6 +65,8 @@ class Schedule {
   explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {}
 
   Step send(Member to, unsigned number, ConstBytes bytes, After after);
+  /// To those that receive from this member under the number.
+  Step spread(unsigned number, ConstBytes bytes, After after);
   Step receive(Member from, unsigned number, Bytes bytes, After after);
   Step combine(Bytes target, ConstBytes source, After after);
   Step copy(Bytes target, ConstBytes source, After after);

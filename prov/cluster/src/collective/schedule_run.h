@@ -14,7 +14,7 @@ class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  /// Calls issue(step, action) for each send and receive that may begin.
+  /// Calls issue(step, action) for each send, spread and receive that may begin.
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -22,7 +22,7 @@ class ScheduleRun {
     }
     proceed(issue);
   }
-  /// A send or a receive is done.
+  /// One of those is done.
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
@@ -43,7 +43,7 @@ class ScheduleRun {
     for (std::size_t next = 0; next < ready_.size(); ++next) {
       const Step step = ready_[next];
       const Action& action = schedule_.actions()[step];
-      if (action.kind == Action::Kind::send || action.kind == Action::Kind::receive) {
+      if (is_message(action.kind)) {
         issue(step, action);
       } else {
         perform(action);

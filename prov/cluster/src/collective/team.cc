@@ -55,6 +55,12 @@ Member Team::find(const SocketAddress& name) const {
   return first_of(members_, [&](const MemberAddress& member) { return member.name == name; });
 }
 
+std::vector<SocketAddress> Team::leaders() const {
+  std::vector<SocketAddress> names;
+  for (const Member leader : layout_.leaders()) names.push_back(members_[leader].name);
+  return names;
+}
+
 Operation& Team::begin(Schedule schedule) {
   operations_.push_back(std::make_unique<Operation>(*this, next_, std::move(schedule)));
   next_ = (next_ + 1) % TeamTag::kOperations;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,11 @@ class Team {
   /// Its join has thrown: it is left when nothing of it is under way.
   bool orphaned() const { return orphaned_; }
   void set_orphaned() { orphaned_ = true; }
+  /// The group of its nodes' leaders, once there was something to spread.
+  std::optional<std::uint64_t> group() const { return group_; }
+  void set_group(std::uint64_t group) { group_ = group; }
+  /// The names of the leaders.
+  std::vector<SocketAddress> leaders() const;
   /// True once all members have joined.
   bool complete() const { return complete_; }
   void set_complete() { complete_ = true; }
@@ -88,6 +94,7 @@ class Team {
   Status status_ = Status::ok;
   bool complete_ = false;
   bool orphaned_ = false;
+  std::optional<std::uint64_t> group_;
   std::uint32_t next_ = 0;
   std::deque<std::unique_ptr<Operation>> operations_;
 };

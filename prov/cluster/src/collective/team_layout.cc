@@ -28,6 +28,13 @@ Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root
   return tree;
 }
 
+Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root) {
+  if (self != root) return {.parent = list[root], .children = {}};
+  Tree tree;
+  for (std::size_t i = 1; i < list.size(); ++i) tree.children.push_back(list[(root + i) % list.size()]);
+  return tree;
+}
+
 TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self) : self_(self), place_(node_of.size()) {
   std::unordered_map<std::size_t, std::size_t> numbers;
   for (Member member = 0; member < node_of.size(); ++member) {
@@ -45,6 +52,10 @@ TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self) : self
 
 std::size_t TeamLayout::position_by_node() const {
   return static_cast<std::size_t>(std::find(by_node_.begin(), by_node_.end(), self_) - by_node_.begin());
+}
+
+Tree TeamLayout::tree_here(Member root) const {
+  return binomial_tree(neighbors(), position_in_node(), node_of(root) == node() ? place_[root].position : 0);
 }
 
 Tree TeamLayout::tree(Member root, MakeTree between) const {

@@ -25,6 +25,8 @@ struct Tree {
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 /// From the root to the next one, and so on.
 Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root);
+/// From the root to each.
+Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 
 class TeamLayout {
  public:
@@ -42,10 +44,13 @@ class TeamLayout {
   /// The members of this node, and where this one stands among them.
   const MemberList& neighbors() const { return nodes_[place_[self_].node]; }
   std::size_t node() const { return place_[self_].node; }
+  std::size_t node_of(Member member) const { return place_[member].node; }
   std::size_t position_in_node() const { return place_[self_].position; }
   /// The place of this member in by_node().
   std::size_t position_by_node() const;
 
+  /// A tree over the members of this node; at its top is the root if it is one of them, else their leader.
+  Tree tree_here(Member root) const;
   /// A tree over all members: of the shape `between` from node to node, and binomial inside each.
   Tree tree(Member root, MakeTree between) const;
 

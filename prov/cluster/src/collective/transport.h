@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "base/address.h"
 #include "protocol/ops.h"
 
 namespace cluster::collective {
@@ -12,6 +14,16 @@ namespace cluster::collective {
 class Transport {
  public:
   virtual ~Transport() = default;
+  /// Nodes can be reached by multicast.
+  virtual bool has_multicast() const = 0;
+  /// A group of these members, one of which is this one; `key` is the same at all of them. Returns its address.
+  virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
+  /// All of them have joined it: until then nothing is sent to it.
+  virtual bool group_joined(std::uint64_t group) const = 0;
+  /// Something of it is to come soon.
+  virtual void expect(std::uint64_t group) = 0;
+  /// What was sent to it still arrives.
+  virtual void close_group(std::uint64_t group) = 0;
   /// ok: taken, its outcome goes to the CollectiveListener; again: repeat after progress; else refused.
   virtual Status send(const protocol::SendOp& op) = 0;
   virtual Status receive(const protocol::RecvOp& op) = 0;

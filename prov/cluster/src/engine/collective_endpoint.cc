@@ -1,8 +1,45 @@
 #include "engine/collective_endpoint.h"
 
+#include <array>
+
 namespace cluster::engine {
 
+namespace {
+
+constexpr std::uint16_t kTeamPort = 9228;
+
+/// Of the addresses that every network may use as it likes: 239.192.0.0/14 (RFC 2365) and ff15::/16. Two teams that get the same
+/// one tell their frames apart by the key.
+SocketAddress address_of_team(std::uint64_t key, SocketAddress::Family family) {
+  const std::uint64_t bits = key * 0x9e3779b97f4a7c15u;
+  if (family == SocketAddress::Family::v6) {
+    std::array<std::byte, 16> ip{std::byte{0xff}, std::byte{0x15}};
+    for (std::size_t i = 0; i < 4; ++i) ip[12 + i] = static_cast<std::byte>(bits >> (32 + 8 * i));
+    return SocketAddress::v6(ip.data(), kTeamPort);
+  }
+  const std::array<std::byte, 4> ip{std::byte{239}, static_cast<std::byte>(192 | (bits >> 62)), static_cast<std::byte>(bits >> 48),
+                                    static_cast<std::byte>(bits >> 40)};
+  return SocketAddress::v4(ip.data(), kTeamPort);
+}
+
+}  // namespace
+
+std::uint64_t CollectiveEndpoint::open_group(const std::vector<SocketAddress>& members, std::uint64_t key) {
+  loop_.disturb();
+  JoinOp op{.address = address_of_team(key, members.front().family()), .key = key, .role = {}, .roster = members};
+  op.content = protocol::GroupProtocol::Content::collectives;
+  std::uint64_t group = 0;
+  loop_.groups().join(op, group);
+  loop_.wake_sleepers();
+  return group;
+}
+
 Status CollectiveEndpoint::send(const protocol::SendOp& op) {
+  if (is_group(op.to)) {
+    const Status status = loop_.groups().send(op);
+    loop_.wake_sleepers();
+    return status;
+  }
   return loop_.post(op.to, op.more,
                     [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }

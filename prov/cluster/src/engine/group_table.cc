@@ -15,9 +15,14 @@ using wire::SegmentKind;
 namespace {
 
 constexpr std::size_t kBurst = 32;       ///< frames taken from a group's socket at once
-constexpr std::size_t kBurstsMax = 8;    ///< and so often in a turn
+constexpr std::size_t kBurstsMax = 32;   ///< and so often in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
+/// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
+/// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
+/// until something is awaited from it.
+constexpr Duration kPollInterval = 4us;
+constexpr Duration kPollIntervalMax = 256us;
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
@@ -25,17 +30,17 @@ bool wants_answer(SegmentKind kind) {
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
+/// So that a body also fits into a segment of a flow, whose frames are as long.
+std::size_t body_max(const link::Link* link) {
+  const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
+  return std::max(kBodyMin, frame - group::kBodyOverhead);
+}
+
 }  // namespace
 
 GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
   const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
   return found == groups_.end() ? nullptr : found->get();
-}
-
-/// So that a body also fits into a segment of a flow, whose frames are as long.
-std::size_t GroupTable::body_max() const {
-  const std::size_t frame = parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin;
-  return std::max(kBodyMin, frame - group::kBodyOverhead);
 }
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
@@ -53,7 +58,9 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
-  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max()};
+  entry->content = op.content;
+  entry->poll_interval = kPollInterval;
+  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max(parts_.link.get())};
   std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
                [this](const SocketAddress& name) { return name != parts_.name; });
   settings.incarnation = parts_.epoch + opened_;
@@ -66,6 +73,18 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   for (const SocketAddress& name : roster) meet(*groups_.back(), peers_.find_or_add(name));
   turn_now(*groups_.back());
   return Status::ok;
+}
+
+bool GroupTable::joined(std::uint64_t handle) {
+  const Entry* const entry = find(handle);
+  return entry != nullptr && entry->joined;
+}
+
+void GroupTable::expect(std::uint64_t handle) {
+  Entry* const entry = find(handle);
+  if (entry == nullptr) return;
+  entry->poll_interval = kPollInterval;
+  entry->next_poll = {};
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -132,25 +151,40 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
+/// Until nothing is left: what lies unread would be reported as missing.
 std::size_t GroupTable::receive(Time now, Entry& entry) {
+  if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
   std::array<link::InFrame, kBurst> frames;
-  for (std::size_t burst = 0; burst < kBurstsMax; ++burst) {
+  std::size_t bursts = 0;
+  for (; bursts < kBurstsMax; ++bursts) {
     const std::size_t count = entry.socket->receive_burst(frames);
-    for (const link::InFrame& frame : std::span(frames).first(count)) {
-      if (frame.from.to == parts_.name) continue;
-      for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
-        wire::FrameView view;
-        if (wire::admit(bytes, view) != wire::Refusal::none) {
-          ++parts_.environment.counters.refused_malformed;
-          break;
-        }
-        ++parts_.environment.counters.frames_received;
-        arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
-        bytes = bytes.subspan(view.length);
-      }
+    for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
+    if (count == 0) break;
+  }
+  entry.unread = bursts == kBurstsMax;
+  if (arrivals != 0 || entry.content == protocol::GroupProtocol::Content::application) {
+    entry.poll_interval = kPollInterval;
+  } else {
+    entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
+  }
+  entry.next_poll = entry.unread ? now : now + entry.poll_interval;
+  return arrivals;
+}
+
+/// What came in one datagram; returns how many were for the group.
+std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFrame& frame) {
+  if (frame.from.to == parts_.name) return 0;
+  std::size_t arrivals = 0;
+  for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+    wire::FrameView view;
+    if (wire::admit(bytes, view) != wire::Refusal::none) {
+      ++parts_.environment.counters.refused_malformed;
+      break;
     }
-    if (count < frames.size()) break;
+    ++parts_.environment.counters.frames_received;
+    arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
+    bytes = bytes.subspan(view.length);
   }
   return arrivals;
 }
@@ -186,16 +220,16 @@ void GroupTable::reach_members(Entry& entry) {
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
-void GroupTable::deliver(Entry& entry, Member& member) {
+bool GroupTable::deliver(Entry& entry, Member& member) {
   group::ReceiverStream* const stream = member.stream.get();
-  if (stream == nullptr || stream->front().empty()) return;
+  if (stream == nullptr || stream->front().empty()) return false;
   Incoming& incoming = entry.incoming[member.name];
   if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
   incoming.stream = stream->id();
   protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
   for (std::size_t i = 0; i < kBodiesPerTurn; ++i) {
     const ConstBytes body = stream->front();
-    if (body.empty()) return;
+    if (body.empty()) return false;
     wire::Segment segment;
     const std::size_t header = wire::decode(body, segment);
     if (header == 0 || segment.length > body.size() - header) {
@@ -203,11 +237,12 @@ void GroupTable::deliver(Entry& entry, Member& member) {
       stream->consume(body.size());
       continue;
     }
-    if (!protocol_.ready(channel, segment)) return;
-    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length));
+    if (!protocol_.ready(channel, segment, entry.content)) return true;
+    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
     entry.group->on_delivery();
   }
+  return true;
 }
 
 /// Streams that have ended inside of a message, because their member has gone or has begun anew.
@@ -220,11 +255,18 @@ void GroupTable::drop_ended_streams(Entry& entry) {
   }
 }
 
+/// A turn asks each member, which is too much where nothing has changed. What members say, and what is done here, makes the
+/// deadline of the group pass.
+bool GroupTable::due(Time now, const Entry& entry) const {
+  return entry.holds || now >= entry.group->deadline() || now >= entry.close_by;
+}
+
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
-  group.each([&](Member& member) { deliver(entry, member); });
-  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr);
+  entry.holds = false;
+  group.each([&](Member& member) { entry.holds |= deliver(entry, member); });
+  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
   group.each([&](Member& member) {
     Peer& peer = *static_cast<Peer*>(member.owner);
     if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
@@ -248,8 +290,8 @@ void GroupTable::report(Entry& entry) {
   }
   const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
   Log& log = parts_.environment.log;
-  const std::string address = group.settings().path.to.text();
   for (const GroupEvent& event : std::exchange(group.events(), {})) {
+    const std::string address = group.settings().path.to.text();
     const std::string name = event.member.text();
     switch (event.kind) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
@@ -271,7 +313,8 @@ void GroupTable::report(Entry& entry) {
   }
   if (entry.joined || !group.complete()) return;
   entry.joined = true;
-  if (bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
+  const bool of_application = entry.content == protocol::GroupProtocol::Content::application;
+  if (of_application && bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
 }
 
 bool GroupTable::run() {
@@ -280,7 +323,7 @@ bool GroupTable::run() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Entry& entry = *groups_[i];
     if (entry.socket != nullptr) arrivals += receive(now, entry);
-    turn(now, entry);
+    if (due(now, entry)) turn(now, entry);
   }
   std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
     if (!entry->group->left() && now < entry->close_by) return false;

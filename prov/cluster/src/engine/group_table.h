@@ -37,6 +37,8 @@ struct JoinOp {
   std::uint64_t key = 0;                   ///< equal at all members; tells groups of one address apart
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
+  /// The application's hears of the membership by GroupListener, a team's asks joined().
+  protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
 class GroupTable final : public protocol::GroupArrivals {
@@ -50,6 +52,9 @@ class GroupTable final : public protocol::GroupArrivals {
   /// Messages that were sent still reach all members.
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
+  bool joined(std::uint64_t handle);
+  /// Something is to come from it soon.
+  void expect(std::uint64_t handle);
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
@@ -70,26 +75,33 @@ class GroupTable final : public protocol::GroupArrivals {
   };
   struct Entry {
     std::uint64_t handle = 0;
+    protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
     std::unique_ptr<group::Group> group;
     std::unique_ptr<link::MulticastReceiver> socket;
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
+    bool holds = false;      ///< something that has arrived waits for a receive, or for the next turn
+    bool unread = false;     ///< the socket has more
+    Time next_poll{};        ///< of the socket
+    Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
   };
 
   Entry* find(std::uint64_t handle);
   std::size_t receive(Time now, Entry& entry);
+  std::size_t receive_frames(Time now, Entry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void meet(Entry& entry, Peer& peer);
   void reach_members(Entry& entry);
-  void deliver(Entry& entry, group::Member& member);
+  /// True if something that has arrived is left.
+  bool deliver(Entry& entry, group::Member& member);
   void drop_ended_streams(Entry& entry);
+  bool due(Time now, const Entry& entry) const;
   void turn(Time now, Entry& entry);
   void turn_now(Entry& entry);
   void report(Entry& entry);
   void close(Entry& entry);
   bool may_join(const Entry& entry, protocol::Channel& channel);
-  std::size_t body_max() const;
 
   const EngineParts& parts_;
   PeerTable& peers_;

@@ -95,6 +95,7 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
+  next_service_ = {};
   members_.erase(SocketAddress(member.name));
 }
 
@@ -214,7 +215,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
 }
 
 /// Sends what a member is owed now, and notes when it is owed something again.
-void Group::serve(Time now, Member& member) {
+void Group::serve(Time now, Member& member, bool unread) {
   if (!introduce(member, settings_, stream_.id(), leaving_)) next_service_ = std::min(next_service_, now + kPostRetry);
   if (leaving_ && stream_.drained() && !member.gone) {
     const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
@@ -225,7 +226,7 @@ void Group::serve(Time now, Member& member) {
   }
   if (member.stream == nullptr || member.stream_end != Member::kNoEnd) return;
   if (member.stream->status_due(now)) report_status(now, member, settings_.key);
-  if (member.stream->nak_due(now)) report_gaps(now, member, settings_.key);
+  if (member.stream->nak_due(now) && !unread) report_gaps(now, member, settings_.key);
   next_service_ = std::min(next_service_, member.stream->deadline());
 }
 
@@ -248,13 +249,13 @@ void Group::forget_ended() {
   }
 }
 
-void Group::run(Time now, link::Link* link) {
+void Group::run(Time now, link::Link* link, bool unread) {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool posted = settings_.role.sends && stream_.transmit(now, link, settings_.path);
   const bool service = now >= next_service_ || leaving_;
   if (service) {
     next_service_ = kNever;
-    for (auto& [name, member] : members_) serve(now, *member);
+    for (auto& [name, member] : members_) serve(now, *member, unread);
     if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
   }
   if (service || posted) review_members();

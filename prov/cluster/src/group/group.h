@@ -87,12 +87,16 @@ class Group {
   // --- this side ---
   SenderStream& stream() { return stream_; }
   /// No message comes any more: says so to the members as soon as they have all.
-  void leave() { leaving_ = true; }
+  void leave() {
+    leaving_ = true;
+    next_service_ = {};
+  }
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends what is due. `link` null: there is no multicast.
-  void run(Time now, link::Link* link);
+  /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
+  /// yet, so nothing is reported as missing.
+  void run(Time now, link::Link* link, bool unread = false);
   Time deadline() const;
   std::vector<GroupEvent>& events() { return events_; }
 
@@ -103,7 +107,7 @@ class Group {
   void on_end(Member& member, const wire::Segment& segment);
   void deafen(Member& member, Status why);
   void end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind);
-  void serve(Time now, Member& member);
+  void serve(Time now, Member& member, bool unread);
   void review_members();
   void forget_ended();
 

@@ -40,7 +40,7 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
     header.session = stream_;
     header.sequence = static_cast<std::uint32_t>(sequences[i]);
     header.transmission = static_cast<std::uint32_t>(key_);
-    header.ack = static_cast<std::uint32_t>(next_);
+    header.ack = static_cast<std::uint32_t>(sequences[i] + 1);
     wire::encode_frame(header, {&whole, 1});
     leaving.sent_at = now;
     out[i].path = &path;
@@ -53,8 +53,8 @@ bool KeptFrames::post(Listener& listener, std::uint64_t sequence) const {
   if (listener.carrier == nullptr) return false;
   const KeptFrame& kept = at(sequence);
   const ConstBytes body(kept.bytes.get() + kHeader, kept.size);
-  std::size_t sent = listener.part_of == sequence ? listener.part_end : 0;
-  listener.part_of = Listener::kNoPart;
+  std::size_t sent = listener.part.of == sequence ? listener.part.end : 0;
+  listener.part.of = Listener::kNoPart;
   while (sent < body.size()) {
     const wire::Segment segment{.kind = wire::SegmentKind::group_repair,
                                 .id = stream_,
@@ -65,8 +65,8 @@ bool KeptFrames::post(Listener& listener, std::uint64_t sequence) const {
     const std::size_t part = std::min(body.size() - sent, listener.carrier->payload_max(segment));
     const bool worth_it = sent + part == body.size() || part >= kRepairPartMin;
     if (!worth_it || !carrier::post_copy(*listener.carrier, segment, body.subspan(sent, part))) {
-      if (sent != 0) listener.part_of = sequence;
-      listener.part_end = sent;
+      if (sent != 0) listener.part.of = sequence;
+      listener.part.end = sent;
       return false;
     }
     sent += part;

@@ -14,9 +14,9 @@ inline constexpr std::size_t kStreamWindow = 1024;
 /// Bytes in front of each segment and frame that a body has to leave free in a frame of a flow (group_repair).
 inline constexpr std::size_t kBodyOverhead = 96;
 /// A member reports after so many frames, and at once where the sender asks for it.
-inline constexpr std::size_t kFramesPerStatus = 32;
+inline constexpr std::size_t kFramesPerStatus = 128;
 /// A frame of which the sender wants no report is covered by one after this at the latest.
-inline constexpr Duration kStatusDelay = 1ms;
+inline constexpr Duration kStatusDelay = 2ms;
 /// Ranges that one report of what is missing names.
 inline constexpr std::size_t kNakRanges = 8;
 /// A gap is reported after a random part of this, for each doubling of the group: frames may only be late, and a

@@ -22,9 +22,13 @@ struct Listener {
   std::uint64_t arrived = 0;     ///< it has all before it
   std::uint64_t window_end = 0;  ///< it takes all before it
   std::uint64_t cursor = 0;      ///< by unicast: what it is sent next
+  std::uint64_t missed = 0;      ///< frames of the train under way (pace.h)
   bool by_unicast = false;
-  std::uint64_t part_of = kNoPart;  ///< the frame of which it has been sent a part...
-  std::size_t part_end = 0;         ///< ...up to here
+  struct Part {
+    std::uint64_t of = kNoPart;  ///< the frame of which it has been sent a part...
+    std::size_t end = 0;         ///< ...up to here
+  };
+  Part part{};
   unsigned unheard = 0;  ///< reports in a row without a frame by multicast
   Time asked_at{};       ///< last, since it has reported
   Duration silent{0};    ///< how long it has been asked without an answer

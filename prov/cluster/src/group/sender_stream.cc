@@ -8,9 +8,8 @@ namespace cluster::group {
 namespace {
 
 constexpr Duration kLinkRetry = 50us;  ///< the link, or a carrier, had no free bytes
+constexpr unsigned kAsksPatient = 6;   ///< members that answer none of so many questions may get none
 constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
-
-std::uint32_t low_half(std::uint64_t sequence) { return static_cast<std::uint32_t>(sequence); }
 
 /// True if a repair of a frame that `missing` of `members` miss is cheaper to all at once.
 bool multicast_pays(std::size_t missing, std::size_t members) {
@@ -26,6 +25,7 @@ void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> 
                         Until until, MessageToken token) {
   cutter_.post(shape, slices, length, keep, token);
   progress_.posted(token, until);
+  timers_.ready = Time::min();
 }
 
 void SenderStream::add(Listener& listener) {
@@ -83,7 +83,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    if (lost.missing.empty() && !lost.repaired) congestion_.on_lost(1);
+    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
     lost.missing.push_back(&listener);
     if (lost.repair_due) continue;
     lost.repair_due = true;
@@ -93,9 +93,9 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
   }
 }
 
-/// Where the windows of the slowest listener and of congestion control end.
+/// Where the window of the slowest listener ends.
 std::uint64_t SenderStream::limit() const {
-  std::uint64_t end = frames_.base() + std::min(kStreamWindow, congestion_.window());
+  std::uint64_t end = frames_.base() + kStreamWindow;
   for (const Listener* listener : listeners_) {
     if (listener->started) end = std::min(end, listener->window_end);
   }
@@ -121,28 +121,28 @@ bool SenderStream::multicast_wanted() const {
 /// One burst of frames that have been cut; returns how many have left.
 std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
   std::array<std::uint64_t, link::kBurstMax> sequences;
-  const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, sequences.size());
+  const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
   for (std::size_t i = 0; i < count; ++i) sequences[i] = sent_ + i;
   if (link == nullptr || !multicast_wanted()) {
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
-  // Reports by count keep a wide window moving; a narrow one, and a message that is waited for, need one now.
-  const bool waits = (cutter_.empty() && progress_.waits()) || congestion_.window() < 2 * kFramesPerStatus;
+  // Reports by count keep the window moving; a message that is waited for needs one now.
+  const bool waits = (cutter_.empty() && progress_.waits());
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
 
 void SenderStream::send_new(Time now, link::Link* link, const link::Path& group) {
   const std::uint64_t end = limit();
-  for (std::size_t allowed = pacer_.allowance(now); allowed > 0;) {
-    const std::uint64_t burst_end = std::min(end, sent_ + std::min(allowed, link::kBurstMax));
+  for (std::size_t allowed = pace_.allowance(now); allowed > 0;) {
+    const std::uint64_t burst_end = std::min(end, sent_ + std::min(allowed, pace_.burst()));
     while (frames_.next() < burst_end && cut()) {
     }
-    const std::size_t ready = std::min<std::size_t>(frames_.next() - sent_, link::kBurstMax);
+    const std::size_t ready = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
     if (ready == 0) break;
     const std::size_t taken = send_next(now, link, group);
     sent_ += taken;
-    pacer_.on_sent(now, taken);
+    pace_.on_sent(now, taken);
     if (timers_.ask == kNever) timers_.ask = now + std::max(rtt_.rto(), kAskMin);
     if (taken < ready) {
       timers_.ready = now + kLinkRetry;
@@ -151,7 +151,11 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     allowed -= std::min(allowed, taken);
   }
   const bool more = sent_ < frames_.next() || (!cutter_.empty() && frames_.next() < end);
-  if (more) timers_.ready = std::min(timers_.ready, pacer_.ready_after(now));
+  if (more) {
+    timers_.ready = std::min(timers_.ready, pace_.ready());
+  } else {
+    pace_.on_pause();
+  }
 }
 
 /// True if something was posted.
@@ -164,14 +168,21 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
 
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::vector<std::uint64_t> later;
+  Time next = now + kLinkRetry;
   for (const std::uint64_t sequence : std::exchange(repairs_, {})) {
     if (sequence < frames_.base()) continue;
     KeptFrame& lost = frames_.at(sequence);
+    const bool to_all = link != nullptr && multicast_pays(lost.missing.size(), listeners_.size());
+    if (to_all && pace_.allowance(now) == 0) {
+      later.push_back(sequence);
+      next = std::min(next, pace_.ready());
+      continue;
+    }
     lost.repaired = true;
     lost.repaired_at = now;
-    if (link != nullptr && multicast_pays(lost.missing.size(), listeners_.size())) {
+    if (to_all) {
       if (frames_.send(now, *link, group, {&sequence, 1}, false) == 1) lost.missing.clear();
-      pacer_.on_sent(now);
+      pace_.on_sent(now, 1);
     } else {
       std::erase_if(lost.missing, [&](Listener* listener) { return frames_.post(*listener, sequence); });
     }
@@ -179,7 +190,7 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
     if (lost.repair_due) later.push_back(sequence);
   }
   repairs_ = std::move(later);
-  timers_.repair = repairs_.empty() ? kNever : now + kLinkRetry;
+  timers_.repair = repairs_.empty() ? kNever : next;
 }
 
 /// True if the stream waits for a report of this listener.
@@ -201,6 +212,7 @@ void SenderStream::ask(Time now) {
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
   const Duration wait = std::max(rtt_.rto(), kAskMin) * (1u << std::min(timers_.asks++, kBackoffMax));
+  if (waits && timers_.asks == kAsksPatient) pace_.on_silence();
   timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
@@ -216,15 +228,21 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (timers_.ask == kNever && !cutter_.empty()) timers_.ask = now + kAskInterval;
   if (now >= timers_.ask) ask(now);
-  const bool heard = std::any_of(listeners_.begin(), listeners_.end(), [](const Listener* listener) { return listener->started; });
-  if (!heard) {
-    advance(now, std::nullopt);
-    if (!cutter_.empty()) timers_.ready = now;
-  }
+  // No report comes of frames that no listener waits for: those that were cut when the last listener went, before another began.
+  const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
+  if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
+  const auto started = [](const Listener* listener) { return listener->started; };
+  if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
   return posted;
 }
 
 Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.ready}); }
+
+void SenderStream::judge_pace(std::uint64_t reached) {
+  std::uint64_t most = 0;
+  for (Listener* listener : listeners_) most = std::max(most, std::exchange(listener->missed, 0));
+  pace_.judge(reached, sent_, most);
+}
 
 /// Some listener has more, or listens no more.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
@@ -235,19 +253,12 @@ void SenderStream::advance(Time now, std::optional<Duration> age) {
   const std::uint64_t base = frames_.base();
   if (reached > base) {
     const KeptFrame& newest = frames_.at(reached - 1);
-    multipath::CongestionController::AckSample sample{.arrived = reached - base,
-                                                      .in_flight = sent_ - base,
-                                                      .largest_acked = {low_half(reached)},
-                                                      .next = {low_half(sent_)},
-                                                      .round_trip = std::nullopt,
-                                                      .reply = std::nullopt};
     if (age && !newest.repaired && now > newest.sent_at + *age) {
-      sample.reply = now - newest.sent_at;
-      sample.round_trip = *sample.reply - *age;
-      rtt_.sample(*sample.round_trip);
+      const Duration round_trip = now - newest.sent_at - *age;
+      rtt_.sample(round_trip);
+      pace_.on_round_trip(now, round_trip);
     }
-    congestion_.on_ack(now, sample);
-    if (rtt_.measured()) pacer_.pace(rtt_.smoothed(), congestion_.window());
+    if (pace_.train_over(reached)) judge_pace(reached);
     frames_.release_before(reached);
     timers_.asks = 0;
     timers_.ask = reached == sent_ ? kNever : now + std::max(rtt_.rto(), kAskMin);

@@ -2,9 +2,8 @@
 // it, and repeats what listeners miss. One multicast reaches them all; a listener that multicast does not reach is
 // sent each frame over its flow.
 //
-// How far it may go: as far as the window of the slowest listener, and as many frames under way as congestion control
-// allows, which is that of flows (multipath/congestion_controller.h): a round trip ends when the slowest
-// listener has reported, and a frame is lost when the first listener says that it misses it.
+// How far it may go: as far as the window of the slowest listener. How fast: as the slowest listener gets what is sent (pace.h);
+// a frame is lost when the first listener says that it misses it.
 //
 // Reports of missing frames are collected for kRepairHold; then a frame that few miss is repeated to those few, in a
 // segment over their flows, and one that many miss once to all. A listener that reports nothing about
@@ -26,9 +25,8 @@
 #include "group/listener.h"
 #include "group/message_cutter.h"
 #include "group/message_progress.h"
+#include "group/pace.h"
 #include "link/link.h"
-#include "multipath/congestion_controller.h"
-#include "multipath/pacer.h"
 #include "multipath/rtt_estimator.h"
 #include "wire/segment.h"
 
@@ -71,6 +69,7 @@ class SenderStream {
   bool send_by_unicast(Time now, Listener& listener);
   void repair(Time now, link::Link* link, const link::Path& group);
   void ask(Time now);
+  void judge_pace(std::uint64_t reached);
   void advance(Time now, std::optional<Duration> age);
   void finish_ready();
   bool owes_report(const Listener& listener) const;
@@ -84,8 +83,7 @@ class SenderStream {
   std::uint64_t sent_ = 0;  ///< frames before it have been given to the link
   std::vector<Listener*> listeners_;
   std::vector<std::uint64_t> repairs_;  ///< due at timers_.repair
-  multipath::CongestionController congestion_{kStreamWindow};
-  multipath::Pacer pacer_;
+  Pace pace_;
   multipath::RttEstimator rtt_;
   struct Timers {
     Time repair = kNever;

@@ -37,6 +37,7 @@ void CompletionReporter::sent(const SendRequest& request, Status status) {
 void CompletionReporter::sent(const SendOp& op, Status status, const SocketAddress& culprit) {
   if (status == Status::ok) return sent(op);
   const EndpointBindings& bindings = context_.bindings;
+  if (op.collective) return bindings.engine.collectives->sent(op.context, status);
   if (bindings.tx_queue != nullptr) {
     bindings.tx_queue->push(
         {.context = op.context, .tagged = op.tagged, .status = status, .tag = op.tag, .peer = culprit});

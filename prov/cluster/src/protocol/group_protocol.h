@@ -30,10 +30,11 @@ class GroupProtocol {
   static wire::Segment shape_of(const SendOp& op);
 
   // --- receiver: `assembly` is that of the stream the segment came in ---
-  /// False: the segment has to wait until a receive is posted. Collectives send no segment in a stream: one that
-  /// says it is theirs does not wait, since arrive() refuses it.
-  bool ready(Channel& channel, const wire::Segment& segment);
-  void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload);
+  /// Whose messages a stream has. One that begins any other is refused, and does not wait before.
+  enum class Content : std::uint8_t { application, collectives };
+  /// False: the segment has to wait until a receive is posted.
+  bool ready(Channel& channel, const wire::Segment& segment, Content content);
+  void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload, Content content);
   /// The stream has ended inside of a message.
   void abort(Assembly& assembly, Status status);
 

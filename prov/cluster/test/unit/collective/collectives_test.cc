@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <new>
 #include <set>
 
@@ -13,7 +14,16 @@ namespace {
 /// Takes every message and completes none.
 class FakeTransport final : public Transport {
  public:
+  bool has_multicast() const override { return multicast; }
+  std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t) override {
+    groups.push_back(members);
+    return kGroup;
+  }
+  bool group_joined(std::uint64_t) const override { return joined; }
+  void expect(std::uint64_t) override {}
+  void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
+    destinations.push_back(op.to);
     if (sends_until_exhausted-- == 0) throw std::bad_alloc();
     contexts.push_back(op.context);
     return Status::ok;
@@ -28,7 +38,13 @@ class FakeTransport final : public Transport {
     return 0;
   }
 
+  static constexpr std::uint64_t kGroup = 4711;
   int sends_until_exhausted = -1;  ///< never
+  bool multicast = false;
+  bool joined = false;
+  bool closed = false;
+  std::vector<std::vector<SocketAddress>> groups;
+  std::vector<std::uint64_t> destinations;
   std::vector<void*> contexts;
   std::set<std::uint64_t> discarded;
 };
@@ -64,7 +80,7 @@ class CollectivesTest : public testing::Test {
 };
 
 TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
-  Team& team = collectives_.create(members(5), 0);
+  Team& team = collectives_.create(members(kFewNodes + 1), 0);
   const std::uint64_t id = team.id();
   transport_.sends_until_exhausted = 0;
   EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
@@ -73,6 +89,42 @@ TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
   EXPECT_TRUE(listener_.outcomes.empty());
   EXPECT_EQ(collectives_.find(id), nullptr);
   EXPECT_FALSE(arrives(id));
+}
+
+TEST_F(CollectivesTest, ABroadcastWaitsUntilAllNodesHaveJoinedTheGroup) {
+  transport_.multicast = true;
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  std::vector<std::byte> bytes(kMulticastMin);
+  const Arguments arguments{.kind = Kind::broadcast, .target = bytes};
+  EXPECT_EQ(collectives_.start(team, arguments, nullptr, true), Status::ok);
+  ASSERT_EQ(transport_.groups.size(), 1u);
+  EXPECT_EQ(transport_.groups[0].size(), 4u);
+  const auto spread = [&] { return std::count(transport_.destinations.begin(), transport_.destinations.end(), FakeTransport::kGroup); };
+  collectives_.advance();
+  EXPECT_EQ(spread(), 0);
+  EXPECT_TRUE(collectives_.pending());
+  transport_.joined = true;
+  collectives_.advance();
+  EXPECT_EQ(spread(), 1);
+  EXPECT_EQ(collectives_.start(team, arguments, nullptr, true), Status::ok);
+  EXPECT_EQ(spread(), 2);
+  EXPECT_EQ(transport_.groups.size(), 1u) << "a team has one group";
+  complete_everything(Status::ok);
+  complete_everything(Status::ok);
+  EXPECT_EQ(collectives_.leave(team), Status::ok);
+  EXPECT_TRUE(transport_.closed);
+}
+
+TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
+  transport_.multicast = true;
+  std::vector<MemberAddress> here = members(4);
+  for (MemberAddress& member : here) member.name = here[0].name.with_port(static_cast<std::uint16_t>(7000 + member.handle));
+  Team& team = collectives_.create(std::move(here), 0);
+  collectives_.join(team, listener_);
+  std::vector<std::byte> bytes(kMulticastMin);
+  EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = bytes}, nullptr, true), Status::ok);
+  EXPECT_TRUE(transport_.groups.empty());
 }
 
 TEST_F(CollectivesTest, TheOldestTeamThatWasNeverJoinedGivesWay) {

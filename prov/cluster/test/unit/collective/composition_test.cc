@@ -71,6 +71,9 @@ class ScheduledTeam {
     return std::all_of(runs_.begin(), runs_.end(), [](const ScheduleRun& run) { return run.finished(); });
   }
 
+  /// Messages that went by multicast.
+  std::size_t spread() const { return spread_; }
+
  private:
   struct Event {
     Member member;
@@ -86,6 +89,7 @@ class ScheduledTeam {
   };
 
   void issue(Member self, Step step, const Action& action) {
+    if (action.kind == Action::Kind::spread) return spread(self, step, action);
     const bool sends = action.kind == Action::Kind::send;
     ASSERT_NE(action.member, self);
     ASSERT_LT(action.member, node_of_.size());
@@ -98,6 +102,21 @@ class ScheduledTeam {
     } else {
       pair.posted.push_back({step, action.target});
     }
+    match(pair, to);
+  }
+  void spread(Member self, Step step, const Action& action) {
+    arrivals_.push_back({self, step});
+    const TeamLayout layout(node_of_, self);
+    ASSERT_EQ(layout.leaders()[layout.node()], self);
+    ++spread_;
+    for (const Member leader : layout.leaders()) {
+      if (leader == self) continue;
+      Pair& pair = pairs_[{self, leader, action.number}];
+      pair.sent.emplace_back(action.source.begin(), action.source.end());
+      match(pair, leader);
+    }
+  }
+  void match(Pair& pair, Member to) {
     if (pair.sent.empty() || pair.posted.empty()) return;
     ASSERT_EQ(pair.sent.front().size(), pair.posted.front().target.size());
     std::copy(pair.sent.front().begin(), pair.sent.front().end(), pair.posted.front().target.begin());
@@ -111,6 +130,7 @@ class ScheduledTeam {
   std::deque<ScheduleRun> runs_;
   std::map<std::tuple<Member, Member, std::uint16_t>, Pair> pairs_;
   std::vector<Event> arrivals_;
+  std::size_t spread_ = 0;
 };
 
 /// Members, members per node, elements of one contribution or block.
@@ -141,6 +161,23 @@ class Composition : public testing::TestWithParam<Case> {
   }
   static constexpr Reduction kSum{wire::AtomicOp::sum, wire::AtomicType::uint32};
 };
+
+TEST_P(Composition, BroadcastByMulticastFromEveryRoot) {
+  for (Member root = 0; root < members(); ++root) {
+    auto buffers = results(1);
+    buffers[root] = contribution(root, count());
+    ScheduledTeam team(members(), std::get<1>(GetParam()), root + 1);
+    team.shuffle_nodes();
+    for (Member member = 0; member < members(); ++member) {
+      team.start(member, {.kind = Kind::broadcast, .target = bytes(buffers[member]), .root = root, .multicast = true});
+    }
+    ASSERT_TRUE(team.run());
+    for (const Values& buffer : buffers) EXPECT_EQ(buffer, buffers[root]);
+    const std::size_t nodes = (members() + std::get<1>(GetParam()) - 1) / std::get<1>(GetParam());
+    const bool pays = nodes >= kMulticastNodes && count() * sizeof(Value) >= kMulticastMin;
+    EXPECT_EQ(team.spread() != 0, pays);
+  }
+}
 
 TEST_P(Composition, BroadcastFromEveryRoot) {
   for (Member root = 0; root < members(); ++root) {

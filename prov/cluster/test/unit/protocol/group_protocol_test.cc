@@ -11,9 +11,11 @@ namespace flag = wire::segment_flag;
 
 class GroupProtocolTest : public MessengerTest {
  protected:
-  void arrive(const wire::Segment& segment, ConstBytes payload) {
-    ASSERT_TRUE(group.ready(right.channel, segment)) << "the stream would stand still";
-    group.arrive(right.channel, assembly, segment, payload);
+  using Content = GroupProtocol::Content;
+
+  void arrive(const wire::Segment& segment, ConstBytes payload, Content content = Content::application) {
+    ASSERT_TRUE(group.ready(right.channel, segment, content)) << "the stream would stand still";
+    group.arrive(right.channel, assembly, segment, payload, content);
   }
   std::uint64_t refused() const { return right.counters.refused_segment; }
 
@@ -54,6 +56,19 @@ TEST_F(GroupProtocolTest, AMessageOfACollectiveIsRefused) {
   EXPECT_EQ(other, std::vector<std::byte>(64));
 }
 
+TEST_F(GroupProtocolTest, TheStreamOfATeamHasMessagesOfCollectivesAlone) {
+  int application, collective;
+  receive(right, target, 9, 0, &application);
+  std::vector<std::byte> other(64);
+  const Bytes slices[] = {other};
+  RecvOp op{.slices = slices, .context = &collective, .tag = 9, .tagged = true, .collective = true};
+  ASSERT_EQ(right.messenger.matcher().receive(&right.channel, op), Status::ok);
+  arrive({.kind = SegmentKind::eager, .flags = flag::kTagged, .tag = 9}, pattern(64), Content::collectives);
+  EXPECT_EQ(refused(), 1u);
+  EXPECT_EQ(target, std::vector<std::byte>(64));
+  EXPECT_EQ(other, std::vector<std::byte>(64));
+}
+
 TEST_F(GroupProtocolTest, WhatNoSenderOfAGroupSendsIsRefused) {
   arrive({.kind = SegmentKind::eager, .flags = flag::kTagged | flag::kConfirm, .tag = 9}, pattern(8));
   arrive({.kind = SegmentKind::eager_next}, pattern(8));
@@ -65,9 +80,9 @@ TEST_F(GroupProtocolTest, WhatNoSenderOfAGroupSendsIsRefused) {
 TEST_F(GroupProtocolTest, ALongMessageWaitsForItsReceive) {
   const wire::Segment first{
       .kind = SegmentKind::eager_first, .flags = flag::kTagged, .total = kGroupUnexpectedMax + 1, .tag = 9};
-  EXPECT_FALSE(group.ready(right.channel, first));
+  EXPECT_FALSE(group.ready(right.channel, first, Content::application));
   receive(right, target, 9);
-  EXPECT_TRUE(group.ready(right.channel, first));
+  EXPECT_TRUE(group.ready(right.channel, first, Content::application));
 }
 
 }  // namespace

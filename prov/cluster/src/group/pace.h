@@ -1,0 +1,109 @@
+// How fast the frames of a stream leave: as fast as the slowest way to a listener passes them. Windows bound only what is kept:
+// members share processors and report late, so a window small enough for a switch's port would stand still most of the time.
+// When frames arrived says little for the same reason; what is lost says all. It is judged in *trains* of frames, for the
+// listener that missed most:
+//
+//   more than kShareTolerated    the way passes so much less than was sent: slower by that, and a little more, so that the
+//                                queue ends
+//   some, and a queue            that is, every round trip of the train was kQueue longer than the shortest of late: others
+//                                send as well, flows give way to such a queue, and so does a stream, down to half of what it
+//                                had when the way was too full by itself
+//   some                         a bad cable, or a member that was late; it does not slow the others down
+//   few or none                  faster, by a sixteenth (at first by a third), if the pace was what held frames back, and
+//                                not this side's own work
+//
+// Frames leave in bursts of kBurst, or as many as fit in kBurstTime: a shaper cuts and queues longer ones, and a port may
+// hold few. After a delay of this side at most kBurstsLate bursts are made up for.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "base/windowed_min.h"
+#include "link/link.h"
+
+namespace cluster::group {
+
+class Pace {
+ public:
+  static constexpr Duration kFirst = 48us;  ///< between frames: 250 Mbit/s where they have 1500 bytes
+  static constexpr Duration kShortest = 100ns;
+  static constexpr Duration kLongest = 1ms;
+  static constexpr std::size_t kBurst = 8;
+  static constexpr Duration kBurstTime = 50us;
+  static constexpr std::size_t kBurstsLate = 3;
+  static constexpr std::uint64_t kTrainFirst = 64;  ///< frames of a train, while the pace is sought
+  static constexpr std::uint64_t kTrain = 256;      ///< and later
+  static constexpr std::uint64_t kShareTolerated = 32;  ///< one in so many
+  static constexpr Duration kQueue = 100us;         ///< that of flows (multipath/congestion_controller.h)
+  static constexpr unsigned kHoldTrains = 2;        ///< after one with losses, before one goes faster
+
+  Duration interval() const { return interval_; }
+  /// Frames that go at once.
+  std::size_t burst() const {
+    return std::clamp(static_cast<std::size_t>(kBurstTime / interval_), kBurst, link::kBurstMax);
+  }
+  /// Frames that may leave now: none, or a burst or more.
+  std::size_t allowance(Time now) const {
+    const Duration early = next_ - now;
+    if (early > Duration::zero()) return 0;
+    return burst() * std::min<std::size_t>(1 + static_cast<std::size_t>(-early / (interval_ * burst_count())), kBurstsLate);
+  }
+  /// When the next burst may leave.
+  Time ready() const { return next_; }
+
+  void on_sent(Time now, std::size_t frames) {
+    const Duration burst_time = interval_ * burst_count();
+    if (follows_) {
+      train_.busy += now - last_;
+      train_.followed += static_cast<std::int64_t>(frames);
+    }
+    last_ = now;
+    follows_ = true;
+    const Duration most = burst_time * static_cast<std::int64_t>(kBurstsLate - 1);
+    next_ = std::max(next_, now - most) + interval_ * static_cast<std::int64_t>(frames);
+  }
+  /// What leaves next is not held back by the pace, but was not there, or did not fit in a window.
+  void on_pause() { follows_ = false; }
+  /// Of a frame that came in one piece, to the slowest listener and back.
+  void on_round_trip(Time now, Duration round_trip) {
+    shortest_.sample(now, round_trip);
+    train_.shortest = std::min(train_.shortest, round_trip);
+  }
+  /// All listeners have everything before `reached`: true if that ends a train, which judge() is to hear of.
+  bool train_over(std::uint64_t reached) const { return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain); }
+  /// What is missed of frames before this has been answered already: they left before the pace was taken back.
+  std::uint64_t counts_from() const { return counts_from_; }
+  /// The one that missed most missed so many frames of the train that ends with `reached`, when frames before `sent` had left.
+  void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
+  /// Members that were asked again and again say nothing: whatever was known of the way is void.
+  void on_silence();
+
+ private:
+  struct Train {
+    std::uint64_t first = 0;
+    Duration busy{0};           ///< what it took to send...
+    std::int64_t followed = 0;  ///< ...these, which waited for nothing but the pace
+    Duration shortest = Duration::max();
+  };
+
+  std::int64_t burst_count() const { return static_cast<std::int64_t>(burst()); }
+  bool queue_stands() const;
+  bool holds_back(std::int64_t frames) const;
+  static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
+
+  Duration interval_ = kFirst;
+  Duration full_ = kFirst;  ///< the way was too full by itself with less, or has not been
+  Time next_{};
+  Time last_{};           ///< something left
+  bool follows_ = false;  ///< what leaves next was ready then
+  Train train_;
+  std::uint64_t counts_from_ = 0;
+  WindowedMin shortest_{10s};  ///< round trip
+  unsigned hold_ = 0;          ///< trains until it goes faster again
+  bool seeking_ = true;        ///< it has not been too fast
+};
+
+}  // namespace cluster::group

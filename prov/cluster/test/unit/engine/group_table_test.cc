@@ -1,0 +1,104 @@
+// Groups of whole engines. There is no multicast between fake links: members with a roster are served over their flows.
+#include "engine/group_table.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::Node;
+
+class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
+ protected:
+  static constexpr std::uint64_t kKey = 77;
+
+  GroupTableTest() {
+    for (Node* node : {&a, &b}) {
+      node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = this});
+    }
+  }
+  void group_joined(std::uint64_t) override { ++joined; }
+
+  std::uint64_t join(Node& node, std::vector<SocketAddress> roster = {kA, kB}) {
+    const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
+    const JoinOp op{.address = SocketAddress::v4(ip, 7000), .key = kKey, .role = {}, .roster = std::move(roster)};
+    std::uint64_t handle = 0;
+    EXPECT_EQ(node.engine.change_membership(&op, handle), Status::ok);
+    return handle;
+  }
+  void send(Node& node, std::uint64_t group, bool more) {
+    ++node.word;
+    const ConstBytes slice = as_bytes(&node.word, sizeof node.word);
+    EXPECT_EQ(node.engine.send({.slices = {&slice, 1}, .length = sizeof node.word, .to = group, .inject = true, .more = more}),
+              Status::ok);
+  }
+
+  Node a{network, kA, kB, 1000};
+  Node b{network, kB, kA, 1000};
+  int joined = 0;
+};
+
+TEST_F(GroupTableTest, MembershipBeginsWhenAllOfTheRosterHaveJoined) {
+  join(a);
+  pass(a, b);
+  EXPECT_EQ(joined, 0) << "the other is no member yet";
+  join(b);
+  pass(a, b);
+  EXPECT_EQ(joined, 2);
+}
+
+TEST_F(GroupTableTest, OneThatIsNotInTheRosterIsNoMember) {
+  join(a, {kA});
+  join(b);
+  pass(a, b);
+  EXPECT_EQ(joined, 1) << "that of the one whose roster is empty but for itself";
+}
+
+/// A turn without news leaves a group out: these are news.
+TEST_F(GroupTableTest, WhatIsToBeFollowedByMoreLeavesInALaterTurn) {
+  const std::uint64_t group = join(a);
+  join(b);
+  pass(a, b);
+  b.receive();
+  send(a, group, true);
+  pass(a, b);
+  EXPECT_EQ(b.got, a.word);
+}
+
+TEST_F(GroupTableTest, AMessageThatCameBeforeItsReceiveIsDelivered) {
+  const std::uint64_t group = join(a);
+  join(b);
+  pass(a, b);
+  send(a, group, false);
+  pass(a, b);
+  b.receive();
+  pass(a, b);
+  EXPECT_EQ(b.got, a.word);
+}
+
+TEST_F(GroupTableTest, OneThatLeavesIsGoneAndTheOtherGoesOn) {
+  const std::uint64_t group = join(a);
+  std::uint64_t left = join(b);
+  pass(a, b);
+  EXPECT_EQ(b.engine.change_membership(nullptr, left), Status::ok);
+  pass(a, b);
+  EXPECT_EQ(a.logged("has left"), 1u);
+  send(a, group, false);
+  pass(a, b);
+  left = join(b);
+  pass(a, b);
+  EXPECT_EQ(joined, 3);
+  b.receive();
+  send(a, group, false);
+  pass(a, b);
+  EXPECT_EQ(b.got, a.word) << "not the one that was sent before it came back";
+}
+
+}  // namespace
+}  // namespace cluster::engine
