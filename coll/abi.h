@@ -47,4 +47,6 @@
 #pragma weak ompi_mpi_op_bor
 #pragma weak ompi_mpi_op_lxor
 #pragma weak ompi_mpi_op_bxor
+#pragma weak ompi_mpi_op_minloc
+#pragma weak ompi_mpi_op_maxloc
 #endif

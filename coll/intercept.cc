@@ -7,7 +7,10 @@
 #include <rdma/fi_errno.h>
 
 #include <climits>
+#include <cstddef>
+#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "call_counters.h"
 #include "communicator.h"
@@ -97,6 +100,41 @@ int run(MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
   return MPI_ERR_OTHER;
 }
 
+/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC: where all of them together are few bytes, each rank gets
+/// those of all and lets MPI combine them, in the order of ranks.
+constexpr std::size_t kGatheredMax = 8 * 1024;
+
+/// The bytes of such pairs in memory, gaps included: MPI has these operations for predefined types alone, so all ranks have the
+/// same one.
+bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
+  if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
+  MPI_Aint begin = 0;
+  MPI_Aint extent = 0;
+  if (PMPI_Type_get_extent(type, &begin, &extent) != MPI_SUCCESS || begin != 0 || extent <= 0) return false;
+  bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(extent);
+  return bytes <= kGatheredMax;
+}
+
+int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                       const Communicator& communicator) {
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  // Aligned for any element; the blocks stay so, since extents are.
+  std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+  auto* const all = reinterpret_cast<std::byte*>(memory.data());
+  const int status = run(comm, communicator, [&](void* context) {
+    return fi_allgather(communicator.ep(), own, bytes, nullptr, all, nullptr, communicator.team().address(), FI_UINT8, 0, context);
+  });
+  if (status != MPI_SUCCESS) return status;
+  std::byte* const last = all + bytes * (ranks - 1);
+  for (std::byte* block = last; block != all;) {
+    block -= bytes;
+    const int combined = PMPI_Reduce_local(block, last, count, type, op);
+    if (combined != MPI_SUCCESS) return combined;
+  }
+  std::memcpy(target, last, bytes);
+  return MPI_SUCCESS;
+}
+
 bool valid_root(int root, const Communicator& communicator) { return root >= 0 && root < communicator.size(); }
 
 }  // namespace
@@ -144,9 +182,12 @@ extern "C" {
   fi_datatype elements = FI_UINT8;
   fi_op operation = FI_NOOP;
   const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
-  const Communicator* const communicator = takes(Call::allreduce, ours, bytes, comm);
-  if (communicator == nullptr) return behind(source, target, count, type, op, comm);
+  const bool pairs = !ours && measure_pairs(count, type, op, bytes);
+  const Communicator* const communicator = takes(Call::allreduce, ours || pairs, bytes, comm);
+  const bool many = pairs && communicator != nullptr && bytes * static_cast<std::size_t>(communicator->size()) > kGatheredMax;
+  if (communicator == nullptr || many) return behind(source, target, count, type, op, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
+  if (pairs) return allreduce_pairs(own, target, count, bytes, type, op, comm, *communicator);
   return run(comm, *communicator, [&](void* context) {
     return fi_allreduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
                         communicator->team().address(), elements, operation, 0, context);

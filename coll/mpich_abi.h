@@ -53,6 +53,8 @@ inline constexpr MPI_Op MPI_LOR = 0x58000007;
 inline constexpr MPI_Op MPI_BOR = 0x58000008;
 inline constexpr MPI_Op MPI_LXOR = 0x58000009;
 inline constexpr MPI_Op MPI_BXOR = 0x5800000a;
+inline constexpr MPI_Op MPI_MINLOC = 0x5800000b;
+inline constexpr MPI_Op MPI_MAXLOC = 0x5800000c;
 
 inline constexpr int MPI_SUCCESS = 0;
 inline constexpr int MPI_ERR_OTHER = 15;
@@ -81,6 +83,7 @@ int PMPI_Comm_size(MPI_Comm, int*);
 int PMPI_Comm_test_inter(MPI_Comm, int*);
 int PMPI_Iprobe(int, int, MPI_Comm, int*, MPI_Status*);
 int PMPI_Pack(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
+int PMPI_Reduce_local(const void*, void*, int, MPI_Datatype, MPI_Op);
 int PMPI_Type_get_envelope(MPI_Datatype, int*, int*, int*, int*);
 int PMPI_Type_get_extent(MPI_Datatype, MPI_Aint*, MPI_Aint*);
 int PMPI_Type_size(MPI_Datatype, int*);

@@ -156,6 +156,32 @@ static void test_allreduce(const struct group* group, const struct type* type, M
   check_reduced(group, type, op, count, round, "MPI_Allreduce: wrong element");
 }
 
+/// Pairs of a value and the rank that has it. Of equal values the lower rank's counts.
+static void test_extreme(const struct group* group, int smallest, int count, int in_place) {
+  struct pair {
+    double value;
+    int rank;
+  };
+  struct pair* const mine = (struct pair*)source;
+  struct pair* const found = (struct pair*)target;
+  const int sign = smallest ? 1 : -1;
+  for (int i = 0; i < count; ++i) {
+    mine[i].value = sign * (double)((group->rank + i) % group->size / 2);
+    mine[i].rank = group->rank;
+    found[i] = mine[i];
+  }
+  MPI_Allreduce(in_place ? MPI_IN_PLACE : (void*)mine, found, count, MPI_DOUBLE_INT, smallest ? MPI_MINLOC : MPI_MAXLOC, group->comm);
+  for (int i = 0; i < count; ++i) {
+    int best = 0;
+    for (int other = 1; other < group->size; ++other) {
+      if ((other + i) % group->size / 2 < (best + i) % group->size / 2) best = other;
+    }
+    if (found[i].rank != best || found[i].value != sign * (double)((best + i) % group->size / 2))
+      fail(group, "MPI_Allreduce of pairs: wrong element", i);
+  }
+  ++checks;
+}
+
 static void test_reduce(const struct group* group, const struct type* type, MPI_Op op, int root, long count, long round,
                         int in_place) {
   memset(target, 0x77, (size_t)(count * type->size));
@@ -226,6 +252,7 @@ static void systematic(void) {
       test_allreduce(group, type, op_for((int)l + 1, type), count, l, 1);
       test_allgather(group, type, count, l, 0);
       test_allgather(group, type, count, l, 1);
+      test_extreme(group, (int)l % 2, 1 << l, (int)l / 2 % 2);
       test_barrier(group);
     }
     for (int t = 0; t < TYPES; ++t) {
