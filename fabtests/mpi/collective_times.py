@@ -2,12 +2,15 @@
 """Collectives of MPI over the library's own TCP, over `cluster`, and with libcluster-coll in front, in turns.
 
     collective_times.py --provider DIRECTORY --program mpi_collective_times [--library openmpi4] [--cache DIRECTORY]
-                        [--nodes 8] [--rate 1gbit] [--buffer 64k] [--repetitions 3]
+                        [--nodes 8] [--rate 1gbit] [--buffer 64k] [--repetitions 3] [--application matmul:400 ...]
 
 One rank a node, each port of the virtual switch and of the nodes shaped to --rate with a queue of --buffer. Each figure is
-the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Run it on a quiet machine.
+the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Run it on a quiet machine. An
+application is matmul or gauss of this directory, beside the program, with its order; its figure is the time of one product
+or solution.
 """
 import argparse
+import os
 import re
 import statistics
 import sys
@@ -18,15 +21,25 @@ WAYS = {"tcp": ["--path", "tcp"], "cluster": [], "cluster, coll": ["--coll"], "t
 
 
 def times(options, way, cluster):
+    figures = run(options, way, cluster, [options.program, str(options.rounds)], r"^(\w+_us) \d+ (\S+)")
+    for application in options.application:
+        name, order = application.split(":")
+        program = os.path.join(os.path.dirname(options.program), name)
+        for _, seconds in run(options, way, cluster, [program, order], r"^(\w+) order .* seconds (\S+)").items():
+            figures[f"{name}_{order}_us"] = seconds * 1e6
+    return figures
+
+
+def run(options, way, cluster, command, figure):
     words = ["--set", "CLUSTER_COLL=report", "--library", options.mpi, "--provider", options.provider,
              "--nodes", str(options.nodes), "--ranks", str(options.nodes), *WAYS[way]]
     if options.cache:
         words += ["--cache", options.cache]
-    job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)])
+    job = run_mpi.parser().parse_args([*words, "--", *command])
     status, output, _ = run_mpi.launch(job, cluster)
     if status or (job.coll and run_mpi.left_to_mpi(job, output)):
         raise RuntimeError(f"{way} ends with {status}:\n{output}")
-    return {label: float(value) for label, value in re.findall(r"^(\w+_us) \d+ (\S+)", output, re.MULTILINE)}
+    return {label: float(value) for label, value in re.findall(figure, output, re.MULTILINE)}
 
 
 def main():
@@ -40,6 +53,7 @@ def main():
     made.add_argument("--buffer", default="64k", help="of every port (default: %(default)s)")
     made.add_argument("--repetitions", type=int, default=3, help="(default: %(default)s)")
     made.add_argument("--rounds", type=int, default=20, help="of a broadcast; of the others more (default: %(default)s)")
+    made.add_argument("--application", action="append", default=[], metavar="NAME:ORDER", help="matmul or gauss; may be repeated")
     made.add_argument("--ways", default="tcp;cluster;cluster, coll", help=f"of {'; '.join(WAYS)} (default: %(default)s)")
     options = made.parse_args()
     run_mpi.virtual_nodes.require("mpirun")
