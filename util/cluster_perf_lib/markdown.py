@@ -20,7 +20,8 @@ def _rows(results, place):
     spinning = [result for result in results if result["wait"] != "block"]
     asleep = [result for result in results if result["wait"] == "block"]
     found = [row for level in LEVELS if level != "bare" for row in rows(spinning, place, level)]
-    return found + [row for row in map(_processor_time, rows(asleep, place, "fabric")) if row]
+    sleeping = rows(asleep, place, "fabric")
+    return found + sleeping + [row for row in map(_processor_time, sleeping) if row]
 
 
 def _columns(block):
