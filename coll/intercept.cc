@@ -116,7 +116,7 @@ bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) 
 }
 
 int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                       const Communicator& communicator) {
+                    const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   // Aligned for any element; the blocks stay so, since extents are.
   std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));

@@ -29,8 +29,8 @@ struct Thinning {
   bool unmarked_aside = false;  ///< all others (session 0, sessions of other endpoints, nonsense) wait aside
 
   static constexpr unsigned kShiftMax = 10;
-  static constexpr Duration kAsideInterval = 5ms;  ///< between two looks aside
-  static constexpr std::size_t kAsideFrames = 32;                            ///< of one look
+  static constexpr Duration kAsideInterval = 5ms;    ///< between two looks aside
+  static constexpr std::size_t kAsideFrames = 32;  ///< of one look
 
   bool none() const { return unknown_shift == 0 && !unmarked_aside; }
 };

@@ -1,4 +1,5 @@
-// What comes in the stream of a group's sender: messages of the application, and nothing else.
+// What comes in the stream of a group's sender: messages of the application or of collectives, as the group is for, and nothing
+// else.
 #include "protocol/group_protocol.h"
 
 #include "support/messenger_pair.h"
@@ -16,6 +17,12 @@ class GroupProtocolTest : public MessengerTest {
   void arrive(const wire::Segment& segment, ConstBytes payload, Content content = Content::application) {
     ASSERT_TRUE(group.ready(right.channel, segment, content)) << "the stream would stand still";
     group.arrive(right.channel, assembly, segment, payload, content);
+  }
+  /// What no message of the application may end up in.
+  void receive_of_collective(std::vector<std::byte>& into, std::uint64_t tag, void* context) {
+    const Bytes slices[] = {into};
+    const RecvOp op{.slices = slices, .context = context, .tag = tag, .tagged = true, .collective = true};
+    ASSERT_EQ(right.messenger.matcher().receive(&right.channel, op), Status::ok);
   }
   std::uint64_t refused() const { return right.counters.refused_segment; }
 
@@ -38,9 +45,7 @@ TEST_F(GroupProtocolTest, AMessageOfACollectiveIsRefused) {
   int application, collective;
   receive(right, target, 9, 0, &application);
   std::vector<std::byte> other(64);
-  const Bytes slices[] = {other};
-  RecvOp op{.slices = slices, .context = &collective, .tag = 9, .tagged = true, .collective = true};
-  ASSERT_EQ(right.messenger.matcher().receive(&right.channel, op), Status::ok);
+  receive_of_collective(other, 9, &collective);
   constexpr std::uint8_t kFlags = flag::kTagged | flag::kCollective;
   arrive({.kind = SegmentKind::eager, .flags = kFlags, .tag = 9}, pattern(64));
   EXPECT_EQ(refused(), 1u);
@@ -60,9 +65,7 @@ TEST_F(GroupProtocolTest, TheStreamOfATeamHasMessagesOfCollectivesAlone) {
   int application, collective;
   receive(right, target, 9, 0, &application);
   std::vector<std::byte> other(64);
-  const Bytes slices[] = {other};
-  RecvOp op{.slices = slices, .context = &collective, .tag = 9, .tagged = true, .collective = true};
-  ASSERT_EQ(right.messenger.matcher().receive(&right.channel, op), Status::ok);
+  receive_of_collective(other, 9, &collective);
   arrive({.kind = SegmentKind::eager, .flags = flag::kTagged, .tag = 9}, pattern(64), Content::collectives);
   EXPECT_EQ(refused(), 1u);
   EXPECT_EQ(target, std::vector<std::byte>(64));
