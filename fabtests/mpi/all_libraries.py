@@ -2,7 +2,7 @@
 
     all_libraries.py --provider DIRECTORY [--library NAME]... [--only WORD]... [--ranks N]
 
-Needs minutes to an hour, depending on the machine. Over TCP it runs the applications and the two programs of apps/ as
+Needs minutes to an hour, depending on the machine. Over TCP it runs the applications and the programs of apps/ as
 well, to compare their results and times. LAMMPS and Quantum ESPRESSO come from Debian (lammps, quantum-espresso), where
 they are built for Open MPI 4.1; the Intel MPI Benchmarks come with Intel MPI.
 """
@@ -96,6 +96,7 @@ class Matrix:
                     self.checks(library, path)
                 if self.wanted("apps", _WORK):
                     self.compared_with_tcp(library, path, "gauss", ["400"])
+                    self.compared_with_tcp(library, path, "gauss_rows", ["400"])
                     self.compared_with_tcp(library, path, "matmul", ["600", "5"])
                 if library == "intel" and self.wanted("benchmarks", _WORK):
                     self.benchmarks(path)

@@ -6,7 +6,7 @@
 
 One rank a node, each port of the virtual switch and of the nodes shaped to --rate with a queue of --buffer. Each figure is
 the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Run it on a quiet machine. An
-application is matmul or gauss of this directory, beside the program, with its order; its figure is the time of one product
+application is matmul, gauss or gauss_rows of apps/, beside the program, with its order; its figure is the time of one product
 or solution.
 """
 import argparse
@@ -53,7 +53,7 @@ def main():
     made.add_argument("--buffer", default="64k", help="of every port (default: %(default)s)")
     made.add_argument("--repetitions", type=int, default=3, help="(default: %(default)s)")
     made.add_argument("--rounds", type=int, default=20, help="of a broadcast; of the others more (default: %(default)s)")
-    made.add_argument("--application", action="append", default=[], metavar="NAME:ORDER", help="matmul or gauss; may be repeated")
+    made.add_argument("--application", action="append", default=[], metavar="NAME:ORDER", help="matmul, gauss or gauss_rows; may be repeated")
     made.add_argument("--ways", default="tcp;cluster;cluster, coll", help=f"of {'; '.join(WAYS)} (default: %(default)s)")
     options = made.parse_args()
     run_mpi.virtual_nodes.require("mpirun")
