@@ -125,7 +125,7 @@ void Collectives::issue(Ticket& ticket) {
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
     // What is lost of a multicast its sender has to repeat: it does not go away before.
-    op.completion_level = spreads ? protocol::CompletionLevel::transmit : protocol::CompletionLevel::inject;
+    op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit : protocol::CompletionLevel::inject;
     status = transport_.send(op);
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
