@@ -1,4 +1,4 @@
-// mpi_collective_times [ROUNDS]: what collectives of all ranks take, as lines for programs:
+// mpi_collective_times [ROUNDS [sizes]]: what collectives of all ranks take, as lines for programs:
 //
 //   <measure>_us <ranks> <median> <smallest> <largest>
 //
@@ -6,12 +6,14 @@
 // barrier of MPI's own and ends at the rank that is done last, so that a broadcast whose root leaves early does not look fast.
 // Barriers and reductions are called kInARow times in a round, as programs with loops do; those that are alone, once: with
 // more ranks than processors the time until the last rank has left the barrier before is then in the figure. Results are checked.
+//
+// With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose root each rank is in turn.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kBytesMax = 1 << 20, kInARow = 16 };
+enum { kBytesMax = 1 << 20, kInARow = 16, kTurns = 64 };
 
 static unsigned char buffer[kBytesMax];
 static int rank, size;
@@ -20,6 +22,14 @@ static int bcast(int bytes, long round) {
   const unsigned char mark = (unsigned char)(round + 1);
   buffer[0] = buffer[bytes - 1] = rank == 0 ? mark : 0;
   MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  return buffer[0] == mark && buffer[bytes - 1] == mark;
+}
+
+static int bcast_turns(int bytes, long round) {
+  const int root = (int)(round % size);
+  const unsigned char mark = (unsigned char)(round + 1);
+  buffer[0] = buffer[bytes - 1] = rank == root ? mark : 0;
+  MPI_Bcast(buffer, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
   return buffer[0] == mark && buffer[bytes - 1] == mark;
 }
 
@@ -62,17 +72,33 @@ static void measure(const char* name, int (*work)(int, long), int bytes, long ro
   free(times);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const long rounds = argc > 1 ? atol(argv[1]) : 50;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+static void measure_sizes(long rounds) {
+  for (int bytes = 8; bytes <= 65536; bytes *= 2) {
+    char name[32];
+    snprintf(name, sizeof name, "bcast_turns_%d", bytes);
+    measure(name, bcast_turns, bytes, rounds, kTurns);
+  }
+}
+
+static void measure_all(long rounds) {
   measure("bcast_1048576", bcast, kBytesMax, rounds, 1);
   measure("bcast_65536", bcast, 65536, rounds * 2, 1);
   measure("barrier", barrier, 0, rounds, kInARow);
   measure("allreduce_8", allreduce, 8, rounds, kInARow);
   measure("barrier_alone", barrier, 0, rounds * 10, 1);
   measure("allreduce_8_alone", allreduce, 8, rounds * 10, 1);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const long rounds = argc > 1 ? atol(argv[1]) : 50;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 2 && strcmp(argv[2], "sizes") == 0) {
+    measure_sizes(rounds);
+  } else {
+    measure_all(rounds);
+  }
   MPI_Finalize();
   return 0;
 }

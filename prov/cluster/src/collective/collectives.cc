@@ -82,6 +82,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (team.operations().size() >= kOperationsMax) return Status::again;
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
+  possible.often = arguments.kind == Kind::broadcast && team.count_broadcast();
   if (spreads(team.layout(), possible)) open_group(team);
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.context = context;

@@ -195,8 +195,9 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
 }  // namespace
 
 bool spreads(const TeamLayout& layout, const Arguments& arguments) {
-  return arguments.multicast && arguments.kind == Kind::broadcast && layout.leaders().size() >= kMulticastNodes &&
-         arguments.target.size() >= kMulticastMin;
+  const std::size_t nodes = layout.leaders().size();
+  if (!arguments.multicast || arguments.kind != Kind::broadcast || nodes < kMulticastNodes) return false;
+  return arguments.target.size() >= kMulticastMin || (arguments.often && nodes >= kMulticastNodesShort);
 }
 
 Schedule compose(const TeamLayout& layout, const Arguments& arguments) {

@@ -30,6 +30,7 @@ struct Arguments {
   Bytes target{};       ///< broadcast: the buffer; alltoall, allgather, and gather at the root: likewise
   Member root = 0;
   bool multicast = false;  ///< nodes can be reached by it; the same at all members
+  bool often = false;      ///< the team broadcasts often; likewise
 };
 
 /// From this length on, bytes are saved rather than rounds.
@@ -41,9 +42,12 @@ inline constexpr std::size_t kPieceMin = 32 * 1024;
 inline constexpr std::size_t kFewNodes = 8;
 inline constexpr std::size_t kShort = 256;
 
-/// A broadcast goes by multicast to so many nodes at least, from this length on.
+/// A broadcast goes by multicast to so many nodes at least, from this length on...
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
+/// ...and of any length to so many, in a team that broadcasts often: to open a group takes longer than a few short ones. A
+/// multicast in place of the second message of a barrier or an allreduce does not pay: that message acknowledges the first.
+inline constexpr std::size_t kMulticastNodesShort = 4;
 /// Its pieces are not shorter.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;
 

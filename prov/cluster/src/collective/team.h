@@ -57,6 +57,9 @@ struct Operation {
 
 class Team {
  public:
+  /// So many broadcasts go without a group, unless they are long.
+  static constexpr std::uint32_t kBroadcastsBefore = 8;
+
   /// The identity of the `instance`th team with this key and these members, in this order.
   static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key, std::uint64_t instance);
 
@@ -81,6 +84,12 @@ class Team {
   /// The group of its nodes' leaders, once there was something to spread.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
+  /// Counts a broadcast; true if there were enough before for a group to pay, however short it is.
+  bool count_broadcast() {
+    if (broadcasts_ == kBroadcastsBefore) return true;
+    ++broadcasts_;
+    return false;
+  }
   /// The names of the leaders.
   std::vector<SocketAddress> leaders() const;
   /// True once all members have joined.
@@ -95,6 +104,7 @@ class Team {
   bool complete_ = false;
   bool orphaned_ = false;
   std::optional<std::uint64_t> group_;
+  std::uint32_t broadcasts_ = 0;
   std::uint32_t next_ = 0;
   std::deque<std::unique_ptr<Operation>> operations_;
 };

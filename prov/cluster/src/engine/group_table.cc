@@ -14,8 +14,8 @@ using wire::SegmentKind;
 
 namespace {
 
-constexpr std::size_t kBurst = 32;       ///< frames taken from a group's socket at once
-constexpr std::size_t kBurstsMax = 32;   ///< and so often in a turn
+constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
+constexpr std::size_t kBurstsMax = 64;  ///< in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 /// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
@@ -160,7 +160,7 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
   for (; bursts < kBurstsMax; ++bursts) {
     const std::size_t count = entry.socket->receive_burst(frames);
     for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
-    if (count == 0) break;
+    if (count < kBurst) break;
   }
   entry.unread = bursts == kBurstsMax;
   if (arrivals != 0 || entry.content == protocol::GroupProtocol::Content::application) {

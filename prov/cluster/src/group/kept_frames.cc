@@ -49,6 +49,14 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
   return link.send_burst(std::span(out).first(sequences.size()));
 }
 
+bool KeptFrames::repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence) {
+  KeptFrame& frame = at(sequence);
+  if (frame.repair_due || send(now, link, path, {&sequence, 1}, false) == 0) return false;
+  frame.repaired = true;
+  frame.repaired_at = now;
+  return true;
+}
+
 bool KeptFrames::post(Listener& listener, std::uint64_t sequence) const {
   if (listener.carrier == nullptr) return false;
   const KeptFrame& kept = at(sequence);

@@ -44,6 +44,8 @@ class KeptFrames {
 
   /// Sends frames by multicast and returns how many the link took. `report`: members shall report after the newest.
   std::size_t send(Time now, link::Link& link, const link::Path& path, std::span<const std::uint64_t> sequences, bool report);
+  /// Sends one again unasked, unless it is about to be; false if it has not left.
+  bool repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence);
   /// Sends one to one member, in parts where its path carries shorter frames; false if its carrier has no free bytes for all
   /// of it: the next call for this frame goes on where this one stopped.
   bool post(Listener& listener, std::uint64_t sequence) const;

@@ -14,9 +14,10 @@ inline constexpr std::size_t kStreamWindow = 1024;
 /// Bytes in front of each segment and frame that a body has to leave free in a frame of a flow (group_repair).
 inline constexpr std::size_t kBodyOverhead = 96;
 /// A member reports after so many frames, and at once where the sender asks for it.
-inline constexpr std::size_t kFramesPerStatus = 128;
-/// A frame of which the sender wants no report is covered by one after this at the latest.
-inline constexpr Duration kStatusDelay = 2ms;
+inline constexpr std::size_t kFramesPerStatus = 64;
+/// A frame of which the sender wants no report is covered by one after this at the latest: each costs its sender a frame and the
+/// other side a wake-up, and no message waits for it.
+inline constexpr Duration kStatusDelay = 20ms;
 /// Ranges that one report of what is missing names.
 inline constexpr std::size_t kNakRanges = 8;
 /// A gap is reported after a random part of this, for each doubling of the group: frames may only be late, and a
@@ -27,9 +28,13 @@ inline constexpr Duration kNakRetry = 2ms;
 inline constexpr Duration kNakRetryMax = 100ms;
 /// A sender collects reports of one frame for so long before it repeats it.
 inline constexpr Duration kRepairHold = 60us;
-/// A sender asks members that have reported nothing about frames they were sent, at the latest after this.
+/// A sender asks members that have reported nothing about frames they were sent, at the latest after this...
 inline constexpr Duration kAskInterval = 200ms;
-inline constexpr Duration kAskMin = 2 * kStatusDelay;
+/// ...at the earliest after this where a message waits for a report, or else, when some of them must have reported unasked.
+inline constexpr Duration kAskMin = 4ms;
+inline constexpr Duration kAskIdle = 2 * kStatusDelay;
+/// Where none waits, the newest frame is sent once more when nothing has followed it for so long: no gap shows that it is lost.
+inline constexpr Duration kRepeatNewest = 4ms;
 /// A member to which so many reports in a row brought no frame by multicast is sent the stream by unicast...
 inline constexpr unsigned kUnheardMax = 4;
 /// ...while each so-manieth frame still goes by multicast, so that it is noticed when it arrives there again.

@@ -16,6 +16,12 @@ bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
 
+bool multicast_wanted(std::uint64_t sequence, std::span<Listener* const> listeners) {
+  if (sequence % kProbeInterval == 0 && !listeners.empty()) return true;
+  return std::any_of(listeners.begin(), listeners.end(),
+                     [](const Listener* listener) { return listener->started && !listener->by_unicast; });
+}
+
 }  // namespace
 
 SenderStream::SenderStream(std::uint32_t id, std::uint64_t key, std::size_t body_max)
@@ -112,18 +118,12 @@ bool SenderStream::cut() {
   return true;
 }
 
-bool SenderStream::multicast_wanted() const {
-  if (sent_ % kProbeInterval == 0 && !listeners_.empty()) return true;
-  return std::any_of(listeners_.begin(), listeners_.end(),
-                     [](const Listener* listener) { return listener->started && !listener->by_unicast; });
-}
-
 /// One burst of frames that have been cut; returns how many have left.
 std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
   std::array<std::uint64_t, link::kBurstMax> sequences;
   const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
   for (std::size_t i = 0; i < count; ++i) sequences[i] = sent_ + i;
-  if (link == nullptr || !multicast_wanted()) {
+  if (link == nullptr || !multicast_wanted(sent_, listeners_)) {
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
@@ -143,7 +143,8 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     const std::size_t taken = send_next(now, link, group);
     sent_ += taken;
     pace_.on_sent(now, taken);
-    if (timers_.ask == kNever) timers_.ask = now + std::max(rtt_.rto(), kAskMin);
+    if (taken > 0) timers_.repeat = now + kRepeatNewest;
+    timers_.ask = std::min(timers_.ask, when_to_ask(now));
     if (taken < ready) {
       timers_.ready = now + kLinkRetry;
       return;
@@ -199,6 +200,11 @@ bool SenderStream::owes_report(const Listener& listener) const {
   return listener.started && (listener.arrived < sent_ || stands);
 }
 
+Time SenderStream::when_to_ask(Time now) const {
+  const bool awaited = ending_ || progress_.waits() || !cutter_.empty();
+  return now + std::max(rtt_.rto(), awaited ? kAskMin : kAskIdle);
+}
+
 void SenderStream::ask(Time now) {
   bool waits = false;
   for (Listener* listener : listeners_) {
@@ -211,7 +217,7 @@ void SenderStream::ask(Time now) {
     const wire::Segment question{.kind = wire::SegmentKind::group_ask, .id = id_, .offset = sent_, .key = key_};
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
-  const Duration wait = std::max(rtt_.rto(), kAskMin) * (1u << std::min(timers_.asks++, kBackoffMax));
+  const Duration wait = (when_to_ask(now) - now) * (1u << std::min(timers_.asks++, kBackoffMax));
   if (waits && timers_.asks == kAsksPatient) pace_.on_silence();
   timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
@@ -222,6 +228,12 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (now >= timers_.repair) repair(now, link, group);
   timers_.ready = kNever;
   send_new(now, link, group);
+  if (now >= timers_.repeat) {
+    timers_.repeat = kNever;
+    // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
+    const bool wanted = link != nullptr && frames_.base() != sent_ && !progress_.waits() && multicast_wanted(sent_ - 1, listeners_);
+    if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
+  }
   for (Listener* listener : listeners_) {
     if (!listener->started || (link != nullptr && !listener->by_unicast)) continue;
     posted |= send_by_unicast(now, *listener);
@@ -236,13 +248,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   return posted;
 }
 
-Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.ready}); }
-
-void SenderStream::judge_pace(std::uint64_t reached) {
-  std::uint64_t most = 0;
-  for (Listener* listener : listeners_) most = std::max(most, std::exchange(listener->missed, 0));
-  pace_.judge(reached, sent_, most);
-}
+Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready}); }
 
 /// Some listener has more, or listens no more.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
@@ -258,10 +264,14 @@ void SenderStream::advance(Time now, std::optional<Duration> age) {
       rtt_.sample(round_trip);
       pace_.on_round_trip(now, round_trip);
     }
-    if (pace_.train_over(reached)) judge_pace(reached);
+    if (pace_.train_over(reached)) {
+      std::uint64_t most = 0;
+      for (Listener* listener : listeners_) most = std::max(most, std::exchange(listener->missed, 0));
+      pace_.judge(reached, sent_, most);
+    }
     frames_.release_before(reached);
     timers_.asks = 0;
-    timers_.ask = reached == sent_ ? kNever : now + std::max(rtt_.rto(), kAskMin);
+    timers_.ask = reached == sent_ ? kNever : when_to_ask(now);
   }
   finish_ready();
 }

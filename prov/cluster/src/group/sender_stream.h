@@ -7,7 +7,8 @@
 //
 // Reports of missing frames are collected for kRepairHold; then a frame that few miss is repeated to those few, in a
 // segment over their flows, and one that many miss once to all. A listener that reports nothing about
-// frames that it was sent is asked, over its flow; one that does not answer is left to Group to remove.
+// frames that it was sent is asked, over its flow; one that does not answer is left to Group to remove. Where no message waits
+// for reports they are few: the newest frame is sent once more instead, so that a listener that has lost it need not be asked.
 //
 // Invariants: of the frames kept, all listeners have what lies before the base; the base never is more than kStreamWindow behind
 // the end. Frames are cut once: what is repeated is the same body.
@@ -56,6 +57,11 @@ class SenderStream {
   /// Everything posted has been cut, every listener has it, and no message waits for more than that.
   bool drained() const { return cutter_.empty() && frames_.base() == frames_.next() && !progress_.waits(); }
   std::uint64_t next() const { return frames_.next(); }
+  /// No message comes any more: members are to report what they have.
+  void end() {
+    ending_ = true;
+    timers_.ask = Time::min();
+  }
   /// Messages that are not over never will be.
   void abandon() { progress_.abandon(Status::canceled); }
   std::vector<FinishedMessage>& finished() { return progress_.finished(); }
@@ -69,11 +75,10 @@ class SenderStream {
   bool send_by_unicast(Time now, Listener& listener);
   void repair(Time now, link::Link* link, const link::Path& group);
   void ask(Time now);
-  void judge_pace(std::uint64_t reached);
+  Time when_to_ask(Time now) const;
   void advance(Time now, std::optional<Duration> age);
   void finish_ready();
   bool owes_report(const Listener& listener) const;
-  bool multicast_wanted() const;
 
   const std::uint32_t id_;
   const std::uint64_t key_;
@@ -88,9 +93,11 @@ class SenderStream {
   struct Timers {
     Time repair = kNever;
     Time ask = kNever;
+    Time repeat = kNever;
     Time ready = kNever;  ///< the pace, a carrier or the link lets more leave
     unsigned asks = 0;    ///< since something has arrived
   } timers_;
+  bool ending_ = false;
   std::vector<MessageToken> ended_;  ///< scratch of cut()
 };
 

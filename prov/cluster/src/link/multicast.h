@@ -14,6 +14,9 @@ namespace cluster::link {
 /// This host's membership of a group's address, for as long as the object lives.
 class MulticastReceiver {
  public:
+  /// So many are asked for at once; when fewer come, nothing is left.
+  static constexpr std::size_t kBurst = 16;
+
   virtual ~MulticastReceiver() = default;
   /// As Link::receive_burst(); frames of this endpoint itself may be among them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;

@@ -9,14 +9,12 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kGroupBuffers = 16;
-
 class GroupSocket final : public link::MulticastReceiver {
  public:
   GroupSocket(const std::shared_ptr<UdpPort>& port, const Environment& environment)
-      : port_(port), receiver_(port, kGroupBuffers, UdpReceiver::Timestamps::yes, environment) {}
+      : port_(port), receiver_(port, kBurst, UdpReceiver::Timestamps::yes, environment) {}
 
-  std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive(frames); }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive_all(frames); }
   int descriptor() const override { return port_->socket(); }
 
  private:

@@ -39,14 +39,14 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
   if (stamps == Timestamps::yes) setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
-int UdpReceiver::take(std::size_t wanted) {
+std::size_t UdpReceiver::take(std::size_t wanted) {
   for (std::size_t i = 0; i < wanted; ++i) {
     headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
     headers_[i].msg_hdr.msg_controllen = control_buffers_.empty() ? 0 : sizeof(ControlBuffer);
   }
   for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
-    if (got >= 0) return got;
+    if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) return 0;
   }
   return 0;
@@ -67,12 +67,16 @@ std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
   const std::size_t most = std::min(frames.size(), headers_.size());
   const std::size_t wanted = std::min(expected_, most);
   if (wanted == 0) return 0;
-  const auto got = static_cast<std::size_t>(take(wanted));
+  const std::size_t got = take(wanted);
   if (got == wanted) {
     expected_ = std::min(wanted * 2, headers_.size());
   } else if (got != 0) {
     expected_ = got;
   }
+  return hand_over(frames, got);
+}
+
+std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t got) {
   std::size_t count = 0;
   if (got != 0) arrivals_.refresh();
   for (std::size_t i = 0; i < got; ++i) {

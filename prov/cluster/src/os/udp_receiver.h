@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -29,13 +30,16 @@ class UdpReceiver {
 
   /// As Link::receive_burst.
   std::size_t receive(std::span<link::InFrame> frames);
+  /// The same, and if fewer come than there are buffers, nothing is left.
+  std::size_t receive_all(std::span<link::InFrame> frames) { return hand_over(frames, take(std::min(frames.size(), headers_.size()))); }
 
  private:
   /// For what the kernel adds to a datagram: its time of arrival, and the segment size of UDP_GRO.
   struct ControlBuffer {
     alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
   };
-  int take(std::size_t wanted);
+  std::size_t take(std::size_t wanted);
+  std::size_t hand_over(std::span<link::InFrame> frames, std::size_t got);
   Time arrival(msghdr& header) const;
 
   std::shared_ptr<UdpPort> port_;

@@ -116,6 +116,21 @@ TEST_F(CollectivesTest, ABroadcastWaitsUntilAllNodesHaveJoinedTheGroup) {
   EXPECT_TRUE(transport_.closed);
 }
 
+TEST_F(CollectivesTest, ShortBroadcastsOpenAGroupWhenThereAreMany) {
+  transport_.multicast = true;
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  std::vector<std::byte> bytes(8);
+  const Arguments arguments{.kind = Kind::broadcast, .target = bytes};
+  for (std::uint32_t i = 0; i < Team::kBroadcastsBefore; ++i) {
+    EXPECT_EQ(collectives_.start(team, arguments, nullptr, true), Status::ok);
+    EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+    EXPECT_TRUE(transport_.groups.empty());
+  }
+  EXPECT_EQ(collectives_.start(team, arguments, nullptr, true), Status::ok);
+  EXPECT_EQ(transport_.groups.size(), 1u);
+}
+
 TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
   transport_.multicast = true;
   std::vector<MemberAddress> here = members(4);
