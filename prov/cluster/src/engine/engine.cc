@@ -108,6 +108,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
+  if (from == nullptr) lost_.closer().end_abandoned();
   loop_.receive_posted();
   loop_.wake_sleepers();
   return status;
