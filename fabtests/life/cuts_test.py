@@ -102,7 +102,7 @@ class Cuts(unittest.TestCase):
             self.both_reach(processes, handles)
 
     def test_a_moment(self):
-        """Shorter than the peer timeout, and one process is stopped for it, as a guest that is paused: nobody is lost."""
+        """Shorter than the peer timeout, and one process is stopped for it, as a guest that is paused: neither is lost."""
         processes, handles = self.pair(FI_CLUSTER_PEER_TIMEOUT=str(round(PAUSE * 2000)))
         processes[1].post("any", BIG, 0)
         processes[1].signal(signal.SIGSTOP)
@@ -116,7 +116,7 @@ class Cuts(unittest.TestCase):
         self.assertFalse(processes[0].losses + processes[1].losses)
 
     def test_a_pause_is_not_counted(self):
-        """A process that has been stopped for longer than the peer timeout takes nobody for dead: it has not asked meanwhile."""
+        """A process that has been stopped for longer than the peer timeout takes no peer for dead: it has not asked meanwhile."""
         processes, handles = self.pair()
         pending = [processes[1].post("recv", 8, handles[1]), processes[1].post("send", BIG, handles[1])]
         processes[1].signal(signal.SIGSTOP)
@@ -129,7 +129,7 @@ class Cuts(unittest.TestCase):
         self.assertFalse(processes[0].losses + processes[1].losses)
 
     def test_reboot(self):
-        """The node goes without a word, and a new process on its address serves who knew the old one."""
+        """The node goes without a word, and a new process on its address serves those that knew the old one."""
         one, other = self.start(1), self.start(2, port=20031)
         handle, _ = acquaint(one, other)
         since = self.cut("--nodes", "2", "--direction", "both")

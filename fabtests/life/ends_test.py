@@ -96,7 +96,7 @@ class Ends(unittest.TestCase):
             self.wildcards_end(remote, Process.kill)
 
     def test_wildcards_end_when_the_last_peer_closes(self):
-        """The other one was lost: nobody is left who could send."""
+        """The other one was lost: no peer is left that could send."""
         self.wildcards_end(True, self.closes)
 
     def test_wildcards_of_later_end_at_once_until_a_peer_returns(self):
