@@ -71,7 +71,7 @@ def main():
             print(f"life {life}: {count * EACH} clients are served after {time.monotonic() - began:.1f} s", flush=True)
             server.kill()
             server.wait()
-            time.sleep(options.down)  # no event is awaited: clients call in vain meanwhile
+            time.sleep(options.down)  # no event is awaited: clients call without an answer meanwhile
         sys.exit(len(names) != 1)
     finally:
         for process in [*callers, server]:
