@@ -128,6 +128,29 @@ class Cuts(unittest.TestCase):
         self.assertEqual(processes[1].end(pending[0])[0], 0)
         self.assertFalse(processes[0].losses + processes[1].losses)
 
+    def narrow(self, *nodes):
+        """Longer packets get lost on the way to these nodes without a word, as in a tunnel that answers by no ICMP."""
+        for node in nodes:
+            for rail in (0, 1):
+                self.cluster.run("switch", "ip", "link", "set", f"n{node}r{rail}", "mtu", "1300")
+                self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", f"n{node}r{rail}", "mtu", "1500")
+
+    def test_long_frames_get_lost(self):
+        """From the beginning, and from some time on; both links."""
+        for link in ("packet", "udp"):
+            for before in (True, False):
+                with self.subTest(link=link, before=before):
+                    if before:
+                        self.narrow(1, 2)
+                    processes, handles = self.pair(FI_CLUSTER_LINK=link)
+                    self.both_reach(processes, handles)
+                    if not before:
+                        self.narrow(2)
+                    for _ in range(3):
+                        self.both_reach(processes, handles)
+                    self.assertFalse(processes[0].losses + processes[1].losses, processes[0].log())
+                    self.doCleanups()
+
     def test_reboot(self):
         """The node goes without a word, and a new process on its address serves those that knew the old one."""
         one, other = self.start(1), self.start(2, port=20031)
