@@ -151,6 +151,15 @@ class Cuts(unittest.TestCase):
                     self.assertFalse(processes[0].losses + processes[1].losses, processes[0].log())
                     self.doCleanups()
 
+    def test_node_of_a_stopped_process(self):
+        """Its kernel has answered for it all the time, and does so no more."""
+        processes, handles = self.pair()
+        processes[1].signal(signal.SIGSTOP)
+        pending = self.pending(processes[0], handles[0])
+        self.assertFalse(processes[0].until(lambda: processes[0].losses or pending[0] in processes[0].ends, PAUSE))
+        # An answer counts for some time, and what was asked since then has to stay without one.
+        self.all_end(processes[0], pending, self.cut("--nodes", "2", "--direction", "both"), BOUND + 2)
+
     def test_reboot(self):
         """The node goes without a word, and a new process on its address serves those that knew the old one."""
         one, other = self.start(1), self.start(2, port=20031)

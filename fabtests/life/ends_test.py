@@ -100,7 +100,11 @@ class Ends(unittest.TestCase):
         self.wildcards_end(True, self.closes)
 
     def test_wildcards_of_later_end_at_once_until_a_peer_returns(self):
-        one, _ = self.wildcards_end(True, Process.kill)
+        for remote in (False, True):
+            self.later_ones_end(remote)
+
+    def later_ones_end(self, remote):
+        one, _ = self.wildcards_end(remote, Process.kill)
         for _ in range(3):
             self.all_end(one, [one.post("any", 8, 0)], time.monotonic(), LOCAL)
         again = self.start(2, FI_CLUSTER_END_ABANDONED="yes")
@@ -135,7 +139,8 @@ class Ends(unittest.TestCase):
             for serial in range(12):
                 for process, known in zip(processes, handles):
                     order = chance.choice(("say o{0} {1} {2} {0}", "put o{0} {1} {2} {0} 0", "add o{0} {2}"))
-                    process.do(order.format(serial + 1, chance.choice((8, 5000, 90_000)), chance.choice(known)))
+                    sizes = (8, 5000, 90_000, BIG) if order.startswith("say") else (8, 5000, 90_000)
+                    process.do(order.format(serial + 1, chance.choice(sizes), chance.choice(known)))
             if chance.random() < 0.3:
                 processes[0].fork("close")
             for process in chance.sample(processes, len(processes)):

@@ -3,7 +3,8 @@
 // With manual progress they are rare: enough that acknowledgements and keep-alives do not wait for ever, nor
 // messages that wait for others to share their frame (packing_policy.h). Where a thread of the application
 // has gone to sleep and nothing has happened for kQuietRuns of them, the progress thread sleeps on the same descriptor: a process
-// that waits uses no processor, and both are woken by what comes next.
+// that waits uses no processor, and both are woken by what comes next. If that was only a deadline, and the application sleeps
+// again, the progress thread does so, too.
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
 //   serving      no turn was taken by the application since the last run: a turn, and if nothing came in,
@@ -60,6 +61,9 @@ class BackgroundRunner {
   static constexpr Duration kSoon = 1ms;
   static constexpr Duration kStandBy = 1ms;
 
+  static constexpr std::uint32_t kTurnsOfAWake = 8;
+
+  bool none_since() const;
   os::NextWake run_manual();
 
   EventLoop& loop_;

@@ -170,6 +170,7 @@ bool EventLoop::arm() {
   }
   if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
   waiter_.set_alarm_by(wake, parts_.environment.clock.now());
+  waiter_.end_arming(turns());
   return true;
 }
 

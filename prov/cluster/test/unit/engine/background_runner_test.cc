@@ -76,6 +76,28 @@ TEST_F(BackgroundRunnerTest, AProcessThatWaitsIsLeftAloneUntilSomethingComes) {
   EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "the application may have turned to something else";
 }
 
+TEST_F(BackgroundRunnerTest, ADeadlineOfAThreadThatSleepsAgainDisturbsNoMore) {
+  ASSERT_TRUE(engine.arm());
+  ASSERT_NE(runs_until_quiet(), ~0u);
+  engine.poll();
+  EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "it is awake";
+  ASSERT_TRUE(engine.arm());
+  ASSERT_NE(runs_until_quiet(), ~0u);
+  engine.poll();
+  ASSERT_TRUE(engine.arm());
+  EXPECT_EQ(engine.run_in_background().after, kUntilReadable) << "it has gone to sleep again";
+}
+
+TEST_F(BackgroundRunnerTest, AThreadThatWakesForEachMessageIsLeftAlone) {
+  for (unsigned runs = 0; runs < 4 * BackgroundRunner::kQuietRuns; ++runs) {
+    for (unsigned messages = 0; messages < 10; ++messages) {
+      engine.poll();
+      ASSERT_TRUE(engine.arm());
+    }
+    EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "each of them would wake the progress thread as well";
+  }
+}
+
 TEST_F(BackgroundRunnerTest, AnApplicationThatComputesIsServedByTime) {
   engine.poll();
   EXPECT_EQ(runs_until_quiet(), ~0u) << "nothing would wake the thread";
