@@ -106,7 +106,7 @@ void EventLoop::check_local_peers(std::uint64_t ticks) {
   lost_.carriers().accept();
   lost_.carriers().advance_greetings();
   if (messenger_.under_way()) local_.ring_unheard();
-  if (deaths_.due(ticks, turns())) deaths_.check_all(ticks, parts_.environment.clock.now());
+  if (deaths_.due(ticks, turns())) deaths_.check_some(ticks, parts_.environment.clock.now());
 }
 
 bool EventLoop::poll_network() {

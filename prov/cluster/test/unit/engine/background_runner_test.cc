@@ -103,6 +103,23 @@ TEST_F(BackgroundRunnerTest, AnApplicationThatComputesIsServedByTime) {
   EXPECT_EQ(runs_until_quiet(), ~0u) << "nothing would wake the thread";
 }
 
+/// A hundred progress threads would take the processors that their applications wait for.
+TEST_F(BackgroundRunnerTest, ARunThatComesLateIsFollowedByALongerRest) {
+  engine.poll();
+  const auto rest_after = [&](Duration late) {
+    const Duration asked = engine.run_in_background().after;
+    clock.advance(asked + late);
+    return engine.run_in_background().after;
+  };
+  const Duration usual = rest_after(0ms);
+  EXPECT_LE(usual, BackgroundRunner::kIdle);
+  EXPECT_EQ(rest_after(500us), usual);
+  EXPECT_GE(rest_after(15ms), 50ms);
+  EXPECT_LE(rest_after(10s), 200ms) << "peers are served all the same";
+  engine.poll();
+  EXPECT_GE(rest_after(15ms), 50ms) << "an application that polls waits for the processor as well";
+}
+
 TEST_F(BackgroundRunnerTest, AnApplicationThatPollsNowAndThenIsNotAsleep) {
   ASSERT_TRUE(engine.arm());
   for (unsigned i = 0; i < 4 * BackgroundRunner::kQuietRuns; ++i) {
