@@ -6,7 +6,7 @@
 // Invariant: a look is not a wait. No read sleeps, and a program that works between its reads for some
 // microseconds, or finds something now and then, is not even made to yield. Spinning is unbroken as long as every
 // kReadsPerCheck idle reads take at most kTicksUnbroken beside their own turns of progress, which are long where there are many
-// peers (one more is timed then); after a longer gap, and after an event, the reads to
+// peers (one more is timed now and then); after a longer gap, and after an event, the reads to
 // the next yield are counted afresh. The first kReadsBeforeCheck idle reads do not read the clock.
 //
 // The yield interval follows how long other threads kept the processor after the last yield:
@@ -59,6 +59,9 @@ class PollBackoff {
   /// Where counting goes on after a gap: a yield is due after so many reads and another interval.
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
+  static constexpr std::uint32_t kChecksPerTiming = 16;
+
+  std::uint64_t own_turns(std::uint64_t now, const std::function<void()>& turn);
   void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
@@ -66,6 +69,8 @@ class PollBackoff {
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check
+  std::atomic<std::uint64_t> own_turns_{0};   ///< ticks, as timed last
+  std::atomic<std::uint32_t> slow_checks_{0};
 };
 
 }  // namespace cluster::api
