@@ -326,21 +326,43 @@ PAIR_TEST(Wait, AQueueWakesWhenAnotherThreadMakesTheProgress) {
   busy.join();
 }
 
-/// The process as a whole, its background threads included: less than a thousandth of the time; a sanitizer takes its own.
-SINGLE_TEST(Wait, ASleeperUsesNextToNoProcessorTime) {
+/// The process as a whole, its background threads included: less than this part of the time; a sanitizer takes its own.
+void sleep_cheaply(Endpoint& e, int part = 1000) {
 #ifdef CLUSTER_SANITIZED
-  constexpr int kPart = 100;
-#else
-  constexpr int kPart = 1000;
+  part = 100;
 #endif
   constexpr milliseconds kSleep{2000};
   const auto process_time = [] { return processor_time(CLOCK_PROCESS_CPUTIME_ID); };
-  Endpoint e(options_with_wait(FI_WAIT_UNSPEC));
   fi_cq_tagged_entry entry{};
   EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, 100), -FI_EAGAIN) << "whatever is done once is done";
-  const auto before = process_time();
-  EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kSleep.count()), -FI_EAGAIN);
-  EXPECT_LT(process_time() - before, kSleep / kPart);
+  std::chrono::nanoseconds least = kSleep;
+  for (int attempt = 0; attempt < 3 && least >= kSleep / part; ++attempt) {  // a machine that does much else makes it more
+    const auto before = process_time();
+    EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kSleep.count()), -FI_EAGAIN);
+    least = std::min<std::chrono::nanoseconds>(least, process_time() - before);
+  }
+  EXPECT_LT(least, kSleep / part);
+}
+
+SINGLE_TEST(Wait, ASleeperUsesNextToNoProcessorTime) {
+  Endpoint e(options_with_wait(FI_WAIT_UNSPEC));
+  sleep_cheaply(e);
+}
+
+/// Both sides sleep, and each receive may be served by the other side at any moment. One that only the peer can serve is asked for
+/// after 400 ms, so that the peer's death is noticed within a second.
+PAIR_TEST(Wait, ASleeperThatKnowsItsPeerUsesNextToNoProcessorTime) {
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
+  Endpoint& e = team.endpoint;
+  char value = 0;
+  int met = 0, directed = 0, any = 0;
+  e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, team.peer(), &met); });
+  e.must([&] { return fi_inject(e.ep(), &value, 1, team.peer()); });
+  e.finish(&met);
+  e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, FI_ADDR_UNSPEC, &any); });
+  sleep_cheaply(e);
+  e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, team.peer(), &directed); });
+  sleep_cheaply(e, 500);
 }
 
 SINGLE_TEST(Wait, AMessageToOneselfWakesASleeper) {

@@ -1,14 +1,15 @@
 """Chaos: ranks on virtual nodes exchange checked messages, puts and atomics while ranks are killed and restarted, fork, are
-stopped and continued, and rails are cut and restored.
+stopped and continued, run short of descriptors, and rails are cut and restored.
 
     chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4]
 
 It fails when a byte is wrong, an operation does not end, one with a peer that lived all the time fails (a false death), or the
-death of a rank is reported late. The seed decides what is done in which order; what it meets depends on the machine.
+death of a rank is reported late. An operation of or with a rank that has no descriptor left may fail. The seed decides what is done in which order; what it meets depends on the machine.
 """
 import argparse
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ import time
 from life_process import Life, Process, virtual_nodes
 
 PEER_TIMEOUT = 3.0
+SHORT_MAX = 2.0
 CUT_MAX, STOP_MAX = 1.0, 6.0  # one rail at a time; stops last for longer than the peer timeout
 REPORTED_WITHIN = 1.0
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))
@@ -30,13 +32,29 @@ class Rank:
         self.pending = {}  # operation -> (rank, life of it, life of this one, posted at)
         self.life, self.died_at, self.stopped_until = 0, None, None
         self.away = []  # (from, until): when it was stopped
+        self.short_until, self.was_short_at = None, float("-inf")  # of descriptors
 
     def start(self):
         settings = {"FI_CLUSTER_PEER_TIMEOUT": str(int(PEER_TIMEOUT * 1000)), "FI_LOG_LEVEL": "warn"}
         self.process = Process(self.cluster.command(self.node), self.port, **settings)
         self.process.do(f"keep 32 {BIGGEST}")
-        self.handles, self.pending, self.died_at = {}, {}, None
+        self.handles, self.pending, self.died_at, self.short_until = {}, {}, None, None
         self.life += 1
+
+    def run_short(self, until):
+        """It gets no more descriptors than it has."""
+        _, most = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
+        held = max(map(int, os.listdir(f"/proc/{self.process.pid}/fd")))
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (held + 1, most))
+        self.short_until = until
+
+    def has_plenty(self):
+        _, most = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (most, most))
+        self.short_until, self.was_short_at = None, time.monotonic()
+
+    def lacked_descriptors(self, since):
+        return bool(self.short_until) or self.was_short_at > since
 
     def know(self, ranks):
         """Remote accesses are only taken from peers in the address vector; an address stays the same for all lives."""
@@ -61,7 +79,7 @@ class Chaos:
         self.cluster = virtual_nodes.make(options.nodes, "--rails", "2")
         self.ranks = [Rank(number, self.cluster, options.nodes) for number in range(options.ranks)]
         self.nodes, self.serial, self.cut = options.nodes, 0, None
-        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut"), 0)
+        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut", "short of descriptors"), 0)
         self.began, self.story = time.monotonic(), []
         for rank in self.ranks:
             rank.start()
@@ -94,7 +112,8 @@ class Chaos:
                 continue
             self.counts["failed"] += 1
             lived = other.alive and other.life == life and life > 0
-            if lived and not self.knows_of_death(rank, other):
+            short = any(each.lacked_descriptors(posted - SHORT_MAX) for each in (rank, other))
+            if lived and not short and not self.knows_of_death(rank, other):
                 raise RuntimeError(f"false death: rank {rank.number} with rank {other.number}: {text}; '{order}'; {rank.process.log()}")
         for name, (other, life, posted, order) in rank.pending.items():
             if other.alive or other.life != life or rank.was_away(other.died_at) or self.cut:
@@ -137,7 +156,7 @@ class Chaos:
         self.cluster.run(node, "ip", "link", "set", "eth1", "up" if up else "down")
 
     def harm(self):
-        what = self.random.choice(("kill", "stop", "fork", "cut", "start", "start"))
+        what = self.random.choice(("kill", "stop", "fork", "cut", "short", "start", "start"))
         rank = self.random.choice(self.ranks)
         running = rank.alive and not rank.stopped_until
         if what == "kill" and rank.alive and sum(each.alive for each in self.ranks) > 3:
@@ -150,6 +169,10 @@ class Chaos:
             self.tell(f"fork {rank.number}")
             rank.process.fork(self.random.choice(("live", "close", "exec", "use")))
             self.counts["forked"] += 1
+        elif what == "short" and running and not rank.short_until:
+            self.tell(f"short {rank.number}")
+            rank.run_short(time.monotonic() + self.random.uniform(0.1, SHORT_MAX))
+            self.counts["short of descriptors"] += 1
         elif what == "cut" and not self.cut:
             self.cut = (1 + self.random.randrange(self.nodes), time.monotonic() + self.random.uniform(0.1, CUT_MAX))
             self.set_rail(self.cut[0], False)
@@ -163,6 +186,9 @@ class Chaos:
         for rank in self.ranks:
             if rank.stopped_until and (everything or now >= rank.stopped_until):
                 self.go_on(rank)
+            if rank.alive and rank.short_until and (everything or now >= rank.short_until):
+                self.tell(f"plenty {rank.number}")
+                rank.has_plenty()
             if everything and not rank.alive:
                 self.start(rank)
 

@@ -71,5 +71,6 @@ int main() {
   std::printf("done %d\n", open_descriptors());
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) own.progress();
+  fi_close(&own.endpoint()->fid);
   return 0;
 }

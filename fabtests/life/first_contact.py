@@ -44,8 +44,12 @@ def main():
         failed = [log for log, words in zip(logs, said) if not words or words[0] != "done"]
         for log in failed:
             log.seek(0)
-        causes = collections.Counter(([""] + log.read().splitlines())[-1] for log in failed)
-        for cause, count in causes.most_common(10):
+        failed.sort(key=lambda log: os.fstat(log.fileno()).st_mtime_ns)
+        written = [log.read() for log in failed]
+        for text in written[:2]:  # an endpoint that fails ends, which the others report in turn
+            print(f"one of the first:\n{text}")
+        words = [([""] + text.splitlines())[-1] for text in written]
+        for cause, count in collections.Counter(words).most_common(10):
             print(f"{count} times: {cause}")
         if failed:
             sys.exit(f"{len(failed)} of {len(processes)} endpoints failed")

@@ -24,13 +24,18 @@ class Life:
     program = plugin = build = None
 
 
-def run_tests(description, *needs):
-    """The tests of the program that calls this, all or those that its arguments name; `needs`: commands."""
+def run_tests(description, *needs, more=None, take=None):
+    """The tests of the program that calls this, all or those that its arguments name; `needs`: commands. `more` adds options to the
+    parser, `take` gets what was given."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("only", nargs="*")
+    if more is not None:
+        more(parser)
     options = parser.parse_args()
+    if take is not None:
+        take(options)
     Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
     Life.plugin = os.path.join(Life.build, "prov", "cluster")
     virtual_nodes.require(*needs)

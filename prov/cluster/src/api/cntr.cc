@@ -65,7 +65,7 @@ void Cntr::progress_endpoints() noexcept {
 
 std::uint64_t Cntr::record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read) {
   if (value == last_read.load(std::memory_order_relaxed)) {
-    backoff_.record_idle();
+    backoff_.record_idle([this] { progress_endpoints(); });
   } else {
     backoff_.record_event();
     last_read.store(value, std::memory_order_relaxed);

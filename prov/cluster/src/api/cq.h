@@ -101,7 +101,7 @@ template <typename Entry>
   const std::size_t taken = direct.taken();
   if (taken == 0) {
     if (!queue_.empty()) return drain(entries, count, sources);
-    backoff_.record_idle();
+    backoff_.record_idle([this] { progress_.poll(); });
     return -FI_EAGAIN;
   }
   if (taken == count || queue_.empty()) {

@@ -2,12 +2,23 @@
 
 namespace cluster::api {
 
-void PollBackoff::check(std::uint32_t reads) {
+/// What the turns of kReadsPerCheck reads take, with a margin.
+std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void()>& turn) {
+  const std::uint32_t checks = slow_checks_.load(std::memory_order_relaxed);
+  slow_checks_.store(checks + 1, std::memory_order_relaxed);
+  if (checks % kChecksPerTiming == 0) {
+    turn();
+    own_turns_.store(2 * kReadsPerCheck * (platform_.clock().ticks() - now), std::memory_order_relaxed);
+  }
+  return own_turns_.load(std::memory_order_relaxed);
+}
+
+void PollBackoff::check(std::uint32_t reads, const std::function<void()>& turn) {
   const std::uint64_t now = platform_.clock().ticks();
   const std::uint64_t last_check = checked_at_.load(std::memory_order_relaxed);
   checked_at_.store(now, std::memory_order_relaxed);
   if (reads == kReadsBeforeCheck) return;
-  if (now - last_check > kTicksUnbroken) {
+  if (now - last_check > kTicksUnbroken && now - last_check > kTicksUnbroken + own_turns(now, turn)) {
     idle_reads_.store(kReadsAfterGap, std::memory_order_relaxed);
     return;
   }

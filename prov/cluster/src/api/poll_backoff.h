@@ -5,7 +5,8 @@
 //
 // Invariant: a look is not a wait. No read sleeps, and a program that works between its reads for some
 // microseconds, or finds something now and then, is not even made to yield. Spinning is unbroken as long as every
-// kReadsPerCheck idle reads take at most kTicksUnbroken; after a longer gap, and after an event, the reads to
+// kReadsPerCheck idle reads take at most kTicksUnbroken beside their own turns of progress, which are long where there are many
+// peers (one more is timed now and then); after a longer gap, and after an event, the reads to
 // the next yield are counted afresh. The first kReadsBeforeCheck idle reads do not read the clock.
 //
 // The yield interval follows how long other threads kept the processor after the last yield:
@@ -17,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "api/platform.h"
 
@@ -26,12 +28,13 @@ class PollBackoff {
  public:
   explicit PollBackoff(Platform& platform) : platform_(platform) {}
 
-  /// A read found nothing new.
-  void record_idle() {
+  /// A read found nothing new. `turn` takes a turn of progress, as the reads do.
+  template <typename Turn>
+  void record_idle(const Turn& turn) {
     const std::uint32_t reads = idle_reads_.load(std::memory_order_relaxed) + 1;
     idle_reads_.store(reads, std::memory_order_relaxed);
     if (reads >= kReadsBeforeCheck && reads % kReadsPerCheck == 0) [[unlikely]]
-      check(reads);
+      check(reads, turn);
   }
   /// A read found something.
   void record_event() { idle_reads_.store(0, std::memory_order_relaxed); }
@@ -56,13 +59,18 @@ class PollBackoff {
   /// Where counting goes on after a gap: a yield is due after so many reads and another interval.
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
-  void check(std::uint32_t reads);
+  static constexpr std::uint32_t kChecksPerTiming = 16;
+
+  std::uint64_t own_turns(std::uint64_t now, const std::function<void()>& turn);
+  void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
   /// All relaxed: with several readers the counts are imprecise, which changes the intervals only.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check
+  std::atomic<std::uint64_t> own_turns_{0};   ///< ticks, as timed last
+  std::atomic<std::uint32_t> slow_checks_{0};
 };
 
 }  // namespace cluster::api

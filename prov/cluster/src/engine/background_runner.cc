@@ -1,11 +1,23 @@
 #include "engine/background_runner.h"
 
+#include <algorithm>
+
 namespace cluster::engine {
 
-bool BackgroundRunner::application_polls() {
-  if (automatic_.load(std::memory_order_relaxed) || tx_.packing().review_due()) return false;
+/// No turns were taken but those of a thread that woke and sleeps again. One that wakes for each message takes more.
+bool BackgroundRunner::none_since() const {
   const std::uint32_t turns = loop_.turns();
-  if (turns == turns_seen_) return false;
+  const std::uint32_t taken = turns - turns_seen_;
+  return taken == 0 || (taken <= kTurnsOfAWake && turns == waiter_.armed_at());
+}
+
+bool BackgroundRunner::application_polls() {
+  if (automatic_.load(std::memory_order_relaxed)) return false;
+  began_ = clock_.now();
+  late_ = wanted_ == Time{} ? Duration{} : began_ - wanted_;
+  wanted_ = Time{};
+  const std::uint32_t turns = loop_.turns();
+  if (tx_.packing().review_due() || none_since()) return false;
   turns_seen_ = turns;
   quiet_runs_ = 0;
   return true;
@@ -39,15 +51,24 @@ os::NextWake BackgroundRunner::run() {
 /// The application may have turned to something else: the turn is taken in its place.
 os::NextWake BackgroundRunner::run_manual() {
   tx_.packing().apply_review();
-  if (!tx_.packing().in_stream() && loop_.turns() == turns_seen_ && waiter_.quiet()) {
-    if (++quiet_runs_ < kQuietRuns) return kIdle;
+  if (!tx_.packing().in_stream() && none_since() && waiter_.quiet()) {
+    turns_seen_ = loop_.turns();
+    if (quiet_runs_ < kQuietRuns && ++quiet_runs_ < kQuietRuns) return by_time(kIdle);
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
-  quiet_runs_ = 0;
-  loop_.run_once();
+  if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();
   if (tx_.packing().in_stream()) return kInStream;
-  return loop_.timed() || messenger_.busy() ? os::NextWake{kSoon} : kIdle;
+  if (messenger_.busy()) return by_time(kSoon);
+  return by_time(std::clamp(loop_.next_timer() - began_, kSoon, kIdle));
+}
+
+os::NextWake BackgroundRunner::next_check() { return tx_.packing().in_stream() ? kInStream : by_time(kIdle); }
+
+os::NextWake BackgroundRunner::by_time(Duration rest) {
+  if (late_ >= kLate) rest = std::max(rest, std::min(kLateRest * late_, kRestMax));
+  wanted_ = began_ + rest;
+  return {rest};
 }
 
 }  // namespace cluster::engine

@@ -3,7 +3,11 @@
 // With manual progress they are rare: enough that acknowledgements and keep-alives do not wait for ever, nor
 // messages that wait for others to share their frame (packing_policy.h). Where a thread of the application
 // has gone to sleep and nothing has happened for kQuietRuns of them, the progress thread sleeps on the same descriptor: a process
-// that waits uses no processor, and both are woken by what comes next.
+// that waits uses no processor, and both are woken by what comes next. If that was only a deadline, and the application sleeps
+// again, the progress thread does so, too.
+//
+// Where there are more processes than processors the runs come late, and would take the time of the applications that
+// wait for a processor: one that came late by more than kLate is followed by a rest of kLateRest times the delay.
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
 //   serving      no turn was taken by the application since the last run: a turn, and if nothing came in,
@@ -35,12 +39,12 @@ class BackgroundRunner {
  public:
   static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
-  static constexpr os::NextWake kIdle{10ms};
+  static constexpr Duration kIdle = 10ms;
   static constexpr unsigned kQuietRuns = 10;
 
   BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
-                   const Counters& counters)
-      : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), counters_(counters) {}
+                   Clock& clock, const Counters& counters)
+      : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), clock_(clock), counters_(counters) {}
 
   /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
   void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
@@ -52,24 +56,35 @@ class BackgroundRunner {
   /// it.
   bool application_polls();
   /// If so: when to ask again.
-  os::NextWake next_check() const { return tx_.packing().in_stream() ? kInStream : kIdle; }
+  os::NextWake next_check();
   /// Takes a turn if one is needed, and says when to come again.
   os::NextWake run();
 
  private:
   static constexpr Duration kSoon = 1ms;
+  static constexpr Duration kLate = 1ms;      ///< from here on a delay was no chance
+  static constexpr int kLateRest = 4;         ///< times the delay
+  static constexpr Duration kRestMax = 100ms;
   static constexpr Duration kStandBy = 1ms;
+  static constexpr std::uint32_t kTurnsOfAWake = 8;
 
+  bool none_since() const;
   os::NextWake run_manual();
+  /// After that time, or a longer rest if this run came late.
+  os::NextWake by_time(Duration rest);
 
   EventLoop& loop_;
   Waiter& waiter_;
   TxScheduler& tx_;
   protocol::Messenger& messenger_;
+  Clock& clock_;
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;        ///< in a row, with manual progress
+  Time wanted_{};                  ///< with manual progress: when the next run was asked for; Time{}: whenever it comes
+  Time began_{};                   ///< the run under way...
+  Duration late_{};                ///< ...so much later than it was asked for
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   std::uint64_t frames_seen_ = 0;  ///< received until then
   std::shared_ptr<void> registration_;

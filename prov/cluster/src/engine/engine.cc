@@ -20,7 +20,7 @@ Engine::Engine(EngineParts parts)
       network_(parts_, peers_, messenger_, admission_, tx_, sessions_, lost_.closer()),
       loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, lost_, network_),
       collective_(parts_, peers_, messenger_, loop_),
-      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
+      background_(loop_, waiter_, tx_, messenger_, parts_.environment.clock, parts_.environment.counters) {}
 
 Engine::~Engine() {
   background_.set_registration(nullptr);
@@ -108,6 +108,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
+  if (from == nullptr) lost_.closer().end_abandoned();
   loop_.receive_posted();
   loop_.wake_sleepers();
   return status;

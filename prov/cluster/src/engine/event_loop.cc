@@ -106,7 +106,7 @@ void EventLoop::check_local_peers(std::uint64_t ticks) {
   lost_.carriers().accept();
   lost_.carriers().advance_greetings();
   if (messenger_.under_way()) local_.ring_unheard();
-  if (deaths_.due(ticks, turns())) deaths_.check_all(ticks, parts_.environment.clock.now());
+  if (deaths_.due(ticks, turns())) deaths_.check_some(ticks, parts_.environment.clock.now());
 }
 
 bool EventLoop::poll_network() {
@@ -170,6 +170,7 @@ bool EventLoop::arm() {
   }
   if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
   waiter_.set_alarm_by(wake, parts_.environment.clock.now());
+  waiter_.end_arming(turns());
   return true;
 }
 

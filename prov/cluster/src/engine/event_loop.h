@@ -10,6 +10,7 @@
 // everything that may concern a thread asleep.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -69,8 +70,8 @@ class EventLoop {
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
   bool quiescent() const { return !messenger_.busy() && tx_.quiescent() && groups_.quiescent(); }
-  /// Something is to be done by the clock before long.
-  bool timed() const { return tx_.next_timer() != kNever || groups_.deadline() != kNever; }
+  /// When something is to be done for the network; kNever: not by time.
+  Time next_timer() const { return std::min(tx_.next_timer(), groups_.deadline()); }
   /// Runs turns until then, at most for the `linger` setting.
   void drain_on_close();
 

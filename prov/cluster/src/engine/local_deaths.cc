@@ -1,5 +1,8 @@
 #include "engine/local_deaths.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace cluster::engine {
 namespace {
 
@@ -20,12 +23,21 @@ bool observable(Peer& peer) {
 
 }  // namespace
 
-void LocalDeaths::check_all(std::uint64_t ticks, Time now) {
+void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   checked_at_tick_ = ticks;
   checked_at_ = now;
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) check(*peer);
-  unwatched_ = false;
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) unwatched_ |= !watched(*peer);
+  const auto& peers = peers_.all();
+  const std::size_t some = std::max(kPerCheck, (peers.size() + kChecksMax - 1) / kChecksMax);
+  const std::size_t end = std::min(next_ + some, peers.size());
+  for (; next_ < end; ++next_) {
+    check(*peers[next_]);
+    unwatched_found_ |= !watched(*peers[next_]);
+  }
+  unwatched_ |= unwatched_found_;
+  if (next_ >= peers.size()) {
+    unwatched_ = std::exchange(unwatched_found_, false);
+    next_ = 0;
+  }
   if (now - doorbells_checked_at_ < kUnwatchedCheck) return;
   doorbells_checked_at_ = now;
   check_doorbells(now);
@@ -45,7 +57,8 @@ void LocalDeaths::check_doorbells(Time now) {
 
 Time LocalDeaths::next_check() const {
   if (!local_.any()) return kNever;
-  return checked_at_ + (unwatched_ ? kUnwatchedCheck : kExecCheck);
+  if (!unwatched_) return checked_at_ + kExecCheck;
+  return checked_at_ + (peers_.all().size() > kPerCheck ? kUnwatchedCheck / kChecksMax : kUnwatchedCheck);
 }
 
 void LocalDeaths::check_closed() {

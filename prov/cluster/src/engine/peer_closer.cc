@@ -1,6 +1,5 @@
 #include "engine/peer_closer.h"
 
-#include <algorithm>
 #include <string>
 
 namespace cluster::engine {
@@ -35,6 +34,7 @@ void PeerCloser::close(Peer& peer, Status status) {
   if (!orderly && status != Status::reset) peer.absence.lost = status;
   peer.absence.departed = orderly;
   if (!orderly && !was_lost) report_loss(peer, status);
+  end_abandoned();
   // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there was no memory
   // for something above, the peer is closed in the next turn.
   peers_.clear_failed(peer);
@@ -57,18 +57,26 @@ void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   }
 }
 
-/// To the event queue; and if no peer is left, receives from any sender may be hopeless.
+/// To the event queue, and to collectives that wait for it.
 void PeerCloser::report_loss(const Peer& peer, Status status) {
   const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
   if (bindings.losses != nullptr) {
     bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
   if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
+}
+
+/// Requests that are kept would be posted past this (fast_lane.h).
+void PeerCloser::end_abandoned() {
   if (!parts_.settings.end_abandoned) return;
-  const bool any_left = std::any_of(peers_.all().begin(), peers_.all().end(), [](const auto& other) {
-    return other->channel.carrier != nullptr && !other->self;
-  });
-  if (!any_left) messenger_.matcher().fail_wildcards(status);
+  Status cause = Status::ok;
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    if (peer->channel.carrier != nullptr && !peer->self) return;
+    if (peer->absence.lost != Status::ok) cause = peer->absence.lost;
+  }
+  if (cause == Status::ok) return;
+  messenger_.matcher().fail_wildcards(cause);
+  messenger_.message_parts().pulls.pool().release_kept();
 }
 
 void PeerCloser::close_if_failed(Peer& peer) {

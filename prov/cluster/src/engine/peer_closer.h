@@ -21,6 +21,9 @@ class PeerCloser {
   void close_failed();
   /// Now, since something of the peer's next incarnation has come.
   void close_if_failed(Peer& peer);
+  /// Where the setting asks for it: if no peer is left, and one of them was lost, receives from any sender are hopeless. Also
+  /// for those that are posted later, as long as no peer returns.
+  void end_abandoned();
   /// This endpoint closes: every peer is notified.
   void announce_close();
 

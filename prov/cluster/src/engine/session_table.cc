@@ -103,6 +103,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout,
                                            .stuck_timeout = parts_.settings.stuck_timeout,
+                                           .turns = &tx_.turns(),
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{

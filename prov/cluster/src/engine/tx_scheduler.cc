@@ -71,10 +71,12 @@ bool TxScheduler::run_timers(Time now) {
   while (const Timer* timer = timers_.pop_due(now)) {
     Peer& peer = *static_cast<Peer*>(timer->owner);
     reliability::Flow& flow = *peer.flow;
-    if (flow.deadline() > now) {
-      timers_.schedule(peer.timer, flow.deadline());
+    const Time due = flow.deadline();
+    if (due > now) {
+      timers_.schedule(peer.timer, due);
       continue;
     }
+    turns_.observe(now, due);
     if (probe_ != nullptr) ask_kernel(now, peer);
     flow.on_timer(now);
     expired = true;

@@ -22,6 +22,7 @@
 #include "link/link.h"
 #include "link/process_probe.h"
 #include "protocol/messenger.h"
+#include "reliability/turn_delay.h"
 
 namespace cluster::engine {
 
@@ -59,6 +60,7 @@ class TxScheduler {
   /// True if every frame was acknowledged and no acknowledgement is owed.
   bool quiescent() const;
 
+  const reliability::TurnDelay& turns() const { return turns_; }
   PackingPolicy& packing() { return packing_; }
   const PackingPolicy& packing() const { return packing_; }
 
@@ -75,6 +77,7 @@ class TxScheduler {
   std::vector<Peer*> tx_pending_;
   TimerHeap timers_;
   PackingPolicy packing_;
+  reliability::TurnDelay turns_;
   std::vector<carrier::Token> acked_tokens_;  ///< taken from flows, and not reported yet
 };
 

@@ -14,7 +14,9 @@
 // needs none.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -53,6 +55,10 @@ class Waiter {
   /// Begins to arm: from here on every new source must be armed by another attempt.
   void begin_arming() { changed_ = false; }
   bool complete() const { return !changed_ && !incomplete_; }
+  /// Everything is armed, and there have been so many turns.
+  void end_arming(std::uint32_t turns) { armed_at_.store(turns, std::memory_order_relaxed); }
+  /// Of the last time; also read outside the engine lock.
+  std::uint32_t armed_at() const { return armed_at_.load(std::memory_order_relaxed); }
   /// False: a thread that sleeps here might miss something.
   bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
 
@@ -85,6 +91,7 @@ class Waiter {
   std::unique_ptr<os::Alarm> alarm_;
   std::byte doorbell_{};  ///< owns the listener's doorbell in the set
   Time alarm_at_ = Time::min();
+  std::atomic<std::uint32_t> armed_at_{0};
   bool changed_ = false;     ///< a source was added since begin_arming()
   bool incomplete_ = false;  ///< a peer's descriptor could not be added: never sleep again
 };

@@ -54,8 +54,8 @@ void Doorbell::ring(const LocalName& peer) const {
 
 /// Where no descriptor is left the peer is rung: that says it, too.
 bool Doorbell::exists(const LocalName& peer) const {
-  const Descriptor socket = open_socket();
-  const bool found = socket ? ::connect(socket.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
+  if (!asking_) asking_ = open_socket();
+  const bool found = asking_ ? ::connect(asking_.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
   return found || errno != ECONNREFUSED;
 }
 

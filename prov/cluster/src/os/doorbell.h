@@ -1,5 +1,6 @@
 // The doorbell of an endpoint: one socket of datagrams (AF_UNIX) under an abstract name. Any number of peers of this node ring it,
-// by a byte, and none of them needs a connection: an endpoint with a thousand peers has one descriptor for all their doorbells.
+// by a byte, and none of them needs a connection: an endpoint with a thousand peers has one descriptor for all their doorbells,
+// and one that asks the kernel whether they are there, being connected to one after the other.
 //
 // It does not say which process rang, and those of other users can: a doorbell means nothing but "look". A socket whose
 // queue is full is readable already, so that a ring may be lost there.
@@ -38,13 +39,14 @@ class Doorbell {
   /// Makes the peer's doorbell readable, if it is not already.
   void ring(const LocalName& peer) const;
   /// False once no socket has this name: the peer's process has ended or executes another program. Rings it where this process
-  /// has no free descriptor.
+  /// has no free descriptor. Not for two threads at once.
   bool exists(const LocalName& peer) const;
 
  private:
   explicit Doorbell(Descriptor socket) : socket_(std::move(socket)) {}
 
   Descriptor socket_;
+  mutable Descriptor asking_;  ///< on first use
 };
 
 }  // namespace cluster::os

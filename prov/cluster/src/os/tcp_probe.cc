@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "os/progress_thread.h"
+#include "os/system_clock.h"
 
 namespace cluster::os {
 namespace {
@@ -42,13 +43,17 @@ int with_address(const Descriptor& socket, const SocketAddress& address) {
   return action(socket.number(), generic, static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
+/// A connection that stands is watched by its kernel from now on.
+void keep_alive(const Descriptor& connection) {
+  tune(connection.number(), IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
+  tune(connection.number(), IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveSeconds);
+  tune(connection.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
 /// An errno; EINPROGRESS: no answer has come.
 int call(const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
-  tune(connection.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
-  tune(connection.number(), IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
-  tune(connection.number(), IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveSeconds);
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
   // Nothing of it lingers when it is closed.
   const linger abort{1, 0};
@@ -88,9 +93,13 @@ bool given_up(const Descriptor& connection) {
 struct Port {
   Descriptor listener;
   std::deque<Descriptor> held;
+  Time cleared_at{};
 
-  /// One run of the progress thread.
+  /// One run of the progress thread. The queue takes all that come within kHeldCheck.
   NextWake keep_clear() {
+    const Time now = SystemClock().now();
+    if (now - cleared_at < kHeldCheck) return {kHeldCheck - (now - cleared_at)};
+    cleared_at = now;
     std::erase_if(held, given_up);
     while (held.size() < kHeldMax) {
       Descriptor next(::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -124,8 +133,10 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
 }
 
 link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
-  Descriptor& connection = asked_[peer];
-  const int error = connection ? error_of(connection) : call(peer, connection);
+  auto& [connection, watched] = asked_[peer];
+  const bool again = static_cast<bool>(connection);
+  const int error = again ? error_of(connection) : call(peer, connection);
+  if (again && error == 0 && !std::exchange(watched, true)) keep_alive(connection);
   Answer answer = Answer::none;
   if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;
   if (error == 0) answer = answer_of(connection);

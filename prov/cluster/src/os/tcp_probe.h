@@ -33,7 +33,11 @@ class TcpProbe final : public link::ProcessProbe {
   explicit TcpProbe(std::shared_ptr<void> port) : port_(std::move(port)) {}
 
   std::shared_ptr<void> port_;  ///< listens, and is kept clear; null: none
-  std::unordered_map<SocketAddress, Descriptor, SocketAddressHash> asked_;
+  struct Asked {
+    Descriptor connection;
+    bool watched = false;  ///< its kernel sends keep-alives
+  };
+  std::unordered_map<SocketAddress, Asked, SocketAddressHash> asked_;
 };
 
 }  // namespace cluster::os

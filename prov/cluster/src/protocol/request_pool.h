@@ -51,6 +51,9 @@ class RequestPool {
     }
   }
   Base* take_kept() { return kept_count_ == 0 ? nullptr : kept_[--kept_count_]; }
+  void release_kept() {
+    while (Base* const request = take_kept()) release(*request);
+  }
 
   /// The request with this id, or null if it has been released.
   Base* find(std::uint32_t id) {

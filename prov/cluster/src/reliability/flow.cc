@@ -49,7 +49,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling),
       frame_size_(handshake_, paths_, log, settings.seal_overhead),
-      timer_(settings.ack_delay),
+      timer_(settings.ack_delay, settings.turns),
       queue_(handshake_, frame_size_, paths_, bodies, status_),
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
@@ -197,7 +197,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
 }
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
-  liveness_.on_keep_alive_sent(now);
+  liveness_.on_keep_alive_sent(now, timer_.least());
   return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to), handshake_.peer_session());
 }
 

@@ -52,6 +52,7 @@ struct FlowSettings {
   Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 5s;
   Duration stuck_timeout{0};  ///< see Liveness
+  const TurnDelay* turns = nullptr;  ///< of the endpoint; outlives the flow
   /// This side can ask kernels whether a peer's process exists / its own kernel answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;

@@ -11,7 +11,9 @@ void Liveness::restart_idle(Time now) {
 
 Duration Liveness::idle_by(Time now) const {
   if (now <= counted_until_) return idle_;
-  return idle_ + std::min({now - counted_until_, kIdleStepMax, peer_timeout_ / 2});
+  const Time due = std::max(deadline(), counted_until_);
+  if (now - due <= kLateMax) return idle_ + (now - counted_until_);
+  return idle_ + (due - counted_until_) * kLateMax.count() / (now - due).count() + kLateMax;
 }
 
 void Liveness::count_idle(Time now) {
@@ -24,7 +26,7 @@ void Liveness::count_idle(Time now) {
 void Liveness::on_sign_of_life(Time now, bool by_ethertype, By by) {
   heard_at_ = now;
   if (by_ethertype) return;
-  count_idle(now);
+  if (by == By::responder) count_idle(now);
   restart_idle(now);
   outage_.error = Status::ok;
   if (by == By::responder) return;
@@ -59,9 +61,9 @@ bool Liveness::keep_alive_due(Time now) const {
   return expecting_ && idle_by(now) >= before_keep_alive() && now >= keep_alive_at_;
 }
 
-void Liveness::on_keep_alive_sent(Time now) {
+void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
-  keep_alive_at_ = now + kKeepAliveInterval;
+  keep_alive_at_ = now + std::max(kKeepAliveInterval, least);
 }
 
 void Liveness::on_met(bool kernel_answers) {

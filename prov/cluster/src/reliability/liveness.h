@@ -7,8 +7,9 @@
 // whether its kernel does: that something has the port keeps it from being unreachable, for kUnmetMax, and
 // proves nothing else. Idle for `peer_timeout`, with no word of its
 // kernel either, the peer is unreachable. Only time during which this side ran counts: after a suspend of the
-// host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile, so one step counts
-// at most kIdleStepMax.
+// host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile; and where processes crowd,
+// each of two peers waits for a processor as long as the other. So a check that comes later than it was due counts
+// at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
 //
 // ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
 // starting or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
@@ -51,7 +52,8 @@ class Liveness {
   /// session, so it is not just starting.
   bool on_path_error(Time now, Status error, bool known);
   bool keep_alive_due(Time now) const;
-  void on_keep_alive_sent(Time now);
+  /// The next one is sent after `least`, or after the usual interval if that is longer.
+  void on_keep_alive_sent(Time now, Duration least = {});
   /// The peer has answered, and says whether its kernel does so for it.
   void on_met(bool kernel_answers);
   /// True if the peer's kernel is to be asked now; on_probe() then takes the answer.
@@ -75,8 +77,7 @@ class Liveness {
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
-  /// Idle time between two checks that counts at most; a running side checks at each kKeepAliveInterval.
-  static constexpr Duration kIdleStepMax = 2s;
+  static constexpr Duration kLateMax = 20ms;
   static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
   static constexpr Duration kStartingTolerated = 950ms;
   static constexpr Duration kRefusedTolerated = 300ms;

@@ -6,7 +6,7 @@ namespace cluster::reliability {
 
 void RetransmissionTimer::on_progress(Time now, bool outstanding) {
   running_ = outstanding;
-  since_ = now;
+  restart(now);
   tlp_sent_ = false;
   backoff_ = 0;
   unanswered_ = 0;
@@ -27,20 +27,20 @@ Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time
 
 Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {
   if (!running_) return kNever;
-  return std::min(since_ + interval(reply_time), expedited_at_);
+  return std::min(since_ + std::max(interval(reply_time), least_), expedited_at_);
 }
 
 RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
                                                          const multipath::RttEstimator& reply_time) {
   if (!running_) return Event::none;
-  if (now >= since_ + interval(reply_time)) {
+  if (now >= since_ + std::max(interval(reply_time), least_)) {
     const bool tlp = tlp_next(reply_time);
     tlp_sent_ = true;
     if (!tlp) {
       backoff_ = std::min(backoff_ + 1, kBackoffMax);
       ++unanswered_;
     }
-    since_ = now;
+    restart(now);
     return tlp ? Event::tlp : Event::rto;
   }
   if (now < expedited_at_) return Event::none;

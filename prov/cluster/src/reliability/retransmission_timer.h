@@ -12,6 +12,8 @@
 //         waits in full (RFC 8985 section 7.2)
 //   RTO   smoothed + 4 deviations of the reply time, within bounds
 //
+// None of them comes before the peer may have had its turns where turns come late (turn_delay.h).
+//
 // Every sending and every progress restarts the timer (RFC 9002 section 6.2.1); progress also resets the
 // backoff.
 #pragma once
@@ -21,6 +23,7 @@
 
 #include "base/units.h"
 #include "multipath/rtt_estimator.h"
+#include "reliability/turn_delay.h"
 
 namespace cluster::reliability {
 
@@ -32,14 +35,17 @@ class RetransmissionTimer {
     rto,  ///< retransmission timeout: the same; if persistent(), it counts as congestion
   };
 
-  explicit RetransmissionTimer(Duration ack_delay) : ack_delay_(ack_delay) {}
+  /// `turns`: of the endpoint, which outlives this; null: its turns are never late.
+  explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr) : ack_delay_(ack_delay), turns_(turns) {}
 
   /// A frame that must be acknowledged has left.
-  void on_sent(Time now) { running_ = true, since_ = now; }
+  void on_sent(Time now) { running_ = true, restart(now); }
   /// Frames were acknowledged for the first time; `outstanding`: others still have to be.
   void on_progress(Time now, bool outstanding);
   /// There is reason to believe that the peer dropped frames: repeat one at `when`, if not earlier.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
+  /// How long an answer may take on account of late turns, as of the last event.
+  Duration least() const { return least_; }
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
@@ -58,16 +64,22 @@ class RetransmissionTimer {
   static constexpr Duration kCallMax = 250ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
+  void restart(Time now) {
+    since_ = now;
+    least_ = turns_ != nullptr ? TurnDelay::kTurnsPerAnswer * turns_->get(now) : Duration{};
+  }
   bool tlp_next(const multipath::RttEstimator& reply_time) const {
     return !tlp_sent_ && reply_time.measured();
   }
 
   Duration ack_delay_;
+  const TurnDelay* turns_;
   bool running_ = false;
   bool tlp_sent_ = false;
   unsigned backoff_ = 0;
   unsigned unanswered_ = 0;  ///< timeouts
   Time since_{};
+  Duration least_{};  ///< from then on
   Time expedited_at_ = kNever;
 };
 

@@ -49,7 +49,7 @@ class PollBackoffTest : public ::testing::Test {
   void work_and_read(int reads, Duration work, Duration read = 200ns) {
     for (int i = 0; i < reads; ++i) {
       platform.clock().advance(work + read);
-      backoff.record_idle();
+      backoff.record_idle([&] { platform.clock().advance(read); });
     }
   }
   MemoryPlatform platform;
@@ -80,6 +80,17 @@ TEST_F(PollBackoffTest, UnbrokenSpinningYieldsAndNeverSleeps) {
     EXPECT_GT(platform.yields, 0);
   }
   EXPECT_EQ(platform.sleeps, 0);
+}
+
+/// Of a hundred processes on two processors each would use up its time slice.
+TEST_F(PollBackoffTest, TurnsOfManyPeersAreNoWork) {
+  platform.others_run = 20us;
+  spin(5000, 20us);
+  EXPECT_GT(platform.yields, 100);
+  platform.yields = 0;
+  platform.clock().advance(1s);
+  work_and_read(5000, 40us, 20us);
+  EXPECT_EQ(platform.yields, 0);
 }
 
 TEST_F(PollBackoffTest, AGapPutsTheNextYieldOff) {

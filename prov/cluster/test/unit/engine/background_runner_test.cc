@@ -76,9 +76,48 @@ TEST_F(BackgroundRunnerTest, AProcessThatWaitsIsLeftAloneUntilSomethingComes) {
   EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "the application may have turned to something else";
 }
 
+TEST_F(BackgroundRunnerTest, ADeadlineOfAThreadThatSleepsAgainDisturbsNoMore) {
+  ASSERT_TRUE(engine.arm());
+  ASSERT_NE(runs_until_quiet(), ~0u);
+  engine.poll();
+  EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "it is awake";
+  ASSERT_TRUE(engine.arm());
+  ASSERT_NE(runs_until_quiet(), ~0u);
+  engine.poll();
+  ASSERT_TRUE(engine.arm());
+  EXPECT_EQ(engine.run_in_background().after, kUntilReadable) << "it has gone to sleep again";
+}
+
+TEST_F(BackgroundRunnerTest, AThreadThatWakesForEachMessageIsLeftAlone) {
+  for (unsigned runs = 0; runs < 4 * BackgroundRunner::kQuietRuns; ++runs) {
+    for (unsigned messages = 0; messages < 10; ++messages) {
+      engine.poll();
+      ASSERT_TRUE(engine.arm());
+    }
+    EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "each of them would wake the progress thread as well";
+  }
+}
+
 TEST_F(BackgroundRunnerTest, AnApplicationThatComputesIsServedByTime) {
   engine.poll();
   EXPECT_EQ(runs_until_quiet(), ~0u) << "nothing would wake the thread";
+}
+
+/// A hundred progress threads would take the processors that their applications wait for.
+TEST_F(BackgroundRunnerTest, ARunThatComesLateIsFollowedByALongerRest) {
+  engine.poll();
+  const auto rest_after = [&](Duration late) {
+    const Duration asked = engine.run_in_background().after;
+    clock.advance(asked + late);
+    return engine.run_in_background().after;
+  };
+  const Duration usual = rest_after(0ms);
+  EXPECT_LE(usual, BackgroundRunner::kIdle);
+  EXPECT_EQ(rest_after(500us), usual);
+  EXPECT_GE(rest_after(15ms), 50ms);
+  EXPECT_LE(rest_after(10s), 200ms) << "peers are served all the same";
+  engine.poll();
+  EXPECT_GE(rest_after(15ms), 50ms) << "an application that polls waits for the processor as well";
 }
 
 TEST_F(BackgroundRunnerTest, AnApplicationThatPollsNowAndThenIsNotAsleep) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class CountedInbox final : public test::QuietInbox {
   struct Account {
     std::size_t looks = 0;
     bool sends = false;
+    bool dead = false;
+    std::size_t checks = 0;  ///< whether it is
   };
   CountedInbox(const SocketAddress& peer, Account& account) : QuietInbox(peer), account_(account) {}
   bool peek(shm::PeekedSegment& arrival) override {
@@ -66,6 +69,10 @@ class CountedInbox final : public test::QuietInbox {
     shown_ = account_.sends && !shown_;
     account_.looks += !shown_;
     return shown_;
+  }
+  bool peer_gone() override {
+    ++account_.checks;
+    return account_.dead;
   }
 
  private:
@@ -151,6 +158,31 @@ TEST_F(LocalPeersTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
   EXPECT_LT(looks, 9'000'000u);
   EXPECT_GT(looks, 0u);
+}
+
+/// One turn of an endpoint in a crowd does not ask the kernel about two hundred processes.
+TEST_F(LocalPeersTest, OfManyPeersATurnChecksSomeAndEachIsSoonChecked) {
+  std::vector<CountedInbox::Account> accounts(200);
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts));
+  for (std::uint16_t port = 1; port <= accounts.size(); ++port) a.book.insert(kB.with_port(port));
+  const auto checks = [&] {
+    return std::accumulate(accounts.begin(), accounts.end(), std::size_t{0},
+                           [](std::size_t sum, const auto& account) { return sum + account.checks; });
+  };
+  const auto turn = [&] {
+    network.clock().advance(20ms);
+    a.engine.try_poll();
+  };
+  turn();
+  for (const std::size_t victim : {1u, 60u, 199u}) {
+    accounts[victim].dead = true;
+    for (int i = 0; i < 5; ++i) {
+      const std::size_t before = checks();
+      turn();
+      EXPECT_LE(checks() - before, 55u);
+    }
+    EXPECT_EQ(a.logged(kB.with_port(static_cast<std::uint16_t>(victim + 1)).text() + " is lost"), 1u);
+  }
 }
 
 /// After a close notice, receives wait for the next incarnation of that name: they do not fail.

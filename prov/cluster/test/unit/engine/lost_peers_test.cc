@@ -75,6 +75,25 @@ TEST_F(LostPeersTest, AReceiveFromAPeerThatLivesStaysPosted) {
   EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
 }
 
+TEST_F(LostPeersTest, AReceiveFromAPeerThatHasClosedWaitsForItsNextIncarnation) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 2000);
+    a.receive();
+    b.send();
+    wait(100ms, a, b);
+    ASSERT_EQ(outcomes(a.received), std::vector{Status::ok});
+  }
+  const Bytes slice = as_bytes(&a.got, sizeof a.got);
+  ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
+  wait(20s, a);
+  EXPECT_EQ(outcomes(a.received), std::vector<Status>{});
+  Node again(network, kB, kA, 3000);
+  again.send();
+  wait(100ms, a, again);
+  EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
+}
+
 TEST_F(LostPeersTest, ReceivesFromAnySenderEndWithTheLastPeerIfThatIsAskedFor) {
   for (const bool wanted : {false, true}) {
     engine::EngineSettings settings = node_settings();

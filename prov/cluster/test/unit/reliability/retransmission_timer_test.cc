@@ -83,6 +83,24 @@ TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
   EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::rto);
 }
 
+TEST(RetransmissionTimer, WhereTurnsComeLateAnAnswerHasTimeForSeveral) {
+  multipath::RttEstimator round_trip;
+  for (int i = 0; i < 50; ++i) round_trip.sample(100us);
+  TurnDelay turns;
+  RetransmissionTimer timer(25us, &turns);
+  Time now(1s);
+  for (int i = 0; i < 10; ++i, now += 200ms) turns.observe(now, now - 150ms);
+  timer.on_sent(now);
+  EXPECT_GE(timer.deadline(round_trip), now + 300ms);
+  EXPECT_LE(timer.deadline(round_trip), now + 450ms);
+  EXPECT_EQ(timer.on_timer(now + 200ms, round_trip), Event::none);
+  timer.expedite(now + 200ms);
+  EXPECT_EQ(timer.on_timer(now + 200ms, round_trip), Event::tlp) << "the peer is known to have dropped it";
+  for (int i = 0; i < 100; ++i) turns.observe(now, now);
+  timer.on_progress(now, true);
+  EXPECT_EQ(timer.deadline(round_trip), now + 225us);
+}
+
 TEST(RetransmissionTimer, ExpediteBringsTheNextRetransmissionForwardAndIsNoTimeout) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);

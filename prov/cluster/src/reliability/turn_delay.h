@@ -1,0 +1,45 @@
+// By how much the turns of an endpoint come late. A timer that goes off long after it was due says that the process has waited
+// for a processor; where processes crowd on one node they mostly do on the others as well, so that an answer takes
+// several such delays. Without it a hundred processes on two processors would spend these on repeating what lies unread at the
+// others.
+//
+// Delays below kSlice are those of a scheduler, and do not count. A single one, however long, was a stop of the process and
+// counts kFirst: the estimate grows to at most twice itself and that at a time. It falls when timers go off sooner, and with
+// the time.
+#pragma once
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace cluster::reliability {
+
+class TurnDelay {
+ public:
+  /// A timer that was due then goes off now.
+  void observe(Time now, Time due) {
+    const Duration late = now - due < kSlice ? Duration{} : now - due;
+    const Duration before = get(now);
+    delay_ = late > before ? std::min({late, 2 * before + kFirst, kDelayMax}) : before - (before - late) / kFall;
+    observed_at_ = now;
+  }
+  Duration get(Time now) const {
+    const Duration left = kMemory - std::clamp(now - observed_at_, Duration{}, kMemory);
+    return delay_ * (left / 1ms) / (kMemory / 1ms);
+  }
+
+  /// How long an answer may take at least before it is missed, in delays: a call and the answer wait for a turn each.
+  static constexpr int kTurnsPerAnswer = 3;
+
+ private:
+  static constexpr Duration kSlice = 4ms;
+  static constexpr Duration kFirst = 50ms;
+  static constexpr Duration kDelayMax = 4s;
+  static constexpr int kFall = 8;
+  static constexpr Duration kMemory = 16s;
+
+  Duration delay_{};
+  Time observed_at_{};
+};
+
+}  // namespace cluster::reliability
