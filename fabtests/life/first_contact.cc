@@ -1,6 +1,7 @@
 // One endpoint of a job: says its address, reads those of all, sends each a message and takes one from each, all at
-// once; then says "done" and how many descriptors it holds. Ends with its input.
+// once; then says "done", how many descriptors it holds and how many frames it has sent. Ends with its input.
 #include <dirent.h>
+#include <rdma/fi_ext_cluster.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +25,18 @@ int open_descriptors() {
   while (readdir(directory) != nullptr) ++count;
   closedir(directory);
   return count;
+}
+
+std::uint64_t frames_sent(fid_ep* endpoint) {
+  fi_cluster_ops_stats* stats = nullptr;
+  must(fi_open_ops(&endpoint->fid, FI_CLUSTER_STATS, 0, reinterpret_cast<void**>(&stats), nullptr), "fi_open_ops");
+  std::vector<fi_cluster_counter> counters(static_cast<std::size_t>(stats->counters(endpoint, nullptr, 0)));
+  stats->counters(endpoint, counters.data(), counters.size());
+  for (const fi_cluster_counter& counter : counters) {
+    if (std::strcmp(counter.name, "frames_sent") == 0) return counter.value;
+  }
+  std::fprintf(stderr, "first_contact: there is no counter of frames\n");
+  std::exit(1);
 }
 
 class Contacts : public MessageEndpoint {
@@ -68,7 +81,7 @@ int main() {
     post([&] { return fi_send(own.endpoint(), &contexts, 8, nullptr, peers[i], &contexts[2 * i + 1]); });
   }
   while (ended < 2 * peers.size()) ended += own.progress();
-  std::printf("done %d\n", open_descriptors());
+  std::printf("done %d %llu\n", open_descriptors(), static_cast<unsigned long long>(frames_sent(own.endpoint())));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) own.progress();
   fi_close(&own.endpoint()->fid);
