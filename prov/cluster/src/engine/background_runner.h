@@ -40,7 +40,7 @@ class BackgroundRunner {
   static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
   static constexpr Duration kIdle = 10ms;
-  static constexpr unsigned kQuietRuns = 10;
+  static constexpr unsigned kQuietRuns = 4;
 
   BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
                    Clock& clock, const Counters& counters)

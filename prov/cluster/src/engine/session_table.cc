@@ -196,20 +196,18 @@ void SessionTable::remind_idle_peers(Time now) {
       matcher.queues().application(true).find_wildcard() != nullptr ||
       matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
-  bool any_awaited = false;
+  Time due = kNever;  // the first that is awaited
   for (Peer* peer : tx_.flows()) {
     if (peer->channel.waits_for_peer()) {
-      any_awaited = true;
-      remind_if_idle(now, *peer);
+      due = std::min(due, remind_if_idle(now, *peer));
     } else if (any_may_send) {
       remind_if_idle(now, *peer, watch);
     }
   }
   messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
-    any_awaited = true;
-    remind_if_idle(now, *static_cast<Peer*>(channel.owner));
+    due = std::min(due, remind_if_idle(now, *static_cast<Peer*>(channel.owner)));
   });
-  const Duration interval = any_awaited ? kReminderInterval : kReminderIntervalIdle;
+  const Duration interval = due == kNever ? kReminderIntervalIdle : std::clamp(due - now, kReminderInterval, kIdleBeforeReminder);
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * flows);
 }
 
@@ -234,10 +232,13 @@ void SessionTable::drop_half_open(Time now) {
   }
 }
 
-void SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {
+/// Returns when it is to be asked for next.
+Time SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {
   const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
-  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= idle)
-    messenger_.remind(peer.channel);
+  if (!in_use || !peer.flow->queue().drained()) return now + kReminderInterval;
+  if (now - peer.heard_at < idle) return peer.heard_at + idle;
+  messenger_.remind(peer.channel);
+  return now + idle;
 }
 
 }  // namespace cluster::engine

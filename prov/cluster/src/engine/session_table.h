@@ -86,7 +86,7 @@ class SessionTable {
   void use_carrier(Peer& peer);
   void add(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void drop_half_open(Time now);
-  void remind_if_idle(Time now, Peer& peer, Duration idle = kIdleBeforeReminder);
+  Time remind_if_idle(Time now, Peer& peer, Duration idle = kIdleBeforeReminder);
 
   const EngineParts& parts_;
   PeerTable& peers_;
