@@ -8,7 +8,9 @@ std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void
   slow_checks_.store(checks + 1, std::memory_order_relaxed);
   if (checks % kChecksPerTiming == 0) {
     turn();
-    own_turns_.store(2 * kReadsPerCheck * (platform_.clock().ticks() - now), std::memory_order_relaxed);
+    const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
+    // One of two that lost the processor meanwhile says nothing.
+    own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)), std::memory_order_relaxed);
   }
   return own_turns_.load(std::memory_order_relaxed);
 }

@@ -82,9 +82,11 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (team.operations().size() >= kOperationsMax) return Status::again;
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
-  possible.often = arguments.kind == Kind::broadcast && team.count_broadcast();
+  possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
   if (spreads(team.layout(), possible)) open_group(team);
   Operation& operation = team.begin(compose(team.layout(), possible));
+  // Not before: a call that found no memory is repeated, and all members have to count alike.
+  if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
   begin(operation);
@@ -125,7 +127,7 @@ void Collectives::issue(Ticket& ticket) {
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    // What is lost of a multicast its sender has to repeat: it does not go away before.
+    // What is lost of a long multicast its sender has to repeat: it does not go on before. A short one is copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit : protocol::CompletionLevel::inject;
     status = transport_.send(op);
   } else {

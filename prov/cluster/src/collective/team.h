@@ -2,6 +2,7 @@
 // together; what happens to it is decided in collectives.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -84,12 +85,9 @@ class Team {
   /// The group of its nodes' leaders, once there was something to spread.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
-  /// Counts a broadcast; true if there were enough before for a group to pay, however short it is.
-  bool count_broadcast() {
-    if (broadcasts_ == kBroadcastsBefore) return true;
-    ++broadcasts_;
-    return false;
-  }
+  /// There were enough broadcasts for a group to pay, however short they are.
+  bool broadcasts_often() const { return broadcasts_ == kBroadcastsBefore; }
+  void count_broadcast() { broadcasts_ = std::min(broadcasts_ + 1, kBroadcastsBefore); }
   /// The names of the leaders.
   std::vector<SocketAddress> leaders() const;
   /// True once all members have joined.

@@ -1,6 +1,7 @@
 #include "engine/background_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster::engine {
 
@@ -13,13 +14,14 @@ bool BackgroundRunner::none_since() const {
 
 bool BackgroundRunner::application_polls() {
   if (automatic_.load(std::memory_order_relaxed)) return false;
-  began_ = clock_.now();
-  late_ = wanted_ == Time{} ? Duration{} : began_ - wanted_;
-  wanted_ = Time{};
+  pace_.began = clock_.now();
+  pace_.late = pace_.wanted == Time{} ? Duration{} : pace_.began - pace_.wanted;
+  pace_.wanted = Time{};
   const std::uint32_t turns = loop_.turns();
   if (tx_.packing().review_due() || none_since()) return false;
   turns_seen_ = turns;
   quiet_runs_ = 0;
+  sleeps_ = false;
   return true;
 }
 
@@ -51,23 +53,27 @@ os::NextWake BackgroundRunner::run() {
 /// The application may have turned to something else: the turn is taken in its place.
 os::NextWake BackgroundRunner::run_manual() {
   tx_.packing().apply_review();
+  const bool slept = std::exchange(sleeps_, false);
   if (!tx_.packing().in_stream() && none_since() && waiter_.quiet()) {
     turns_seen_ = loop_.turns();
     if (quiet_runs_ < kQuietRuns && ++quiet_runs_ < kQuietRuns) return by_time(kIdle);
+    sleeps_ = true;
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
+  // What has woken it wakes the application as well, which may deal with it and sleep again.
+  if (slept && !tx_.packing().in_stream()) return by_time(kIdle);
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();
   if (tx_.packing().in_stream()) return kInStream;
   if (messenger_.busy()) return by_time(kSoon);
-  return by_time(std::clamp(loop_.next_timer() - began_, kSoon, kIdle));
+  return by_time(std::clamp(std::max(loop_.next_timer(), pace_.began) - pace_.began, kSoon, kIdle));
 }
 
 os::NextWake BackgroundRunner::next_check() { return tx_.packing().in_stream() ? kInStream : by_time(kIdle); }
 
 os::NextWake BackgroundRunner::by_time(Duration rest) {
-  if (late_ >= kLate) rest = std::max(rest, std::min(kLateRest * late_, kRestMax));
-  wanted_ = began_ + rest;
+  if (pace_.late >= kLate) rest = std::max(rest, std::min(kLateRest * pace_.late, kRestMax));
+  pace_.wanted = pace_.began + rest;
   return {rest};
 }
 

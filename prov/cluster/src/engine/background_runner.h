@@ -64,7 +64,7 @@ class BackgroundRunner {
   static constexpr Duration kSoon = 1ms;
   static constexpr Duration kLate = 1ms;      ///< from here on a delay was no chance
   static constexpr int kLateRest = 4;         ///< times the delay
-  static constexpr Duration kRestMax = 100ms;
+  static constexpr Duration kRestMax = 40ms;
   static constexpr Duration kStandBy = 1ms;
   static constexpr std::uint32_t kTurnsOfAWake = 8;
 
@@ -82,9 +82,12 @@ class BackgroundRunner {
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;        ///< in a row, with manual progress
-  Time wanted_{};                  ///< with manual progress: when the next run was asked for; Time{}: whenever it comes
-  Time began_{};                   ///< the run under way...
-  Duration late_{};                ///< ...so much later than it was asked for
+  bool sleeps_ = false;            ///< after them
+  struct Pace {      ///< with manual progress
+    Time wanted{};   ///< when the next run was asked for; Time{}: whenever it comes
+    Time began{};    ///< the run under way...
+    Duration late{};  ///< ...so much later than it was asked for
+  } pace_;
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   std::uint64_t frames_seen_ = 0;  ///< received until then
   std::shared_ptr<void> registration_;

@@ -8,6 +8,7 @@ namespace {
 
 /// A death on this node is known within 100 ms.
 constexpr Duration kUnwatchedCheck = 60ms;
+constexpr Duration kPartCheck = 20ms;  ///< more than the ticks between two checks
 constexpr Duration kExecCheck = 1s;
 
 /// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
@@ -57,8 +58,8 @@ void LocalDeaths::check_doorbells(Time now) {
 
 Time LocalDeaths::next_check() const {
   if (!local_.any()) return kNever;
-  if (!unwatched_) return checked_at_ + kExecCheck;
-  return checked_at_ + (peers_.all().size() > kPerCheck ? kUnwatchedCheck / kChecksMax : kUnwatchedCheck);
+  const bool parts = next_ != 0 || (unwatched_ && peers_.all().size() > kPerCheck);
+  return checked_at_ + (parts ? kPartCheck : unwatched_ ? kUnwatchedCheck : kExecCheck);
 }
 
 void LocalDeaths::check_closed() {

@@ -68,6 +68,7 @@ void TxScheduler::pump(Time now) {
 
 bool TxScheduler::run_timers(Time now) {
   bool expired = false;
+  Time first_due = kNever;  // all that are due together are one delay
   while (const Timer* timer = timers_.pop_due(now)) {
     Peer& peer = *static_cast<Peer*>(timer->owner);
     reliability::Flow& flow = *peer.flow;
@@ -76,7 +77,7 @@ bool TxScheduler::run_timers(Time now) {
       timers_.schedule(peer.timer, due);
       continue;
     }
-    turns_.observe(now, due);
+    first_due = std::min(first_due, due);
     if (probe_ != nullptr) ask_kernel(now, peer);
     flow.on_timer(now);
     expired = true;
@@ -86,7 +87,16 @@ bool TxScheduler::run_timers(Time now) {
       send_control(*link_, flow.keep_alive(now, path).bytes(), path);
     }
   }
+  if (expired) turns_.observe(now, first_due);
   return expired;
+}
+
+void TxScheduler::repeat_outstanding(Time now) {
+  turns_ = {};
+  for (Peer* peer : flows_) {
+    peer->flow->repeat_soon(now);
+    timers_.schedule(peer->timer, peer->flow->deadline());
+  }
 }
 
 void TxScheduler::ask_kernel(Time now, Peer& peer) {

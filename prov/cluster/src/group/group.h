@@ -89,7 +89,7 @@ class Group {
   /// No message comes any more: says so to the members as soon as they have all.
   void leave() {
     leaving_ = true;
-    stream_.end();
+    if (settings_.role.sends) stream_.end();
     next_service_ = {};
   }
   bool leaving() const { return leaving_; }

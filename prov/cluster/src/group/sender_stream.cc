@@ -144,7 +144,7 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     sent_ += taken;
     pace_.on_sent(now, taken);
     if (taken > 0) timers_.repeat = now + kRepeatNewest;
-    timers_.ask = std::min(timers_.ask, when_to_ask(now));
+    if (timers_.asks == 0 || timers_.ask == kNever) timers_.ask = std::min(timers_.ask, when_to_ask(now));
     if (taken < ready) {
       timers_.ready = now + kLinkRetry;
       return;

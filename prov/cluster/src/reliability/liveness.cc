@@ -49,7 +49,9 @@ void Liveness::set_expecting(Time now, bool owed) {
 bool Liveness::on_path_error(Time now, Status error, bool known) {
   // A peer that owes nothing may be gone without harm: the next frame to it will tell.
   if (!expecting_) return false;
+  count_idle(now);
   const bool refused = error == Status::refused;
+  if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
   if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) outage_.since = now;
   outage_.error = error;
   outage_.last = now;
@@ -63,7 +65,7 @@ bool Liveness::keep_alive_due(Time now) const {
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
-  keep_alive_at_ = now + std::max(kKeepAliveInterval, least);
+  keep_alive_at_ = now + std::max(kKeepAliveInterval, std::min(least, peer_timeout_ / 4));
 }
 
 void Liveness::on_met(bool kernel_answers) {
@@ -80,9 +82,9 @@ bool Liveness::wants_probe(Time now) const {
 
 void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   using Answer = link::ProcessProbe::Answer;
+  count_idle(now);
   probing_.at = now + (probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
-  count_idle(now);
   if (answer == Answer::ended && probing_.met) verdict_ = Status::ended;
   if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};

@@ -52,7 +52,7 @@ class Liveness {
   /// session, so it is not just starting.
   bool on_path_error(Time now, Status error, bool known);
   bool keep_alive_due(Time now) const;
-  /// The next one is sent after `least`, or after the usual interval if that is longer.
+  /// The next one is sent after `least`, or after the usual interval if that is longer, and soon enough for several.
   void on_keep_alive_sent(Time now, Duration least = {});
   /// The peer has answered, and says whether its kernel does so for it.
   void on_met(bool kernel_answers);

@@ -3,7 +3,7 @@
 // several such delays. Without it a hundred processes on two processors would spend these on repeating what lies unread at the
 // others.
 //
-// Delays below kSlice are those of a scheduler, and do not count. A single one, however long, was a stop of the process and
+// Delays below kSlice are those of a scheduler, or of a progress thread that looks every 10 ms, and do not count. A single one, however long, was a stop of the process and
 // counts kFirst: the estimate grows to at most twice itself and that at a time. It falls when timers go off sooner, and with
 // the time.
 #pragma once
@@ -32,7 +32,7 @@ class TurnDelay {
   static constexpr int kTurnsPerAnswer = 3;
 
  private:
-  static constexpr Duration kSlice = 4ms;
+  static constexpr Duration kSlice = 12ms;
   static constexpr Duration kFirst = 50ms;
   static constexpr Duration kDelayMax = 4s;
   static constexpr int kFall = 8;

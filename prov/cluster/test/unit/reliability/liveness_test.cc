@@ -65,19 +65,36 @@ TEST(Liveness, ASignOfLifeBeginsTheIdleTimeAnew) {
 
 /// Each of two peers waits for a processor as long as the other.
 TEST(Liveness, WhereTurnsComeLateAPeerHasMoreTimeToAnswer) {
-  const auto verdict_after = [](Duration late) {
-    Liveness liveness(5s);
-    Time now = at(0s);
-    liveness.set_expecting(now, true);
-    while (liveness.check(now) == Status::ok && now < at(10min)) {
-      if (liveness.keep_alive_due(now)) liveness.on_keep_alive_sent(now);
-      now = liveness.deadline() + late;
-    }
-    return now - at(0s);
-  };
-  EXPECT_LE(verdict_after(5ms), 5100ms);
-  EXPECT_GE(verdict_after(500ms), 15s);
-  EXPECT_LE(verdict_after(500ms), 5min) << "a node that is dead is missed all the same";
+  for (const auto probes : {Liveness::Probes::none, Liveness::Probes::of_all}) {  // nothing answers those
+    const auto verdict_after = [probes](Duration late) {
+      Liveness liveness(5s, 0s, probes);
+      Time now = at(0s);
+      liveness.set_expecting(now, true);
+      while (liveness.check(now) == Status::ok && now < at(10min)) {
+        if (liveness.keep_alive_due(now)) liveness.on_keep_alive_sent(now);
+        if (liveness.probe_due(now)) liveness.on_probe(now, link::ProcessProbe::Answer::none);
+        now = liveness.deadline() + late;
+      }
+      return now - at(0s);
+    };
+    EXPECT_LE(verdict_after(5ms), 5300ms);
+    EXPECT_GE(verdict_after(500ms), 15s);
+    EXPECT_LE(verdict_after(500ms), 5min) << "a node that is dead is missed all the same";
+  }
+}
+
+TEST(Liveness, APathErrorMakesNothingOverdue) {
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_path_error(at(100ms), Status::refused, false);
+  EXPECT_EQ(liveness.deadline(), at(100ms));
+}
+
+TEST(Liveness, SeveralKeepAlivesFitIntoThePeerTimeoutHoweverLateTurnsAre) {
+  Liveness liveness(5s);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_keep_alive_sent(at(250ms), 12s);
+  EXPECT_TRUE(liveness.keep_alive_due(at(1500ms)));
 }
 
 /// Kernels report an outage that lasts once a second.

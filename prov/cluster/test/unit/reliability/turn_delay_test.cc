@@ -18,7 +18,7 @@ Duration after(TurnDelay& delay, Time& now, int timers, Duration late, Duration 
 TEST(TurnDelay, DelaysOfASchedulerDoNotCount) {
   TurnDelay delay;
   Time now(1s);
-  EXPECT_EQ(after(delay, now, 100, 3ms, 10ms), Duration{});
+  EXPECT_EQ(after(delay, now, 100, 11ms, 20ms), Duration{});
 }
 
 TEST(TurnDelay, DelaysThatRepeatAreSoonKnown) {
