@@ -140,7 +140,7 @@ void EventLoop::deliver_held() {
 void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
   if (tx_.tx_pending()) tx_.transmit(clock.now());  // however short the limit is
-  tx_.repeat_outstanding(clock.now());
+  tx_.disregard_turns();
   Duration waited{};
   std::uint32_t idle = 0;
   for (Time last = clock.now(); !quiescent() && waited < parts_.settings.linger;) {

@@ -91,12 +91,9 @@ bool TxScheduler::run_timers(Time now) {
   return expired;
 }
 
-void TxScheduler::repeat_outstanding(Time now) {
-  turns_ = {};
-  for (Peer* peer : flows_) {
-    peer->flow->repeat_soon(now);
-    timers_.schedule(peer->timer, peer->flow->deadline());
-  }
+void TxScheduler::disregard_turns() {
+  turns_.disregard();
+  for (Peer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
 void TxScheduler::ask_kernel(Time now, Peer& peer) {

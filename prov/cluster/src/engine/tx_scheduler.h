@@ -54,8 +54,8 @@ class TxScheduler {
   void transmit_control(Time now);
   /// Everything in the messenger that waited for a free slot or window goes on.
   void pump(Time now);
-  /// The endpoint is about to close: what may be lost is repeated at once, and no flow waits for a crowd.
-  void repeat_outstanding(Time now);
+  /// The endpoint is about to close: no flow waits for a crowd any more.
+  void disregard_turns();
   /// True if a flow's timer has gone off: path errors may tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }

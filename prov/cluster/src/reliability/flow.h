@@ -130,8 +130,6 @@ class Flow {
   void on_path_error(Time now, const link::PathError& error);
   /// A keep-alive for this path, which is sent now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
-  /// What is not acknowledged is soon sent again.
-  void repeat_soon(Time now) { timer_.expedite(now + Liveness::kRetryAfter); }
   /// When to ask whether it lives, and what came of that.
   Liveness& liveness() { return liveness_; }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.

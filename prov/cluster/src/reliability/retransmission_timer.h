@@ -45,7 +45,7 @@ class RetransmissionTimer {
   /// There is reason to believe that the peer dropped frames: repeat one at `when`, if not earlier.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
   /// How long an answer may take on account of late turns, as of the last event.
-  Duration least() const { return least_; }
+  Duration least() const { return turns_ != nullptr && turns_->disregarded() ? Duration{} : least_; }
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);

@@ -28,6 +28,10 @@ class TurnDelay {
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
+  /// Nothing waits for late turns from now on, whatever comes.
+  void disregard() { disregarded_ = true; }
+  bool disregarded() const { return disregarded_; }
+
   /// How long an answer may take at least before it is missed, in delays: a call and the answer wait for a turn each.
   static constexpr int kTurnsPerAnswer = 3;
 
@@ -38,6 +42,7 @@ class TurnDelay {
   static constexpr int kFall = 8;
   static constexpr Duration kMemory = 16s;
 
+  bool disregarded_ = false;
   Duration delay_{};
   Time observed_at_{};
 };

@@ -94,6 +94,11 @@ TEST(RetransmissionTimer, WhereTurnsComeLateAnAnswerHasTimeForSeveral) {
   EXPECT_GE(timer.deadline(round_trip), now + 300ms);
   EXPECT_LE(timer.deadline(round_trip), now + 450ms);
   EXPECT_EQ(timer.on_timer(now + 200ms, round_trip), Event::none);
+  TurnDelay closing = turns;
+  RetransmissionTimer last(25us, &closing);
+  last.on_sent(now);
+  closing.disregard();
+  EXPECT_EQ(last.deadline(round_trip), now + 225us) << "an endpoint that closes has no time for that";
   timer.expedite(now + 200ms);
   EXPECT_EQ(timer.on_timer(now + 200ms, round_trip), Event::tlp) << "the peer is known to have dropped it";
   for (int i = 0; i < 100; ++i) turns.observe(now, now);
