@@ -5,22 +5,19 @@
 Both processes live on unless a test says otherwise: each loses the other in bounded time and reaches it again without opening
 anything anew.
 """
-import os
 import signal
 import time
-import unittest
 
-from life_process import Process, acquaint, exchange, run_tests, virtual_nodes
+from life_process import LATE, Case, Process, acquaint, exchange, run_tests, virtual_nodes
 
 BIG = 4 << 20
-LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
 TIMEOUT = 1.0  # of the peer
 # An idle time is only counted up to the next check, and a peer may have been asked just before.
 BOUND = 2 * TIMEOUT
 PAUSE = 2.5
 
 
-class Cuts(unittest.TestCase):
+class Cuts(Case):
     @classmethod
     def setUpClass(cls):
         cls.cluster = virtual_nodes.make(2, "--rails", "2", suffix="-cuts")
@@ -42,14 +39,6 @@ class Cuts(unittest.TestCase):
     def cut(self, *where):
         self.cluster.faults("--loss", "100%", *where)
         return time.monotonic()
-
-    def all_end(self, process, operations, since, bound):
-        for operation in operations:
-            end = process.end(operation)
-            self.assertIsNotNone(end, f"{operation} never ends; {process.log()}")
-            error, at, text = end
-            self.assertTrue(error != 0 and text, f"{operation}: {end}")
-            self.assertLess(at - since, bound * LATE, f"{operation}: {end}; {process.log()}")
 
     def reach(self, sender, receiver, handle):
         """A message arrives, though those before it may fail: a lost peer is called, and takes a moment to answer."""

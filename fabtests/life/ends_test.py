@@ -5,16 +5,13 @@
 A process that ends without a word, closes while it has traffic in flight, or is killed at a random place leaves no file, name,
 segment or process, and none of its peers waits for ever.
 """
-import os
 import random
 import signal
 import time
-import unittest
 
-from life_process import Process, acquaint, exchange, run_tests, virtual_nodes
+from life_process import LATE, Case, Process, acquaint, exchange, run_tests, virtual_nodes
 
 BIG = 4 << 20
-LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
 LOCAL, REMOTE = 0.1, 1.0
 WATCHED = 4.0  # a peer on another node of which nothing is awaited but a message from any sender
 CLOSES = 2.0  # what peers are owed is waited for so long
@@ -24,7 +21,7 @@ KILLS_SEED = 20
 PLACES = "ls -A /dev/shm $TMPDIR; cat /proc/sysvipc/shm; grep -o '@.*' /proc/net/unix; cut -c1-30 /proc/net/udp /proc/net/packet"
 
 
-class Ends(unittest.TestCase):
+class Ends(Case):
     kills = 10
 
     @classmethod
@@ -40,14 +37,6 @@ class Ends(unittest.TestCase):
     def pair(self, remote, **settings):
         one, other = self.start(1, **settings), self.start(2 if remote else 1, **settings)
         return one, other, acquaint(one, other)[0]
-
-    def all_end(self, process, operations, since, bound):
-        for operation in operations:
-            end = process.end(operation)
-            self.assertIsNotNone(end, f"{operation} never ends; {process.log()}")
-            error, at, text = end
-            self.assertTrue(error != 0 and text, f"{operation}: {end}")
-            self.assertLess(at - since, bound * LATE, f"{operation}: {end}; {process.log()}")
 
     def leaves(self, process):
         """It ends without closing anything; returns when."""

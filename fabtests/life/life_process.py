@@ -18,6 +18,21 @@ import virtual_nodes  # noqa: E402
 SECONDS_MAX = 60  # for what must happen, on a machine that does much else
 
 
+LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
+
+
+class Case(unittest.TestCase):
+    """A test of what becomes of operations when something ends."""
+    def all_end(self, process, operations, since, bound):
+        """Each with an error that has words, at most `bound` seconds after `since`."""
+        for operation in operations:
+            end = process.end(operation)
+            self.assertIsNotNone(end, f"{operation} never ends; {process.log()}")
+            error, at, text = end
+            self.assertTrue(error != 0 and text, f"{operation}: {end}")
+            self.assertLess(at - since, bound * LATE, f"{operation}: {end}; {process.log()}")
+
+
 class Life:
     """Of this run: the program and the directory of the plugin."""
 

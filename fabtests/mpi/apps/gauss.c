@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "known_system.h"
+
 static int rank, size, order;
 
 struct system {
@@ -16,20 +18,6 @@ struct system {
   double* right;     // side, at every rank
   double* message;   // one number for the broadcast, and those of a column
 };
-
-static double element(int row, int column) {
-  unsigned long long z = (unsigned long long)row * 1000003u + (unsigned long long)column + 12345u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0 - 0.5;
-}
-
-// The right side belongs to the solution 1, 2, 3...
-static double right_side(int row) {
-  double sum = 0;
-  for (int column = 0; column < order; ++column) sum += element(row, column) * (column + 1);
-  return sum;
-}
 
 static int owner(int column) { return column % size; }
 
@@ -44,7 +32,7 @@ static void set_up(struct system* s) {
   if (!s->columns) MPI_Abort(MPI_COMM_WORLD, 1);
   s->right = numbers(order);
   s->message = numbers(order + 1);
-  for (int row = 0; row < order; ++row) s->right[row] = right_side(row);
+  for (int row = 0; row < order; ++row) s->right[row] = right_side(row, order);
   for (int column = rank; column < order; column += size) {
     s->columns[column] = numbers(order);
     for (int row = 0; row < order; ++row) s->columns[column][row] = element(row, column);

@@ -8,26 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "known_system.h"
+
 static int rank, size, order;
 
 struct system {
   double** rows;  // of order + 1 numbers; row i lives at rank i % size; NULL elsewhere
   double* pivot;  // the pivot row of the current column
 };
-
-static double element(int row, int column) {
-  unsigned long long z = (unsigned long long)row * 1000003u + (unsigned long long)column + 12345u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0 - 0.5;
-}
-
-// The right side belongs to the solution 1, 2, 3...
-static double right_side(int row) {
-  double sum = 0;
-  for (int column = 0; column < order; ++column) sum += element(row, column) * (column + 1);
-  return sum;
-}
 
 static int owner(int row) { return row % size; }
 
@@ -39,7 +27,7 @@ static void set_up(struct system* s) {
     s->rows[row] = malloc(sizeof(double) * (size_t)(order + 1));
     if (!s->rows[row]) MPI_Abort(MPI_COMM_WORLD, 1);
     for (int column = 0; column < order; ++column) s->rows[row][column] = element(row, column);
-    s->rows[row][order] = right_side(row);
+    s->rows[row][order] = right_side(row, order);
   }
 }
 

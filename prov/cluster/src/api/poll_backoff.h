@@ -69,7 +69,7 @@ class PollBackoff {
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check
-  std::atomic<std::uint64_t> own_turns_{0};   ///< ticks, as timed last
+  std::atomic<std::uint64_t> own_turns_{0};   ///< ticks, the smaller of the last two timings
   std::atomic<std::uint64_t> timed_{0};       ///< the last timing
   std::atomic<std::uint32_t> slow_checks_{0};
 };

@@ -27,13 +27,13 @@ Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time
 
 Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {
   if (!running_) return kNever;
-  return std::min(since_ + std::max(interval(reply_time), least()), expedited_at_);
+  return std::min(due(reply_time), expedited_at_);
 }
 
 RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
                                                          const multipath::RttEstimator& reply_time) {
   if (!running_) return Event::none;
-  if (now >= since_ + std::max(interval(reply_time), least())) {
+  if (now >= due(reply_time)) {
     const bool tlp = tlp_next(reply_time);
     tlp_sent_ = true;
     if (!tlp) {

@@ -64,6 +64,8 @@ class RetransmissionTimer {
   static constexpr Duration kCallMax = 250ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
+  /// Unless it is expedited.
+  Time due(const multipath::RttEstimator& reply_time) const { return since_ + std::max(interval(reply_time), least()); }
   void restart(Time now) {
     since_ = now;
     least_ = turns_ != nullptr ? TurnDelay::kTurnsPerAnswer * turns_->get(now) : Duration{};

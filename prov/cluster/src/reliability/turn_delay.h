@@ -24,6 +24,7 @@ class TurnDelay {
     observed_at_ = now;
   }
   Duration get(Time now) const {
+    if (delay_ == Duration{}) return {};  // asked for with each frame
     const Duration left = kMemory - std::clamp(now - observed_at_, Duration{}, kMemory);
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
