@@ -9,6 +9,7 @@ what the others had no time to read: four frames for each peer of the other node
 import argparse
 import collections
 import os
+import re
 import sys
 import tempfile
 import time
@@ -48,9 +49,11 @@ def main():
             log.seek(0)
         failed.sort(key=lambda log: os.fstat(log.fileno()).st_mtime_ns)
         written = [log.read() for log in failed]
-        for text in written[:2]:  # an endpoint that fails ends, which the others report in turn
-            print(f"one of the first:\n{text}")
         words = [([""] + text.splitlines())[-1] for text in written]
+        # An endpoint that fails ends, which the others report in turn.
+        own = [text for text, last in zip(written, words) if not re.search("peer closed or restarted|peer's process has ended", last)]
+        for text in (own + written)[:3]:
+            print(f"one of the first:\n{text}")
         for cause, count in collections.Counter(words).most_common(10):
             print(f"{count} times: {cause}")
         if failed:

@@ -32,6 +32,9 @@ constexpr Duration kMemoryRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
+/// So long a closing endpoint waits for peers outside the address vector to acknowledge: a frame that was lost is repeated
+/// several times meanwhile. Any host can be one, and need not ever acknowledge.
+constexpr Duration kLingerForUnknown = 250ms;
 
 }  // namespace
 
@@ -143,7 +146,10 @@ void EventLoop::drain_on_close() {
   tx_.disregard_turns();
   Duration waited{};
   std::uint32_t idle = 0;
-  for (Time last = clock.now(); !quiescent() && waited < parts_.settings.linger;) {
+  const auto owed_to = [&] {
+    return waited < kLingerForUnknown ? TxScheduler::Towards::all : TxScheduler::Towards::members;
+  };
+  for (Time last = clock.now(); !quiescent(owed_to()) && waited < parts_.settings.linger;) {
     if (!run_once()) os::yield_or_sleep(++idle, kTurnsPerSleep);
     const Time now = clock.now();
     waited += std::min(now - last, kTurnMax);

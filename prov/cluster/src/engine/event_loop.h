@@ -69,7 +69,9 @@ class EventLoop {
     if (messenger_.control().pending()) tx_.transmit_control(parts_.environment.clock.now());
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
-  bool quiescent() const { return !messenger_.busy() && tx_.quiescent() && groups_.quiescent(); }
+  bool quiescent(TxScheduler::Towards towards = TxScheduler::Towards::all) const {
+    return !messenger_.busy() && tx_.quiescent(towards) && groups_.quiescent();
+  }
   /// When something is to be done for the network; kNever: not by time.
   Time next_timer() const { return std::min(tx_.next_timer(), groups_.deadline()); }
   /// Runs turns until then, at most for the `linger` setting.

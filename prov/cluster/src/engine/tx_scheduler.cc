@@ -107,9 +107,10 @@ void TxScheduler::ask_kernel(Time now, Peer& peer) {
   }
 }
 
-bool TxScheduler::quiescent() const {
-  return std::all_of(flows_.begin(), flows_.end(), [](const Peer* peer) {
-    return peer->flow->status() != Status::ok || peer->flow->quiet();
+bool TxScheduler::quiescent(Towards towards) const {
+  return std::all_of(flows_.begin(), flows_.end(), [&](const Peer* peer) {
+    return peer->flow->status() != Status::ok || peer->flow->quiet() ||
+           (towards == Towards::members && !peers_.is_member(peer->channel));
   });
 }
 

@@ -59,8 +59,9 @@ class TxScheduler {
   /// True if a flow's timer has gone off: path errors may tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
-  /// True if every frame was acknowledged and no acknowledgement is owed.
-  bool quiescent() const;
+  /// True if every frame was acknowledged and no acknowledgement is owed, to all peers or to those of the address vector.
+  enum class Towards { all, members };
+  bool quiescent(Towards towards) const;
 
   const reliability::TurnDelay& turns() const { return turns_; }
   PackingPolicy& packing() { return packing_; }

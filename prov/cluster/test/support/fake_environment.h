@@ -17,9 +17,15 @@ inline Time at(Duration since_start) { return Time(since_start); }
 
 class FakeClock final : public Clock {
  public:
-  Time now() override { return now_; }
+  Time now() override {
+    const Time seen = now_;
+    if (step != Duration{0}) now_ = seen + step;
+    return seen;
+  }
   void set(Time now) { now_ = now; }
   void advance(Duration by) { now_ = now_.load() + by; }
+
+  Duration step{};  ///< passes with each look, while one thread alone looks
 
  private:
   std::atomic<Time> now_ = Time(1s);  ///< looked at by other threads, moved by one

@@ -15,6 +15,9 @@
 
 namespace cluster::test {
 
+/// The epoch of an incarnation later than any.
+inline constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
+
 struct ForgedFrame {
   wire::FrameHeader header{};
   std::optional<wire::Opening> opening;

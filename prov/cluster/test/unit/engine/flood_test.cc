@@ -13,10 +13,10 @@ using test::FakeNetwork;
 using test::ForgedFrame;
 using test::kA;
 using test::kB;
+using test::kLate;
 using test::kUnknownSource;
 using test::Node;
 
-constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
 /// Half-open sessions that are kept.
 constexpr std::size_t kHalfOpenMax = 256;
 

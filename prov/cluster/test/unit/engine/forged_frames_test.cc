@@ -14,11 +14,9 @@ using test::FakeNetwork;
 using test::ForgedFrame;
 using test::kA;
 using test::kB;
+using test::kLate;
 using test::kUnknownSource;
 using test::Node;
-
-/// Of an incarnation later than any.
-constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
 
 class ForgedFramesTest : public test::EngineTest {
  protected:

@@ -99,6 +99,26 @@ TEST_F(AsideReceiverTest, ALookTakesSoManyAndWhatFindsNoSpaceIsDropped) {
   EXPECT_EQ(receive(), 3U) << "the buffer is empty again";
 }
 
+TEST_F(AsideReceiverTest, AnAlarmThatGoesOffALittleEarlyCostsNoFrames) {
+  link->thin(kFlood);
+  for (int look = 0; look < 20; ++look) {
+    send(kUnmarked, 100);
+    clock.at += link::Thinning::kAsideInterval + (look % 2 == 0 ? -300us : 300us);
+    EXPECT_EQ(receive(), link::Thinning::kAsideFrames) << look;
+  }
+}
+
+TEST_F(AsideReceiverTest, AlarmsThatAreAlwaysEarlyGainNothing) {
+  link->thin(kFlood);
+  std::size_t read = 0;
+  for (int look = 0; look < 100; ++look) {
+    send(kUnmarked, 100);
+    clock.at += link::Thinning::kAsideInterval * 4 / 5;
+    read += receive();
+  }
+  EXPECT_LE(read, 82 * link::Thinning::kAsideFrames);
+}
+
 TEST_F(AsideReceiverTest, WhatWaitsAtTheEndOfTheFloodIsReadAndThenAllComesAsBefore) {
   link->thin(kFlood);
   send(kUnmarked, 3);
