@@ -127,7 +127,8 @@ Endpoint::~Endpoint() {
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
-  if (!auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version)) return -FI_EINVAL;
+  if (!endpoint_auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version, domain.keys_in_av()))
+    return -FI_EINVAL;
   *handle = new Endpoint(domain, *info, context);
   return 0;
 }
@@ -166,13 +167,29 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   return error;
 }
 
+/// Those that are in the address vector now: later ones are not for this endpoint.
+int Endpoint::hold_keys() {
+  Log& log = domain_->platform().log();
+  if (!bound_.has_av()) {
+    log.warn("no endpoint: with FI_AV_AUTH_KEY its address vector, which has the keys, is bound first (fi_ep_bind)");
+    return -FI_ENOAV;
+  }
+  keys_ = bound_.av().keys().hold();
+  if (keys_->realms() != 0) return 0;
+  keys_.reset();
+  log.warn("no endpoint: there is no key in its address vector (FI_AV_AUTH_KEY asks for fi_av_insert_auth_key before "
+           "fi_getname and fi_enable)");
+  return -FI_ENOKEY;
+}
+
 /// The engine is built when the endpoint's name is asked for, at the latest by enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
-  int error = 0;
+  int error = domain_->keys_in_av() ? hold_keys() : 0;
+  if (error != 0) return error;
   const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
-  owned_engine_ =
-      domain_->platform().build_engine({requested_name_, type_, key.bytes(), domain_->roster()}, error);
+  owned_engine_ = domain_->platform().build_engine(
+      {requested_name_, type_, key.bytes(), domain_->roster(), keys_ ? keys_->keys() : std::vector<RealmKey>{}}, error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
@@ -206,7 +223,8 @@ void Endpoint::connect_bound() {
   bindings.losses = reporters_.losses.get();
   bindings.groups = reporters_.groups.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
-  if (bindings.regions != nullptr && served_regions_ == nullptr) {
+  // Processes of this node show each other one key; which of several a peer has is seen over the network alone.
+  if (bindings.regions != nullptr && served_regions_ == nullptr && keys_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }

@@ -73,6 +73,7 @@ class Endpoint : public fid_ep, public RefCounted {
   explicit Endpoint(Endpoint& original);
 
   int ensure_engine();
+  int hold_keys();
   void connect_bound();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
   template <auto engine_call, typename Op>
@@ -88,6 +89,7 @@ class Endpoint : public fid_ep, public RefCounted {
   AuthKey auth_key_;  ///< its own
   Ref<Domain> domain_;
   BoundFids bound_;
+  std::unique_ptr<KeyRing::Hold> keys_;  ///< of an original in a domain with FI_AV_AUTH_KEY, while it has an engine
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;
