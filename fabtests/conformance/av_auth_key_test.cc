@@ -119,8 +119,8 @@ KEYS_TEST(EachPeerTalksUnderItsKey, 3) {
   }
 }
 
-/// Both are let in; who has the other key is nobody that is known.
-KEYS_TEST(WithAnotherKeyAPeerIsAStranger, 2) {
+/// Both are let in; a process with the other key is a source that is not known.
+KEYS_TEST(WithAnotherKeyAPeerIsAnUnknownSource, 2) {
   Options options = with_keys(side.first() ? std::vector{kOne, kTwo} : std::vector{kOne});
   options.caps |= FI_SOURCE_ERR;
   Keyed all(side, options);

@@ -73,7 +73,6 @@ class Endpoint : public fid_ep, public RefCounted {
   explicit Endpoint(Endpoint& original);
 
   int ensure_engine();
-  int hold_keys();
   void connect_bound();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
   template <auto engine_call, typename Op>
@@ -86,10 +85,12 @@ class Endpoint : public fid_ep, public RefCounted {
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
-  AuthKey auth_key_;  ///< its own
   Ref<Domain> domain_;
   BoundFids bound_;
-  std::unique_ptr<KeyRing::Hold> keys_;  ///< of an original in a domain with FI_AV_AUTH_KEY, while it has an engine
+  struct Keys {
+    AuthKey own;
+    std::unique_ptr<KeyRing::Hold> of_av;  ///< with FI_AV_AUTH_KEY, while there is an engine
+  } keys_;                                 ///< of an original
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;

@@ -24,8 +24,8 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-/// The id of a peer is known to all who see its frames, and another could choose a salt that gives the same with its own key.
-bool AssociationTable::make_room(const Association& next) {
+/// The id of a peer stands in its frames, and another peer could choose a salt that gives the same with its own key.
+bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
     const Association* const other = find(address, next.peer_id());
     if (other == nullptr) continue;
@@ -36,7 +36,7 @@ bool AssociationTable::make_room(const Association& next) {
 }
 
 Association* AssociationTable::add(std::unique_ptr<Association> association) {
-  if (!make_room(*association)) return nullptr;
+  if (!has_id_alone(*association)) return nullptr;
   while (!unconfirmed_.empty() && unconfirmed_.size() >= kUnconfirmedMax) {
     drop(unconfirmed_.front());
     unconfirmed_.pop_front();

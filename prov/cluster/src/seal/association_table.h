@@ -83,7 +83,8 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
-  bool make_room(const Association& next);
+  /// False: a confirmed peer of one of its addresses has its id. One that is not confirmed is dropped.
+  bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address in realm 0

@@ -175,6 +175,15 @@ TEST_F(AvAuthKeyTest, TheEndpointHasNoneOfItsOwn) {
   EXPECT_EQ(fi_domain(fabric, &info.info, &second, this), -FI_EINVAL);
 }
 
+TEST_F(AvAuthKeyTest, WhatAllMembersWouldShareAKeyForIsNotThere) {
+  fid_ep* endpoint = nullptr;
+  for (const std::uint64_t capability : {FI_COLLECTIVE, FI_MULTICAST}) {
+    info.info.caps |= capability;
+    EXPECT_EQ(fi_endpoint(domain, &info.info, &endpoint, this), -FI_EOPNOTSUPP);
+    info.info.caps &= ~capability;
+  }
+}
+
 TEST_F(AvAuthKeyTest, ADomainHasOneAddressVectorAtATime) {
   fi_av_attr attributes{};
   fid_av* second = nullptr;

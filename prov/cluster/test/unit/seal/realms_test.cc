@@ -1,4 +1,4 @@
-// An endpoint whose peers have keys of their own: each is reached under its key, and with another key nobody is it.
+// An endpoint whose peers have keys of their own: each is reached under its key, and no process with another key is taken for it.
 #include <algorithm>
 #include <cstring>
 
@@ -79,10 +79,10 @@ TEST_P(RealmsTest, EachPeerIsReachedUnderItsKey) {
   EXPECT_EQ(hub->counters().refused_forged, 0u);
 }
 
-TEST_P(RealmsTest, WithAnotherKeyNobodyIsThePeer) {
+TEST_P(RealmsTest, WithAnotherKeyNoProcessIsThePeer) {
   const auto hub = node(kA, kB.in_realm(2), both());
   {
-    // A process of the first job at the address of the second one's: it is let in, and is a stranger.
+    // A process of the first job at the address of the second one's: it is let in, and is an unknown source.
     const auto impostor = node(kB, kA, of({kOne}));
     receive_from(*hub, 0);
     impostor->send();
@@ -203,8 +203,8 @@ TEST(RealmsOfCredentials, EachKeyIsForItsOwn) {
   EXPECT_EQ(credentials.realm_of(credentials.keys[0]->id()), 3);
 }
 
-/// Whoever sees the frames of a peer can choose a salt that gives its own the same id.
-TEST(RealmsOfAssociations, NobodyTakesTheIdOfAPeer) {
+/// A process that sees the frames of a peer can choose a salt that gives its own the same id.
+TEST(RealmsOfAssociations, NoProcessTakesTheIdOfAPeer) {
   const Credentials credentials = test::credentials({kOne, kTwo});
   const Party ours{Salt{9}, {kA}};
   const auto association = [&](std::size_t key, Salt salt, std::uint8_t realm) {
@@ -218,7 +218,7 @@ TEST(RealmsOfAssociations, NobodyTakesTheIdOfAPeer) {
   Association* const thief = table.add(association(0, same, 1));
   ASSERT_NE(thief, nullptr);
   Association* const peer = table.add(association(1, salt, 2));
-  ASSERT_NE(peer, nullptr) << "nobody has shown that the first one lives";
+  ASSERT_NE(peer, nullptr) << "nothing has shown that the first one lives";
   EXPECT_EQ(table.find(kB, peer->peer_id()), peer);
   table.make_current(*peer);
   EXPECT_EQ(table.add(association(0, same, 1)), nullptr);
