@@ -141,6 +141,7 @@ TEST_P(RealmsTest, ArrivalsOfTwoPeersAreNotMixed) {
   std::ranges::sort(got);
   std::ranges::sort(expected);
   EXPECT_EQ(got, expected);
+  EXPECT_EQ(hub->counters().refused_stale, 0u) << "one peer's frames went up as the other's, and were sent again";
 }
 
 TEST_P(RealmsTest, APeerWithAKeyThatIsNotThereIsNotReached) {
