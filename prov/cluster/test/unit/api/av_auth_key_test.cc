@@ -207,6 +207,22 @@ TEST_F(AvAuthKeyTest, ARegionNamesTheAddressVector) {
   EXPECT_EQ(fi_close(&region->fid), 0);
 }
 
+/// What would be received from others as well is not received at all.
+TEST_F(AvAuthKeyTest, AReceiveIsNotForOneKey) {
+  fi_addr_t one = insert_key(kOne);
+  fid_ep* const endpoint = open_bound();
+  fid_cq* const cq = open_cq();
+  EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  EXPECT_EQ(fi_enable(endpoint), 0);
+  const iovec memory{&word_, sizeof word_};
+  const fi_msg message{.msg_iov = &memory, .desc = nullptr, .iov_count = 1, .addr = one, .context = nullptr, .data = 0};
+  EXPECT_EQ(fi_recvmsg(endpoint, &message, kAuthKeyFlag), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_recv(endpoint, &word_, sizeof word_, nullptr, one, nullptr), -FI_EINVAL) << "a key is no peer";
+  EXPECT_EQ(fi_inject(endpoint, &word_, sizeof word_, one), -FI_EINVAL);
+  EXPECT_EQ(fi_close(&endpoint->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+}
+
 TEST_F(ApiTest, WithoutKeysInTheAddressVectorItTakesNone) {
   fid_av* const av = open_av();
   const auto& ops = reinterpret_cast<const NewAvOps&>(*av->ops);
