@@ -1,5 +1,6 @@
 """Libraries from PyPI, each downloaded once into a cache: MPI for its libfabric alone, or whole with launcher and programs."""
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -27,6 +28,23 @@ def download(name, cache):
             last = (result.stderr.strip().splitlines() or ["pip said nothing"])[-1]
             raise Unavailable(f"no {WHEELS[name]} from PyPI ({last}); needs python3-pip and the network")
     return next(directory.glob(pattern))
+
+
+def libfabric(name, cache):
+    """Path of the libfabric in a wheel, unpacked once."""
+    target = cache / name
+    found = sorted(target.glob("libfabric.so*"))
+    if found:
+        return found[0]
+    with zipfile.ZipFile(download(name, cache)) as wheel:
+        inside = [entry for entry in wheel.namelist() if re.search(r"/libfabric\.so\.1$", entry)]
+        if not inside:
+            raise Unavailable(f"{WHEELS[name]} contains no libfabric.so.1")
+        target.mkdir(parents=True, exist_ok=True)
+        unfinished = target / f"unfinished-{os.getpid()}"
+        unfinished.write_bytes(wheel.read(inside[0]))
+        unfinished.rename(target / "libfabric.so.1")
+    return target / "libfabric.so.1"
 
 
 def install(name, cache):

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Runs a conformance program in one setting: on which nodes its processes are, and over which link they communicate.
 
-usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
+usage: run_setting.py SETTING[-auto] [--core NAME=CACHE] PROGRAM [ARGUMENTS...]
 
-With -auto, tests that set no progress mode request automatic progress.
+With -auto, tests that set no progress mode request automatic progress. With --core the program runs with the libfabric of a
+wheel of PyPI, which pip downloads once into the cache.
 """
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import pypi_wheels  # noqa: E402
 import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 580
@@ -31,7 +34,8 @@ SETTINGS = {
     "four-mixed": ("four", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
 }
 
-LEFT_OUT = "--gtest_filter=-"
+FILTER = "--gtest_filter="
+LEFT_OUT = FILTER + "-"
 NEEDS_MULTICAST = "Group.*"  # left out with a key
 NEEDS_A_NETWORK = "Failure.SendingToAMissingNodeFailsInBoundedTime"  # left out on loopback, where every address answers
 
@@ -56,6 +60,13 @@ def main(arguments):
     if setting != arguments[1]:
         environment["CONFORMANCE_PROGRESS"] = "auto"
     command = arguments[2:]
+    if command[0] == "--core":
+        name, _, cache = command[1].partition("=")
+        try:
+            environment["LD_LIBRARY_PATH"] = str(pypi_wheels.libfabric(name, Path(cache)).resolve().parent)
+        except pypi_wheels.Unavailable as reason:
+            virtual_nodes.skip(str(reason))
+        command = command[2:]
     left_out = [word.removeprefix(LEFT_OUT) for word in command if word.startswith(LEFT_OUT)]  # the last such option counts
     if KEYED in even:
         left_out.append(NEEDS_MULTICAST)
@@ -70,8 +81,9 @@ def main(arguments):
         cluster = virtual_nodes.shared(max(nodes))
         environment.update((f"CONFORMANCE_NETNS_{letter}", cluster.namespace(node)) for letter, node in zip("ABCD", nodes))
         command = cluster.command(1, *command)
+    chosen = [word.removeprefix(FILTER) for word in command if word.startswith(FILTER) and not word.startswith(LEFT_OUT)]
     if left_out:
-        command.append(LEFT_OUT + ":".join(left_out))
+        command.append(FILTER + "".join(chosen) + "-" + ":".join(left_out))
     return run(command, environment)
 
 

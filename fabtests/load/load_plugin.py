@@ -10,11 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from pypi_wheels import WHEELS, Unavailable, download  # noqa: E402
+from pypi_wheels import WHEELS, Unavailable, libfabric  # noqa: E402
 
 SKIPPED = 77
 TIMEOUT_S = 120
@@ -22,7 +21,11 @@ TIMEOUT_S = 120
 
 def main():
     options = parse_arguments()
-    library = options.libfabric or from_wheel(options.core, options.cache)
+    try:
+        library = options.libfabric or libfabric(options.core, options.cache)
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED)
     check = Check(options, Path(library).resolve())
     steps = [check.all_questions, check.bad_option, check.no_such_interface, check.found_twice,
              check.under_another_name, check.beside_another_core]
@@ -48,29 +51,6 @@ def parse_arguments():
     parser.add_argument("--cache", required=True, type=Path, help="directory for what is downloaded and unpacked")
     parser.add_argument("--sanitized", action="store_true", help="the plugin cannot be loaded into fi_info")
     return parser.parse_args()
-
-
-def from_wheel(core, cache):
-    """Path of the libfabric in the wheel, unpacked once."""
-    target = cache / core
-    found = sorted(target.glob("libfabric.so*"))
-    if found:
-        return found[0]
-    try:
-        path = download(core, cache)
-    except Unavailable as reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIPPED)
-    with zipfile.ZipFile(path) as wheel:
-        inside = [entry for entry in wheel.namelist() if re.search(r"/libfabric\.so\.1$", entry)]
-        if not inside:
-            print(f"skipped: {WHEELS[core]} contains no libfabric.so.1")
-            sys.exit(SKIPPED)
-        target.mkdir(parents=True, exist_ok=True)
-        unfinished = target / "unfinished"
-        unfinished.write_bytes(wheel.read(inside[0]))
-        unfinished.rename(target / "libfabric.so.1")
-    return target / "libfabric.so.1"
 
 
 class Check:

@@ -82,6 +82,21 @@ constinit fi_ops_cm cm_ops = [] {
   return ops;
 }();
 
+/// The keys that are in the address vector now: later ones are not for this endpoint. 0, or a negative libfabric error.
+int hold_keys(Domain& domain, const BoundFids& bound, std::unique_ptr<KeyRing::Hold>& keys) {
+  Log& log = domain.platform().log();
+  if (!bound.has_av()) {
+    log.warn("no endpoint: with FI_AV_AUTH_KEY its address vector, which has the keys, is bound first (fi_ep_bind)");
+    return -FI_ENOAV;
+  }
+  keys = bound.av().keys().hold();
+  if (keys->realms() != 0) return 0;
+  keys.reset();
+  log.warn("no endpoint: there is no key in its address vector (FI_AV_AUTH_KEY asks for fi_av_insert_auth_key before "
+           "fi_getname and fi_enable)");
+  return -FI_ENOKEY;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
@@ -97,9 +112,9 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
-      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)),
       domain_(domain),
-      bound_(domain) {}
+      bound_(domain),
+      keys_{auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version), nullptr} {}
 
 Endpoint::Endpoint(Endpoint& original)
     : fid_ep(original),
@@ -127,7 +142,9 @@ Endpoint::~Endpoint() {
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
-  if (!auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version)) return -FI_EINVAL;
+  if (!endpoint_auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version, domain.keys_in_av()))
+    return -FI_EINVAL;
+  if (domain.keys_in_av() && (info->caps & (FI_MULTICAST | FI_COLLECTIVE)) != 0) return -FI_EOPNOTSUPP;  // no hints grant them
   *handle = new Endpoint(domain, *info, context);
   return 0;
 }
@@ -169,11 +186,16 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
 /// The engine is built when the endpoint's name is asked for, at the latest by enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
-  int error = 0;
-  const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
-  owned_engine_ =
-      domain_->platform().build_engine({requested_name_, type_, key.bytes(), domain_->roster()}, error);
-  if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
+  int error = domain_->keys_in_av() ? hold_keys(*domain_, bound_, keys_.of_av) : 0;
+  if (error != 0) return error;
+  const AuthKey& key = keys_.own.empty() ? domain_->auth_key() : keys_.own;
+  const std::vector<RealmKey> realm_keys = keys_.of_av ? keys_.of_av->keys() : std::vector<RealmKey>{};
+  owned_engine_ = domain_->platform().build_engine(
+      {requested_name_, type_, key.bytes(), domain_->roster(), realm_keys}, error);
+  if (owned_engine_ == nullptr) {
+    keys_.of_av.reset();
+    return error > 0 ? -error : -FI_EOTHER;
+  }
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
   return 0;
@@ -206,7 +228,8 @@ void Endpoint::connect_bound() {
   bindings.losses = reporters_.losses.get();
   bindings.groups = reporters_.groups.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
-  if (bindings.regions != nullptr && served_regions_ == nullptr) {
+  // Processes of this node show each other one key; which of several a peer has is seen over the network alone.
+  if (bindings.regions != nullptr && served_regions_ == nullptr && keys_.of_av == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }

@@ -85,9 +85,12 @@ class Endpoint : public fid_ep, public RefCounted {
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
-  AuthKey auth_key_;  ///< its own
   Ref<Domain> domain_;
   BoundFids bound_;
+  struct Keys {
+    AuthKey own;
+    std::unique_ptr<KeyRing::Hold> of_av;  ///< with FI_AV_AUTH_KEY, while there is an engine
+  } keys_;                                 ///< of an original
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;

@@ -1,5 +1,9 @@
 // A socket address (IPv4 or IPv6 and a port), the name of an endpoint: compact and comparable.
 // Text forms: "10.0.0.1:9228", "[fd00::1]:9228".
+//
+// Where an endpoint has several authorization keys, a peer is an address under one of them: the key's realm is part of
+// the address, as a scope is of a link-local one. Two addresses that differ in nothing but their realm are two peers. A realm
+// is a matter of this process: it is in no frame and no sockaddr.
 #pragma once
 
 #include <array>
@@ -8,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "base/bytes.h"
 
@@ -39,6 +44,9 @@ class SocketAddress {
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
+  /// 0: there is one key, or none, for all.
+  std::uint8_t realm() const { return realm_; }
+  SocketAddress in_realm(std::uint8_t realm) const;
   bool same_host(const SocketAddress& other) const {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            scope_ == other.scope_;
@@ -49,10 +57,9 @@ class SocketAddress {
   std::string text() const;
   std::string ip_text() const;
 
-  /// Called for each frame that arrives: compares whole words.
+  /// Called for each frame that arrives: compares whole words, and there is nothing between the members.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
-    return std::memcmp(one.ip_.data(), other.ip_.data(), sizeof one.ip_) == 0 && one.scope_ == other.scope_ &&
-           one.port_ == other.port_ && one.family_ == other.family_;
+    return std::memcmp(&one, &other, sizeof one) == 0;
   }
   std::size_t hash() const;
 
@@ -61,7 +68,9 @@ class SocketAddress {
   std::uint32_t scope_ = 0;
   std::uint16_t port_ = 0;
   Family family_ = Family::none;
+  std::uint8_t realm_ = 0;
 };
+static_assert(std::has_unique_object_representations_v<SocketAddress>);
 
 struct SocketAddressHash {
   std::size_t operator()(const SocketAddress& address) const { return address.hash(); }

@@ -97,6 +97,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       refuse(now, refusal, frame, bytes);
       return arrivals + 1;
     }
+    if (const std::uint8_t realm = frame.from.to.realm(); realm != 0) [[unlikely]]
+      view.opening.name = view.opening.name.in_realm(realm);
     std::size_t count = 1;
     wire::RunView run;
     const bool alone = singly != 0 || bytes.size() < 2 * view.length;

@@ -44,7 +44,7 @@ class SessionCookies {
     const ConstBytes ip = caller.name.ip();
     std::memcpy(words.data(), ip.data(), ip.size());
     words[2] = std::uint64_t{caller.name.port()} << 32 | caller.name.scope();
-    words[3] = caller.session;
+    words[3] = std::uint64_t{caller.name.realm()} << 32 | caller.session;
     words[4] = caller.epoch;
     words[5] = at;
     return link::with_mark(static_cast<std::uint32_t>(hash_(words)), mark_);

@@ -63,7 +63,7 @@ int call(const SocketAddress& peer, Descriptor& connection) {
   sockaddr_storage own;
   socklen_t size = sizeof own;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&own), &size);
-  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&own), size) == peer ? EADDRINUSE : error;
+  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&own), size) == peer.in_realm(0) ? EADDRINUSE : error;
 }
 
 int error_of(const Descriptor& connection) {

@@ -5,12 +5,11 @@
 #include <new>
 
 #include "base/counters.h"
+#include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
 
 namespace cluster::protocol {
-
-struct Channel;
 
 /// Finds the source address of messages, for endpoints that want it (FI_SOURCE).
 class AddressHandles {
@@ -60,9 +59,11 @@ struct Context {
   /// A segment that no correct peer sends: it is counted and dropped.
   void refuse_segment() const { ++counters.refused_segment; }
   /// Whether the peer may reach memory by this key at all: it is in the address vector, or the key is one that
-  /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone.
+  /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone; and where peers have several
+  /// authorization keys, the region is for those with the key that this one has.
   bool may_access(const Channel& channel, std::uint64_t key) const {
-    return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
+    return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key)) &&
+           (channel.name.realm() == 0 || bindings.regions->open_to(key, channel.name.realm()));
   }
   /// False: completions cannot be reported, so nothing may arrive.
   bool has_memory() const {

@@ -35,6 +35,8 @@ struct MemoryRegion {
   Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
   bool drawn_key = false;  ///< its key is 64 random bits: a peer has it from the application
+  /// A bit for each realm whose peers may reach it (base/address.h).
+  std::uint32_t realms = ~std::uint32_t{0};
 };
 
 class RegionTable {
@@ -96,6 +98,12 @@ class RegionTable {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(key);
     return found != regions_.end() && found->second.drawn_key;
+  }
+  /// True if there is such a region, and peers of this realm may reach it.
+  bool open_to(std::uint64_t key, std::uint8_t realm) {
+    const std::lock_guard guard(lock_);
+    const auto found = regions_.find(key);
+    return found != regions_.end() && (found->second.realms >> realm & 1) != 0;
   }
   /// True if the range is inside a region that allows the access.
   bool allows(const RmaIov& range, Access access) {

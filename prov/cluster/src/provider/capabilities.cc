@@ -115,6 +115,13 @@ Capabilities limit_to_sealed(const Capabilities& capabilities) {
   return result;
 }
 
+Capabilities limit_to_realms(const Capabilities& capabilities) {
+  Capabilities result = limit_to_sealed(capabilities);
+  for (std::uint64_t* caps : {&result.primary_caps, &result.caps, &result.transmit_caps, &result.receive_caps})
+    *caps &= ~FI_COLLECTIVE;
+  return result;
+}
+
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
   info.caps = granted_caps(capabilities, hints);

@@ -72,6 +72,10 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
 }
 
 bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) {
+  if (api::has_keys_in_av(api::attributes_at(hints.domain_attr), version)) {
+    info.domain_attr->auth_key_size = api::kAvAuthKey;
+    return true;
+  }
   return copy_auth_key(hints.ep_attr, version, *info.ep_attr) &&
          copy_auth_key(hints.domain_attr, version, *info.domain_attr);
 }
@@ -100,8 +104,14 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
     reason = "FI_MULTICAST is not supported where endpoints have a key";
     return found;
   }
+  const bool keys_in_av = hints != nullptr && api::has_keys_in_av(api::attributes_at(hints->domain_attr), caller.version);
+  if (keys_in_av && (hints->caps & FI_COLLECTIVE) != 0) {
+    reason = "FI_COLLECTIVE is not supported with FI_AV_AUTH_KEY";
+    return found;
+  }
   for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
-    const Capabilities capabilities = limit_to_frame(sealed ? limit_to_sealed(kind) : kind, frame_max);
+    const Capabilities allowed = keys_in_av ? limit_to_realms(kind) : sealed ? limit_to_sealed(kind) : kind;
+    const Capabilities capabilities = limit_to_frame(allowed, frame_max);
     std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
     if (mismatch.empty()) {
       found.push_back(capabilities);

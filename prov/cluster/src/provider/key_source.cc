@@ -123,7 +123,7 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   KeyFindings findings;
   const std::lock_guard guard(lock_);
   const std::string& security = options_.text(Options::Name::security);
-  std::vector<std::vector<std::byte>> materials;
+  Materials materials;
   if (!auth_key.empty()) {
     findings.source = "the application's auth_key";
     materials.emplace_back(auth_key.begin(), auth_key.end());
@@ -149,10 +149,28 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
     }
     return findings;
   }
+  derive(materials, findings);
+  return findings;
+}
+
+KeyFindings KeySource::find_for_realms(std::span<const api::RealmKey> realm_keys) {
+  KeyFindings findings;
+  findings.source = "the application's address vector";
+  const std::lock_guard guard(lock_);
+  Materials materials;
+  for (const api::RealmKey& each : realm_keys) materials.emplace_back(each.key.begin(), each.key.end());
+  derive(materials, findings);
+  if (findings.credentials) {
+    for (const api::RealmKey& each : realm_keys) findings.credentials->realms.push_back(each.realm);
+  }
+  return findings;
+}
+
+void KeySource::derive(Materials& materials, KeyFindings& findings) {
   std::string why;
   if (cryptography_ == nullptr) cryptography_ = os::prefer_ipsec_mb(os::load_libcrypto(why));
   seal::Credentials credentials;
-  credentials.mode = mode_of(security);
+  credentials.mode = mode_of(options_.text(Options::Name::security));
   for (std::vector<std::byte>& material : materials) {
     if (cryptography_ != nullptr) {
       const auto key = std::allocate_shared<seal::JobKey>(os::SecretAllocator<seal::JobKey>{}, cryptography_);
@@ -169,7 +187,6 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   } else {
     findings.error = "the key cannot be used: " + (why.empty() ? "libcrypto failed" : why);
   }
-  return findings;
 }
 
 }  // namespace cluster::provider

@@ -5,8 +5,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "api/platform.h"
 #include "provider/options.h"
 #include "seal/job_key.h"
 
@@ -18,6 +21,8 @@ struct KeyFindings {
   std::string error;                             ///< not empty: no endpoint may open; cause and cure
   std::string source;                            ///< in words for the log
 
+  /// Each peer has one of several keys.
+  bool several() const { return credentials && !credentials->realms.empty(); }
   seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
@@ -28,9 +33,15 @@ class KeySource {
   explicit KeySource(Options& options) : options_(options) {}
 
   KeyFindings find(ConstBytes auth_key);
+  /// Of an address vector: one for each of its realms. They come before all others, too.
+  KeyFindings find_for_realms(std::span<const api::RealmKey> realm_keys);
 
  private:
+  using Materials = std::vector<std::vector<std::byte>>;
+
   bool read_text(std::string& text, KeyFindings& findings) const;
+  /// Into findings; the materials are wiped.
+  void derive(Materials& materials, KeyFindings& findings);
 
   Options& options_;
   seal::JobKeys derived_;  ///< from FI_CLUSTER_KEY, whose text is no longer in the options

@@ -77,7 +77,7 @@ bool reaches_memory(const engine::EngineSettings& settings) { return settings.sh
 /// Null, with the reason, if peers on this node are not reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
-                                             const engine::EngineSettings& settings, const seal::JobKeys& keys,
+                                             const engine::EngineSettings& settings, const KeyFindings& findings,
                                              const Environment& environment, std::string& reason) {
   if (type == engine::EndpointType::dgram) {
     reason = "datagram endpoints use the network only";
@@ -87,8 +87,12 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
     reason = "FI_CLUSTER_SHM=no";
     return nullptr;
   }
+  if (findings.several()) {
+    reason = "peers have keys of their own (FI_AV_AUTH_KEY)";
+    return nullptr;
+  }
   const shm::ShmSettings rings{
-      .ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy, .keys = keys};
+      .ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy, .keys = findings.job_keys()};
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
@@ -118,8 +122,8 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
     environment.log.warn("no endpoint: keys need a kernel that knows MADV_WIPEONFORK (Linux 4.14)");
     return nullptr;
   }
-  environment.log.info("endpoint %s: frames are %s, with the key of %s", rails.ports.front()->name().text().c_str(),
-                       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated",
+  environment.log.info("endpoint %s: frames are %s, with the key%s of %s", rails.ports.front()->name().text().c_str(),
+                       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.several() ? "s" : "",
                        keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
@@ -149,7 +153,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
-  const KeyFindings keys = keys_.find(request.auth_key);
+  const KeyFindings keys =
+      request.realm_keys.empty() ? keys_.find(request.auth_key) : keys_.find_for_realms(request.realm_keys);
   if (!keys.error.empty()) {
     log_.warn("no endpoint: %s", keys.error.c_str());
     error = FI_EACCES;
@@ -178,7 +183,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());
-  auto shm = open_shm(name, epoch, request.type, settings, keys.job_keys(), environment, no_shm_reason);
+  auto shm = open_shm(name, epoch, request.type, settings, keys, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
   if (link == nullptr) {
@@ -192,7 +197,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());
   std::unique_ptr<carrier::RegionConnector> region_connector;
-  if (sessions && reaches_memory(settings))
+  if (sessions && reaches_memory(settings) && !keys.several())
     region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{

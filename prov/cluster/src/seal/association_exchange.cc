@@ -32,7 +32,7 @@ const std::shared_ptr<const JobKey>* AssociationExchange::key_of(const KeyId& id
 }
 
 void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
-  const link::Path path = link::ip_path(to);
+  const link::Path path = link::without_realm(link::ip_path(to));
   link::OutFrame frame;
   frame.path = &path;
   frame.add(bytes);
@@ -43,6 +43,8 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 /// take turns: the paths of a peer do, and one of the keys would only ever go by the path that leads nowhere.
 void AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return;
+  const std::span<const std::shared_ptr<const JobKey>> keys = credentials_.keys_for(path.to.realm());
+  if (keys.empty()) return warn(now, Warning::not_ours, path.to);
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
   if (route.current == nullptr && now >= route.asked_since + kSilenceMax) warn(now, Warning::silence, path.to);
   route.request_interval = route.current != nullptr
@@ -50,8 +52,8 @@ void AssociationExchange::request(Time now, Route& route, const link::Path& path
                                : std::clamp(route.request_interval * 2, kRequestIntervalMin, kRequestIntervalMax);
   route.next_request = now + route.request_interval;
   route.request = ++numbers_;
-  const std::size_t used = route.requests++ == 0 ? 1 : credentials_.keys.size();
-  for (std::size_t i = 0; i < used; ++i) send_request(*credentials_.keys[i], path);
+  const std::size_t used = route.requests++ == 0 ? 1 : keys.size();
+  for (std::size_t i = 0; i < used; ++i) send_request(*keys[i], path);
 }
 
 /// The number is that of the last one.
@@ -76,7 +78,7 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
     on_notice(now, header, from);
     return nullptr;
   }
-  const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
+  std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
   const bool valid = decoded && is_ours(decoded->to) && contains(decoded->sender.addresses, from.to) &&
                      decoded->sender.salt != ours_.salt;
   if (!valid) {
@@ -88,15 +90,25 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
     on_other_key(now, from.to);
     return nullptr;
   }
-  return decoded->kind == wire::FrameKind::association_request ? on_request(now, *decoded, frame, from)
-                                                               : on_response(*decoded, frame, from);
+  return on_known_key(now, *decoded, frame, from);
+}
+
+/// With another key it is another peer, whatever its address.
+Association* AssociationExchange::on_known_key(Time now, AssociationFrame& frame, ConstBytes bytes,
+                                               const link::Path& from) {
+  const std::uint8_t realm = credentials_.realm_of(frame.key_id);
+  link::Path path = from;
+  path.to = from.to.in_realm(realm);
+  for (SocketAddress& address : frame.sender.addresses) address = address.in_realm(realm);
+  return frame.kind == wire::FrameKind::association_request ? on_request(now, frame, bytes, path)
+                                                            : on_response(frame, bytes, path);
 }
 
 /// While the key of a job is changed a peer asks with the new one first, and with the other next: it is said of those alone
 /// that go on. One peer at a time is watched, so that forged requests take no memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
-  const Route* const route = table_.find_route(peer);
-  if (route != nullptr && route->current != nullptr) return;
+  const auto in_use = [](const Route& route) { return route.current != nullptr; };
+  if (table_.find_route(peer, credentials_.all_realms(), in_use).first != nullptr) return;
   if (other_key_.peer == peer && now < other_key_.since + 2 * kSilenceMax) {
     if (now >= other_key_.since + kSilenceMax / 2) warn(now, Warning::other_key, peer);
   } else if (now >= other_key_.since + 2 * kSilenceMax || other_key_.peer.empty()) {
@@ -127,8 +139,11 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
   }
   if (!response_allowed(now)) return nullptr;
   if (association == nullptr) {
-    association =
-        &table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
+    association = table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
+    if (association == nullptr) {
+      ++counters.refused_forged;
+      return nullptr;
+    }
   }
   association->last_request = frame.number;
   const bool restored = association->confirmed && table_.route(from.to).current != association;
@@ -185,15 +200,24 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     ++counters.refused_forged;
     return nullptr;
   }
-  if (known == nullptr) known = &table_.add(std::move(made));
+  if (known == nullptr) known = table_.add(std::move(made));
+  if (known == nullptr) {
+    ++counters.refused_forged;
+    return nullptr;
+  }
   table_.make_current(*known);
   return known;
 }
 
 void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, const link::Path& from) {
-  Route* const route = table_.find_route(from.to);
-  if (route == nullptr || route->current == nullptr || header.checksum != route->current->own_id()) return;
-  request(now, *route, link::without_mac(from));
+  const auto named = [&](const Route& route) {
+    return route.current != nullptr && route.current->own_id() == header.checksum;
+  };
+  const auto [route, address] = table_.find_route(from.to, credentials_.all_realms(), named);
+  if (route == nullptr) return;
+  link::Path path = link::without_mac(from);
+  path.to = address;
+  request(now, *route, path);
 }
 
 void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from) {
@@ -237,7 +261,9 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "its frames are dropped, they are not sealed: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
       "it does not answer requests that are authenticated with the key of this process: it is gone, or has no key, "
-      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)"};
+      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)",
+      "it cannot be reached: it is in the address vector with an authorization key that was inserted after this endpoint was "
+      "opened (fi_av_insert_auth_key first, then fi_enable)"};
   environment_.log.warn("%s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -58,10 +58,11 @@ class AssociationExchange {
   static constexpr int kResponsesAtOnce = 1024;
   static constexpr Duration kResponseInterval = 250us;
 
-  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, count };
+  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, not_ours, count };
 
   bool is_ours(const SocketAddress& address) const;
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;
+  Association* on_known_key(Time now, AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   Association* on_request(Time now, const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   void on_other_key(Time now, const SocketAddress& peer);

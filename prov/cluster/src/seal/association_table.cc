@@ -10,10 +10,10 @@ Route* AssociationTable::find_route(const SocketAddress& address) {
   return found == routes_.end() ? nullptr : &found->second;
 }
 
-Association* AssociationTable::find(const SocketAddress& from, std::uint32_t id) {
-  Route* const route = find_route(from);
-  if (route == nullptr) return nullptr;
-  for (Association* association : route->associations) {
+Association* AssociationTable::find(const SocketAddress& from, std::uint32_t id) const {
+  const auto found = senders_.find(from.in_realm(0));
+  if (found == senders_.end()) return nullptr;
+  for (Association* association : found->second) {
     if (association->peer_id() == id) return association;
   }
   return nullptr;
@@ -24,7 +24,19 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-Association& AssociationTable::add(std::unique_ptr<Association> association) {
+/// The id of a peer stands in its frames, and another peer could choose a salt that gives the same with its own key.
+bool AssociationTable::has_id_alone(const Association& next) {
+  for (const SocketAddress& address : next.peer().addresses) {
+    const Association* const other = find(address, next.peer_id());
+    if (other == nullptr) continue;
+    if (other->confirmed) return false;
+    drop({other->peer().salt, other->key().id()});
+  }
+  return true;
+}
+
+Association* AssociationTable::add(std::unique_ptr<Association> association) {
+  if (!has_id_alone(*association)) return nullptr;
   while (!unconfirmed_.empty() && unconfirmed_.size() >= kUnconfirmedMax) {
     drop(unconfirmed_.front());
     unconfirmed_.pop_front();
@@ -33,8 +45,8 @@ Association& AssociationTable::add(std::unique_ptr<Association> association) {
   const Name name{added.peer().salt, added.key().id()};
   unconfirmed_.push_back(name);
   associations_[name] = std::move(association);
-  for (const SocketAddress& address : added.peer().addresses) routes_[address].associations.push_back(&added);
-  return added;
+  for (const SocketAddress& address : added.peer().addresses) senders_[address.in_realm(0)].push_back(&added);
+  return &added;
 }
 
 void AssociationTable::make_current(Association& association) {
@@ -55,9 +67,10 @@ void AssociationTable::drop(const Name& name) {
   const auto found = associations_.find(name);
   if (found == associations_.end() || found->second->confirmed) return;
   for (const SocketAddress& address : found->second->peer().addresses) {
-    Route& its = routes_[address];
-    std::erase(its.associations, found->second.get());
-    if (its.associations.empty() && its.request == 0 && its.waiting.empty()) routes_.erase(address);
+    const auto senders = senders_.find(address.in_realm(0));
+    if (senders == senders_.end()) continue;  // a peer may name an address twice
+    std::erase(senders->second, found->second.get());
+    if (senders->second.empty()) senders_.erase(senders);
   }
   associations_.erase(found);
 }

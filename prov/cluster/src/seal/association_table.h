@@ -5,12 +5,18 @@
 // oldest of which is dropped. Confirmed ones stay: see association.h. Frames to an address go into the
 // association that was confirmed last for it.
 //
+// The address that frames go to is of a realm, and so are those of an association's peer (base/address.h); the source of a frame
+// that has come is not: which association opens it, and so whose it is, is found by the id in it. Two peers of one address
+// never have the same id, so that none can stand in the way of the other.
+//
 // Frames that wait for an association are few and short-lived copies: their flows send them again.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "link/link.h"
@@ -27,7 +33,6 @@ struct WaitingFrame {
 /// What is known of one address of a peer.
 struct Route {
   Association* current = nullptr;          ///< what frames to the address are sealed in; null: none yet
-  std::vector<Association*> associations;  ///< whose frames may come from it
   std::uint64_t request = 0;               ///< number of the request that is not answered; 0: none
   Time next_request{};
   Duration request_interval{};
@@ -44,12 +49,23 @@ class AssociationTable {
   Route& route(const SocketAddress& address) { return routes_[address]; }
   /// Null if nothing was sent there and nothing authentic came from there.
   Route* find_route(const SocketAddress& address);
-  /// Whose frames come from this address under this id; null: there is none.
-  Association* find(const SocketAddress& from, std::uint32_t id);
+  /// The route to this address in one of the realms, for which wanted(route) is true, and its address; null: there is none.
+  template <typename Wanted>
+  std::pair<Route*, SocketAddress> find_route(const SocketAddress& plain, std::span<const std::uint8_t> realms,
+                                              Wanted&& wanted) {
+    for (const std::uint8_t realm : realms) {
+      const SocketAddress address = plain.in_realm(realm);
+      Route* const route = find_route(address);
+      if (route != nullptr && wanted(*route)) return {route, address};
+    }
+    return {nullptr, plain};
+  }
+  /// Whose frames come from this address, whatever its realm, under this id; null: there is none.
+  Association* find(const SocketAddress& from, std::uint32_t id) const;
   /// By its salt and key; null if there is none.
   Association* find(const Salt& salt, const KeyId& key);
-  /// A new one, which is not confirmed.
-  Association& add(std::unique_ptr<Association> association);
+  /// A new one, which is not confirmed. Null: a peer that is confirmed has its address and its id.
+  Association* add(std::unique_ptr<Association> association);
   /// The association is confirmed, if it was not, and frames to the peer's addresses are sealed in it.
   void make_current(Association& association);
 
@@ -67,8 +83,11 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
+  /// False: a confirmed peer of one of its addresses has its id. One that is not confirmed is dropped.
+  bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
+  std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address in realm 0
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
   std::deque<Name> unconfirmed_;  ///< oldest first; some have been confirmed since
 };

@@ -13,6 +13,14 @@ bool SealedBurst::fits(const link::OutFrame& frame) const {
   return staged_ + frame.size + sizeof(wire::SealTrailer) <= kStagingBytes;
 }
 
+/// Frames of one path keep one: a link may hand them on together.
+const link::Path* SealedBurst::plain(const link::Path* path) {
+  if (path->to.realm() == 0) return path;
+  if (path == last_path_) return frames_[count_ - 1].path;
+  last_path_ = path;
+  return &(paths_[count_] = link::without_realm(*path));
+}
+
 bool SealedBurst::add(const link::OutFrame& frame, Association& association) {
   wire::FrameHeader header;
   wire::SealTrailer trailer;
@@ -33,8 +41,9 @@ bool SealedBurst::add(const link::OutFrame& frame, Association& association) {
   }
   std::memcpy(staged, &header, sizeof header);
   std::memcpy(staged + frame.size, &trailer, sizeof trailer);
+  const link::Path* const path = plain(frame.path);
   link::OutFrame& sealed = frames_[count_++];
-  sealed.path = frame.path;
+  sealed.path = path;
   sealed.count = sealed.size = 0;
   sealed.add({staged, frame.size + sizeof trailer});
   staged_ += sealed.size;

@@ -15,13 +15,18 @@ class SealedBurst {
  public:
   explicit SealedBurst(Mode mode);
 
-  void clear() { count_ = staged_ = 0; }
+  void clear() {
+    count_ = staged_ = 0;
+    last_path_ = nullptr;
+  }
   bool fits(const link::OutFrame& frame) const;
   /// One that fits. False: the library failed.
   bool add(const link::OutFrame& frame, Association& association);
   std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
 
  private:
+  const link::Path* plain(const link::Path* path);
+
   /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
@@ -29,6 +34,8 @@ class SealedBurst {
   std::unique_ptr<std::byte[]> staging_;
   std::size_t staged_ = 0;
   std::array<link::OutFrame, link::kBurstMax> frames_;
+  std::array<link::Path, link::kBurstMax> paths_;  ///< of frames to addresses of a realm, without it
+  const link::Path* last_path_ = nullptr;          ///< as it was given
   std::size_t count_ = 0;
 };
 

@@ -92,20 +92,29 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
+/// Null: there is none for peers of this realm.
+const JobKey* SealedLink::key_towards(const Route& route, const SocketAddress& peer) const {
+  if (route.current != nullptr) return &route.current->key();
+  const auto keys = credentials_.keys_for(peer.realm());
+  return keys.empty() ? nullptr : keys.front().get();
+}
+
 void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain) {
   const SocketAddress& asked = frame.path->to;
   Route& route = table_.route(asked);
-  const JobKey& key = route.current != nullptr ? route.current->key() : *credentials_.keys.front();
+  const JobKey* const key = key_towards(route, asked);
+  if (key == nullptr) return;
   wire::FrameHeader header = plain;
   wire::SealTrailer trailer;
   header.flags = wire::frame_flag::kSealed;
-  header.checksum = sender_id(ours_.salt, key.id());
+  header.checksum = sender_id(ours_.salt, key->id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   trailer.counter = ++keep_alives_;
-  if (!seal_keep_alive(key, credentials_.mode, header, asked, trailer)) return;
+  if (!seal_keep_alive(*key, credentials_.mode, header, asked, trailer)) return;
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
+  const link::Path path = link::without_realm(*frame.path);
   link::OutFrame sealed;
-  sealed.path = frame.path;
+  sealed.path = &path;
   sealed.add(as_bytes(&header, sizeof header));
   sealed.add(frame.pieces[0].subspan(sizeof header));
   for (std::size_t i = 1; i < frame.count; ++i) sealed.add(frame.pieces[i]);
@@ -158,13 +167,14 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Takes frames off the front of the arrival. Those that lie back to back and are genuine become `out`; returns 1
-/// if there are any. Nothing that was not verified says where the next frame begins, except that it lies within
+/// Takes frames off the front of the arrival. Those that lie back to back, are genuine and of one peer become `out`;
+/// returns 1 if there are any. Nothing that was not verified says where the next frame begins, except that it lies within
 /// this arrival.
 std::size_t SealedLink::next_genuine(link::InFrame& arrival, link::InFrame& out) {
   Bytes& rest = arrival.bytes;
   std::byte* const begin = rest.data();
   std::size_t genuine = 0;
+  std::optional<std::uint8_t> realm;
   while (!rest.empty()) {
     if (rest.size() < sizeof(wire::FrameHeader)) {
       ++environment_.counters.refused_malformed;
@@ -180,8 +190,10 @@ std::size_t SealedLink::next_genuine(link::InFrame& arrival, link::InFrame& out)
       break;
     }
     const Bytes frame = rest.first(length);
+    const Fate fate = accept(frame, header, arrival.from, realm);
+    if (fate == Fate::later) break;
     rest = rest.subspan(length);
-    if (accept(frame, header, arrival.from)) {
+    if (fate == Fate::up) {
       genuine += length;
       continue;
     }
@@ -191,57 +203,91 @@ std::size_t SealedLink::next_genuine(link::InFrame& arrival, link::InFrame& out)
   if (genuine == 0) return 0;
   out = arrival;
   out.bytes = {begin, genuine};
+  out.from.to = arrival.from.to.in_realm(*realm);
   return 1;
 }
 
-/// True if the frame goes up, opened.
-bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from) {
+/// `realm`: of the frames that go up together with this one, if it does; nothing: it is the first.
+SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
+                                    std::optional<std::uint8_t>& realm) {
   if ((header.flags & wire::frame_flag::kSealed) == 0) {
     exchange_.on_unsealed(now(), header, from);
-    return false;
+    return Fate::refused;
   }
-  if (is(header, FrameKind::keep_alive)) return false;  // the keep-alive responder answers
-  if (is(header, FrameKind::alive)) return accept_alive(frame, header, from);
+  if (is(header, FrameKind::keep_alive)) return Fate::refused;  // the keep-alive responder answers
   if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request) &&
       header.kind <= static_cast<std::uint8_t>(FrameKind::association_unknown)) {
     if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
-    return false;
+    return Fate::refused;
+  }
+  if (is(header, FrameKind::alive)) {
+    if (realm) return Fate::later;
+    realm = answering_realm(frame, header, from);
+    return realm ? Fate::up : Fate::refused;
   }
   Association* const association = table_.find(from.to, header.checksum);
   if (association == nullptr) {
     exchange_.on_unknown(now(), header, from);
-    return false;
+    return Fate::refused;
   }
-  switch (association->open(frame)) {
-    case Association::Verdict::genuine: break;
-    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return false;
-    case Association::Verdict::forged: exchange_.on_forged(now(), *association, header, from); return false;
-  }
-  if (!association->confirmed) {
-    table_.make_current(*association);
-    send_waiting(*association);
-  }
-  return true;
+  const std::uint8_t its = association->peer().addresses.front().realm();
+  if (realm && *realm != its) return Fate::later;
+  const Fate fate = open(frame, header, from, *association);
+  if (fate == Fate::up) realm = its;
+  return fate;
 }
 
-bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
-  Route* const route = table_.find_route(from.to);
-  if (route == nullptr || frame.size() < sizeof header + sizeof(wire::SealTrailer)) return false;
+SealedLink::Fate SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
+                                  Association& association) {
+  switch (association.open(frame)) {
+    case Association::Verdict::genuine: break;
+    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return Fate::refused;
+    case Association::Verdict::forged: exchange_.on_forged(now(), association, header, from); return Fate::refused;
+  }
+  if (!association.confirmed) {
+    table_.make_current(association);
+    send_waiting(association);
+  }
+  return Fate::up;
+}
+
+/// Of the peer that was asked for this, with its key; nothing: it is no answer.
+std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const wire::FrameHeader& header,
+                                                        const link::Path& from) {
+  if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) return std::nullopt;
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + frame.size() - sizeof trailer, sizeof trailer);
   const std::uint64_t counter = trailer.counter;
-  const auto asked = std::find(route->keep_alives.begin(), route->keep_alives.end(), counter);
-  if (counter == 0 || asked == route->keep_alives.end()) {
+  const auto asked = [&](const Route& route) { return counter != 0 && std::ranges::count(route.keep_alives, counter) != 0; };
+  const auto [route, address] = table_.find_route(from.to, credentials_.all_realms(), asked);
+  if (route == nullptr) {
     ++environment_.counters.refused_replayed;
-    return false;
+    return std::nullopt;
   }
-  const JobKey& key = route->current != nullptr ? route->current->key() : *credentials_.keys.front();
-  if (!verify_keep_alive(key, credentials_.mode, header, from.to, trailer)) {
+  const JobKey* const key = key_towards(*route, address);
+  if (key == nullptr || !verify_keep_alive(*key, credentials_.mode, header, address, trailer)) {
     ++environment_.counters.refused_forged;
-    return false;
+    return std::nullopt;
   }
-  *asked = 0;
-  return true;
+  *std::ranges::find(route->keep_alives, counter) = 0;
+  return address.realm();
+}
+
+/// An error names an address, and concerns each of the peers there.
+std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
+  if (credentials_.realms.empty()) return inner_->read_path_errors(errors);
+  std::array<link::PathError, 2> plain;
+  const std::size_t each = credentials_.realms.size();
+  const std::size_t read =
+      inner_->read_path_errors(std::span(plain).first(std::min(plain.size(), errors.size() / each)));
+  std::size_t count = 0;
+  for (const link::PathError& error : std::span(plain).first(read)) {
+    for (const std::uint8_t realm : credentials_.realms) {
+      errors[count] = error;
+      errors[count++].peer = error.peer.in_realm(realm);
+    }
+  }
+  return count;
 }
 
 }  // namespace cluster::seal

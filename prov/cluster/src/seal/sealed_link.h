@@ -11,6 +11,9 @@
 // need none. What leaves in one call is sealed together: in mode auth the payload stays where it lies, in mode
 // encrypt it is encrypted into a staging area, and frames of one size stay frames of one size.
 //
+// Where peers have keys of their own (Credentials::realms), an address that frames go to says by its realm with which key, and
+// the source of what goes up says with which one it was sealed: to the user those are different peers.
+//
 // Invariants: no frame without the flag goes up; none goes up that was not opened in this process, under a
 // counter that was new; the source of what goes up is one of the addresses of the peer that sealed it. A forked
 // child, which has the keys and the counters of its parent, sends and receives nothing.
@@ -18,6 +21,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/environment.h"
@@ -41,9 +45,7 @@ class SealedLink final : public link::Link {
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t seal_overhead() const override { return sizeof(wire::SealTrailer); }
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
-  std::size_t read_path_errors(std::span<link::PathError> errors) override {
-    return inner_->read_path_errors(errors);
-  }
+  std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void before_sleep() override { inner_->before_sleep(); }
   void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
@@ -57,12 +59,16 @@ class SealedLink final : public link::Link {
   bool in_child() const { return *same_process_ == 0; }
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association);
+  const JobKey* key_towards(const Route& route, const SocketAddress& peer) const;
   void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(link::InFrame& arrival, link::InFrame& out);
-  bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from);
-  bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
+  /// What becomes of a frame. `later`: it is a peer's whose frames do not go up together with those before it.
+  enum class Fate : std::uint8_t { refused, up, later };
+  Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
+  Fate open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
+  std::optional<std::uint8_t> answering_realm(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
 
   std::unique_ptr<link::Link> inner_;
   const Credentials credentials_;

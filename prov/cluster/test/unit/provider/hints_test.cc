@@ -143,9 +143,9 @@ TEST_F(Hints, NewFieldsAreReadOnlyIfTheCoreHasThem) {
   EXPECT_EQ(reason(kOldVersion, kOldVersion), "");
   EXPECT_NE(reason(kNew, kNew), "");
   kMaxGroupId.write(domain.attributes, kNew, 0);
-  kMaxEpAuthKey.write(domain.attributes, kNew, 1);
+  kMaxEpAuthKey.write(domain.attributes, kNew, kAuthKeysMax);
   EXPECT_EQ(reason(kOldVersion, FI_VERSION(1, 20)), "");
-  kMaxEpAuthKey.write(domain.attributes, kNew, 2);
+  kMaxEpAuthKey.write(domain.attributes, kNew, kAuthKeysMax + 1);
   EXPECT_EQ(reason(kOldVersion, FI_VERSION(1, 19)), "");
   EXPECT_NE(reason(kOldVersion, FI_VERSION(1, 20)), "");
 }
@@ -166,6 +166,20 @@ TEST_F(Hints, AnAuthorizationKeyHas16To64Bytes) {
   }
   ep.auth_key = nullptr;
   EXPECT_NE(reason(), "") << "there is none";
+}
+
+TEST_F(Hints, TheAddressVectorHasTheKeysAndNoOther) {
+  std::uint8_t key[16] = {};
+  domain.attributes.auth_key_size = api::kAvAuthKey;
+  EXPECT_NE(reason(FI_VERSION(1, 19), FI_VERSION(1, 20)), "") << "such callers know nothing of that";
+  EXPECT_EQ(reason(FI_VERSION(1, 20), FI_VERSION(1, 20)), "");
+  domain.attributes.auth_key = key;
+  EXPECT_NE(reason(FI_VERSION(1, 20), FI_VERSION(1, 20)), "");
+  domain.attributes.auth_key = nullptr;
+  ep.auth_key = key;
+  EXPECT_NE(reason(FI_VERSION(1, 20), FI_VERSION(1, 20)), "");
+  ep.auth_key_size = sizeof key;
+  EXPECT_NE(reason(FI_VERSION(1, 20), FI_VERSION(1, 20)), "");
 }
 
 TEST_F(Hints, SocketAddressFormatsOnly) {

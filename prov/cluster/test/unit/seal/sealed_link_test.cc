@@ -363,7 +363,7 @@ TEST_F(SealedLinkTest, RequestsOfTheDeadTakeBoundedMemory) {
   const auto add = [&] {
     Party peer{{}, {test::node_name(5).with_port(static_cast<std::uint16_t>(1000 + number % 4000))}, true};
     std::memcpy(peer.salt.data(), &++number, sizeof number);
-    return &table.add(std::make_unique<Association>(keys.keys[0], Mode::auth, ours, peer));
+    return table.add(std::make_unique<Association>(keys.keys[0], Mode::auth, ours, peer));
   };
   Association* const alive = add();
   table.make_current(*alive);
