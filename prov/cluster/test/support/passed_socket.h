@@ -1,4 +1,5 @@
-// For tests of what the holder of a socket may do that a process with more rights has made and passed to it.
+// For tests of what the holder of a socket may do that a process with more rights has made and passed to it: a process of
+// another user, and a frame that no host would send.
 #pragma once
 
 #include <gtest/gtest.h>
