@@ -108,13 +108,6 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
   return narrowed;
 }
 
-Capabilities limit_to_sealed(const Capabilities& capabilities) {
-  Capabilities result = capabilities;
-  for (std::uint64_t* caps : {&result.primary_caps, &result.caps, &result.transmit_caps, &result.receive_caps})
-    *caps &= ~FI_MULTICAST;
-  return result;
-}
-
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
   info.caps = granted_caps(capabilities, hints);
