@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::size_t kGroupSizes[] = {0, 1, 64, 1024, 1400, 1500, 4096, 65536, 100000, (1 << 20) + 3};
 
-Options with_groups() {
+/// Without a key of its own if it is empty.
+Options with_groups(const std::string& key) {
   Options options;
+  options.domain_key = key;
   options.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTICAST;
   options.events = true;
   return options;
@@ -35,7 +37,7 @@ sockaddr_in group_address(Side& side) {
 
 /// All sides, which know each other, and a group.
 struct GroupTeam : Team {
-  explicit GroupTeam(Side& one) : Team(one, with_groups()), address(group_address(one)) {}
+  explicit GroupTeam(Side& one, const std::string& key = "") : Team(one, with_groups(key)), address(group_address(one)) {}
   ~GroupTeam() {
     if (group != nullptr) meet();
   }
@@ -85,8 +87,7 @@ struct GroupTeam : Team {
   Owned<fid_mc> group;
 };
 
-SIDES_TEST(Group, EverySizeReachesEveryMember, 4) {
-  GroupTeam team(side);
+void send_every_size(Side& side, GroupTeam& team) {
   team.join();
   for (int sender = 0; sender < side.count(); ++sender) {
     for (const std::size_t size : kGroupSizes) {
@@ -99,6 +100,26 @@ SIDES_TEST(Group, EverySizeReachesEveryMember, 4) {
       }
     }
   }
+}
+
+SIDES_TEST(Group, EverySizeReachesEveryMember, 4) {
+  GroupTeam team(side);
+  send_every_size(side, team);
+}
+
+SIDES_TEST(Group, EverySizeReachesEveryMemberThatHasTheKey, 4) {
+  GroupTeam team(side, "the key of the group");
+  send_every_size(side, team);
+}
+
+SIDES_TEST(Group, AMemberWithAnotherKeyHearsAndSaysNothing, 3) {
+  GroupTeam team(side, side.index() == 2 ? "the key of another group" : "the key of the group");
+  team.join();
+  team.send(static_cast<std::uint64_t>(side.index()), 64);  // with another key it has no receiver
+  if (side.index() < 2) team.expect_message(static_cast<std::size_t>(1 - side.index()), static_cast<std::uint64_t>(1 - side.index()), 64);
+  std::uint64_t word = 0;
+  team.endpoint.must([&] { return fi_trecv(team.endpoint.ep(), &word, sizeof word, nullptr, FI_ADDR_UNSPEC, 0, ~std::uint64_t{0}, &word); });
+  EXPECT_TRUE(team.endpoint.silent(std::chrono::milliseconds(300)));
 }
 
 SIDES_TEST(Group, AllMembersSendAtOnceInOrder, 3) {
@@ -224,7 +245,7 @@ SINGLE_TEST(Group, RefusesWhatCannotBe) {
   EXPECT_EQ(fi_join(team.endpoint.ep(), &team.address, FI_PEEK, &group, nullptr), -FI_EBADFLAGS);
   Endpoint without_events;
   EXPECT_EQ(fi_join(without_events.ep(), &team.address, 0, &group, nullptr), -FI_EOPNOTSUPP);
-  Options deaf = with_groups();
+  Options deaf = with_groups("");
   deaf.events = false;
   Endpoint without_queue(deaf);
   EXPECT_EQ(fi_join(without_queue.ep(), &team.address, 0, &group, nullptr), -FI_ENOEQ);

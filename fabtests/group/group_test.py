@@ -57,10 +57,12 @@ class Member:
 
 
 class Groups(unittest.TestCase):
+    KEY = {}
+
     def members(self, cluster, count=NODES, **settings):
         made = []
         for node in range(1, count + 1):
-            made.append(Member(cluster, node, **settings))
+            made.append(Member(cluster, node, **self.KEY, **settings))
             self.addCleanup(made[-1].close)
         names = [member.name for member in made]
         for member in made:
@@ -143,6 +145,12 @@ class Groups(unittest.TestCase):
         made[0].say("events")
         self.assertEqual(made[0].answer("lost"), ["1"])
         self.assertEqual(self.broadcast(rest, 3, 100)[1], 0)
+
+
+class KeyedGroups(Groups):
+    """The same, sealed."""
+
+    KEY = {"FI_CLUSTER_KEY": "0123456789abcdef" * 4, "FI_CLUSTER_SECURITY": "encrypt"}
 
 
 if __name__ == "__main__":

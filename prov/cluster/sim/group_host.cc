@@ -12,7 +12,7 @@ constexpr std::uint64_t kKey = 0x1122334455667788;
 constexpr std::uint64_t kDelivered = std::uint64_t{1} << 62;  ///< of a token: its message was to be delivered
 
 group::GroupSettings settings_of(const GroupHostSettings& host) {
-  group::GroupSettings settings{.key = kKey, .path = {}, .role = host.role};
+  group::GroupSettings settings{.key = kKey, .path = {.to = GroupSocket::group()}, .role = host.role};
   settings.roster = host.roster;
   settings.body_max = host.body_max;
   settings.incarnation = host.membership;
@@ -29,6 +29,7 @@ GroupHost::GroupHost(const GroupHostSettings& settings, EventQueue& events, Grou
       network_(network),
       oracle_(oracle),
       random_(SeededRandom::stream(seed, 'H', settings.membership)),
+      socket_(settings.name, settings.credentials, events, network, SeededRandom::stream(seed, 'S', settings.membership)),
       group_(settings_of(settings), settings.membership, random_) {
   for (const SocketAddress& other : settings_.roster) group_.meet(other, nullptr, &network_.pipe(settings_.name, other));
   handle_event(0);
@@ -70,7 +71,7 @@ void GroupHost::lose(const SocketAddress& name, Status why) {
 void GroupHost::frame_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) {
   if (frozen()) return backlog_.push_back({true, from, bytes});
   wire::FrameView view;
-  if (wire::admit(bytes, view) != wire::Refusal::none) return;
+  if (wire::admit(socket_.open(from, bytes), view, socket_.integrity()) != wire::Refusal::none) return;
   if (view.kind == wire::FrameKind::group) {
     group_.on_frame(events_.now(), view, from, Duration::zero());
   } else if (view.kind == wire::FrameKind::group_announce && !group_.leaving() && group_.find(from) == nullptr) {
@@ -146,7 +147,7 @@ void GroupHost::turn() {
   if (!group_.leaving()) {
     group_.each([this](group::Member& member) { deliver(member); });
   }
-  group_.run(events_.now(), this);
+  group_.run(events_.now(), &socket_.link());
   group_.each([](group::Member& member) { member.posted = false; });  // what is posted here travels at once
   note_events();
   const Time due = std::max(group_.deadline(), events_.now() + 1us);

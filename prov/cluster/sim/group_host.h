@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "sim/event_queue.h"
 #include "sim/group_network.h"
 #include "sim/group_oracle.h"
+#include "sim/group_socket.h"
 
 namespace cluster::sim {
 
@@ -22,9 +24,10 @@ struct GroupHostSettings {
   std::vector<SocketAddress> roster = {};
   std::size_t body_max = 1400;
   Duration silence_max{500ms};
+  std::optional<seal::Credentials> credentials = {};
 };
 
-class GroupHost final : public GroupPort, public EventHandler, public link::Link {
+class GroupHost final : public GroupPort, public EventHandler {
  public:
   GroupHost(const GroupHostSettings& settings, EventQueue& events, GroupNetwork& network, GroupOracle& oracle,
             std::uint64_t seed);
@@ -46,16 +49,11 @@ class GroupHost final : public GroupPort, public EventHandler, public link::Link
   bool leaving() const { return group_.leaving(); }
   bool drained() { return group_.stream().drained() && unfinished_.empty(); }
   std::size_t failed() const { return failed_; }
+  const Counters& counters() const { return socket_.counters(); }
 
   void frame_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) override;
   void segment_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) override;
   void handle_event(std::uint64_t note) override;
-
-  const char* name() const override { return "group"; }
-  std::size_t frame_max() const override { return 1500; }
-  std::size_t send_burst(std::span<const link::OutFrame> frames) override { return network_.multicast(settings_.name, frames); }
-  std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
-  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
 
  private:
   struct Incoming {
@@ -81,6 +79,7 @@ class GroupHost final : public GroupPort, public EventHandler, public link::Link
   GroupNetwork& network_;
   GroupOracle& oracle_;
   SeededRandom random_;
+  GroupSocket socket_;
   group::Group group_;
   std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming_;
   std::map<group::MessageToken, std::vector<std::byte>> unfinished_;

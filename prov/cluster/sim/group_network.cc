@@ -59,6 +59,7 @@ std::size_t GroupNetwork::multicast(const SocketAddress& from, std::span<const l
     ++frames_;
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < frame.count; ++i) bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+    if (tap_ != nullptr) tap_->see(from, bytes);
     for (const auto& [name, host] : hosts_) {
       if (name == from || host.deaf || random_.chance(faults_.loss)) continue;
       const int copies = random_.chance(faults_.duplicate) ? 2 : 1;

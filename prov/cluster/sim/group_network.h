@@ -34,6 +34,13 @@ class GroupPort {
   virtual void segment_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) = 0;
 };
 
+/// Sees what is sent by multicast.
+class GroupTap {
+ public:
+  virtual ~GroupTap() = default;
+  virtual void see(const SocketAddress& from, const std::vector<std::byte>& bytes) = 0;
+};
+
 class GroupNetwork final : public EventHandler {
  public:
   GroupNetwork(EventQueue& events, const GroupFaults& faults, std::uint64_t seed);
@@ -42,6 +49,11 @@ class GroupNetwork final : public EventHandler {
   /// `deaf`: multicast does not reach it.
   void attach(const SocketAddress& name, GroupPort& port, bool deaf) { hosts_[name] = {&port, deaf}; }
   void detach(const SocketAddress& name) { hosts_.erase(name); }
+  void set_tap(GroupTap* tap) { tap_ = tap; }
+  /// A frame that no member sends, in the name of `from`.
+  void inject(const SocketAddress& from, const SocketAddress& to, std::vector<std::byte> bytes, Duration delay) {
+    plan(delay, {from, to, std::move(bytes), nullptr});
+  }
   /// From now on nothing is lost, late or damaged any more.
   void heal() { faults_ = {}; }
 
@@ -73,6 +85,7 @@ class GroupNetwork final : public EventHandler {
   std::unordered_map<SocketAddress, std::unordered_map<SocketAddress, std::unique_ptr<Pipe>, SocketAddressHash>, SocketAddressHash>
       pipes_;
   std::unordered_map<std::uint64_t, Packet> under_way_;
+  GroupTap* tap_ = nullptr;
   std::uint64_t next_ = 0;
   std::uint64_t frames_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "sim/failure.h"
+#include "sim/security.h"
 
 namespace cluster::sim {
 namespace {
@@ -68,11 +69,25 @@ void GroupSimulation::draw(const RunOptions& options) {
   description_ = text;
   network_ = std::make_unique<GroupNetwork>(events_, faults_, seed_);
   hosts_.resize(plan_.hosts);
+  draw_keys(options);
+}
+
+void GroupSimulation::draw_keys(const RunOptions& options) {
+  profiles_.resize(plan_.hosts);
+  SeededRandom random = SeededRandom::stream(seed_, 'K');
+  const std::string security = draw_security(options.security, profiles_, random);
+  if (security.empty()) return;
+  description_ += ", " + security;
+  std::vector<SocketAddress> names;
+  for (std::size_t host = 0; host < plan_.hosts; ++host) names.push_back(name_of(host));
+  attacker_ = std::make_unique<GroupAttacker>(*network_, std::move(names), SeededRandom::stream(seed_, 'A'));
+  network_->set_tap(attacker_.get());
 }
 
 void GroupSimulation::join(std::size_t host) {
   if (hosts_[host] != nullptr) former_.push_back(std::move(hosts_[host]));
   GroupHostSettings settings{.name = name_of(host), .membership = ++memberships_, .role = {}};
+  settings.credentials = profiles_[host].credentials;
   // A host that only receives tells the others less.
   settings.role.sends = host < plan_.senders || random_.chance(kMillion / 2);
   if (plan_.roster) {
@@ -155,7 +170,13 @@ RunReport GroupSimulation::run() {
   report.digest = events_.digest();
   report.messages = oracle_.messages();
   report.bytes = oracle_.bytes();
-  for (const std::unique_ptr<GroupHost>& host : hosts_) report.failures += host != nullptr ? host->failed() : 0;
+  for (const std::unique_ptr<GroupHost>& host : hosts_) {
+    if (host == nullptr) continue;
+    report.failures += host->failed();
+    report.counters.refused_unsealed += host->counters().refused_unsealed;
+    report.counters.refused_forged += host->counters().refused_forged;
+    report.counters.refused_replayed += host->counters().refused_replayed;
+  }
   report.steps = events_.steps();
   report.network.frames = network_->frames();
   report.duration = events_.now().time_since_epoch();

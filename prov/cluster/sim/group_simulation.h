@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/group_attacker.h"
 #include "sim/group_host.h"
 #include "sim/simulation.h"
 
@@ -25,6 +26,7 @@ class GroupSimulation final : public EventHandler {
   enum class What : std::uint8_t { post, join, leave, die, notice_death, freeze, hold, heal };
 
   void draw(const RunOptions& options);
+  void draw_keys(const RunOptions& options);
   /// Its parts are drawn from left to right, which arguments need not be.
   struct Planned {
     Duration at;
@@ -46,6 +48,8 @@ class GroupSimulation final : public EventHandler {
   EventQueue events_;
   GroupFaults faults_;
   std::unique_ptr<GroupNetwork> network_;
+  std::vector<HostProfile> profiles_;        ///< of which only the keys are used
+  std::unique_ptr<GroupAttacker> attacker_;  ///< where there are keys
   GroupOracle oracle_;
   struct Plan {
     std::size_t hosts = 0;

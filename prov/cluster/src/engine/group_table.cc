@@ -44,7 +44,7 @@ GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
 }
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
-  std::string reason = parts_.link == nullptr ? "there is no network" : "frames are sealed";
+  std::string reason = "there is no network";
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, reason);
   if (socket == nullptr && op.roster.empty()) {
@@ -175,10 +175,12 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
 /// What came in one datagram; returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
+  const bool sealed = parts_.link != nullptr && parts_.link->seal_overhead() != 0;
+  const wire::Integrity integrity = sealed ? wire::Integrity::seal : wire::Integrity::checksum;
   std::size_t arrivals = 0;
   for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
     wire::FrameView view;
-    if (wire::admit(bytes, view) != wire::Refusal::none) {
+    if (wire::admit(bytes, view, integrity) != wire::Refusal::none) {
       ++parts_.environment.counters.refused_malformed;
       break;
     }

@@ -73,7 +73,7 @@ bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, b
 Group::Group(GroupSettings settings, std::uint32_t stream_id, Random& random)
     : settings_(std::move(settings)),
       random_(random),
-      stream_(stream_id, settings_.key, settings_.body_max),
+      stream_({stream_id, settings_.key, settings_.incarnation}, settings_.body_max),
       announcer_(settings_.key) {}
 
 Member* Group::find(const SocketAddress& name) {
@@ -142,7 +142,10 @@ bool Group::on_start(Member& member, const Segment& segment) {
   if (leaving_ || !settings_.role.receives) return false;
   const bool known = member.stream != nullptr && member.stream->id() == segment.id;
   const bool late = segment.total < member.incarnation;
-  if (!known && !late) member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+  if (!known && !late) {
+    member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+    member.stream_membership = segment.total;
+  }
   return true;
 }
 
@@ -206,6 +209,9 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   if (view.transmission.value != static_cast<std::uint32_t>(settings_.key) || leaving_) return false;
   Member* const member = find(from);
   if (member == nullptr || member->stream == nullptr || member->stream->id() != view.session) return false;
+  // 0: from a version that did not say.
+  const std::uint32_t membership = view.largest_acked.value;
+  if (membership != 0 && membership != static_cast<std::uint32_t>(member->stream_membership)) return false;
   ReceiverStream& stream = *member->stream;
   const std::uint64_t sequence = stream.widen(view.sequence.value);
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},

@@ -37,10 +37,11 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
     header.kind = static_cast<std::uint8_t>(wire::FrameKind::group);
     header.flags = wire::frame_flag::kSequenced;
     if (report && sequences[i] + 1 == next_) header.flags |= wire::frame_flag::kAckNow;
-    header.session = stream_;
+    header.session = stream_.id;
     header.sequence = static_cast<std::uint32_t>(sequences[i]);
-    header.transmission = static_cast<std::uint32_t>(key_);
+    header.transmission = static_cast<std::uint32_t>(stream_.key);
     header.ack = static_cast<std::uint32_t>(sequences[i] + 1);
+    header.largest_acked = static_cast<std::uint32_t>(stream_.membership);
     wire::encode_frame(header, {&whole, 1});
     leaving.sent_at = now;
     out[i].path = &path;
@@ -65,11 +66,11 @@ bool KeptFrames::post(Listener& listener, std::uint64_t sequence) const {
   listener.part.of = Listener::kNoPart;
   while (sent < body.size()) {
     const wire::Segment segment{.kind = wire::SegmentKind::group_repair,
-                                .id = stream_,
+                                .id = stream_.id,
                                 .peer_id = static_cast<std::uint32_t>(sent),
                                 .offset = sequence,
                                 .total = body.size(),
-                                .key = key_};
+                                .key = stream_.key};
     const std::size_t part = std::min(body.size() - sent, listener.carrier->payload_max(segment));
     const bool worth_it = sent + part == body.size() || part >= kRepairPartMin;
     if (!worth_it || !carrier::post_copy(*listener.carrier, segment, body.subspan(sent, part))) {

@@ -16,6 +16,13 @@
 
 namespace cluster::group {
 
+/// What tells the frames of a stream from all others.
+struct StreamName {
+  std::uint32_t id = 0;
+  std::uint64_t key = 0;         ///< of the group
+  std::uint64_t membership = 0;  ///< of its sender: grows from one to the next
+};
+
 struct KeptFrame {
   std::unique_ptr<std::byte[]> bytes;
   std::size_t size = 0;  ///< of the body
@@ -28,8 +35,7 @@ struct KeptFrame {
 
 class KeptFrames {
  public:
-  KeptFrames(std::uint32_t stream, std::uint64_t key, std::size_t body_max)
-      : stream_(stream), key_(key), body_max_(body_max), frames_(kStreamWindow) {}
+  KeptFrames(const StreamName& stream, std::size_t body_max) : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {}
 
   /// Kept are [base, next); what lies before `base` all listeners have.
   std::uint64_t base() const { return base_; }
@@ -51,8 +57,7 @@ class KeptFrames {
   bool post(Listener& listener, std::uint64_t sequence) const;
 
  private:
-  std::uint32_t stream_;
-  std::uint64_t key_;
+  StreamName stream_;
   std::size_t body_max_;
   std::vector<KeptFrame> frames_;
   std::uint64_t base_ = 0;

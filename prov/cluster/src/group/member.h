@@ -36,6 +36,7 @@ struct Member {
   std::uint32_t stream_id = 0;
   Listener listener;                       ///< while it receives from this side
   std::unique_ptr<ReceiverStream> stream;  ///< while it sends to this side, once it has said where it starts
+  std::uint64_t stream_membership = 0;     ///< of the member, as it named it where the stream began
   RepairParts repair;                      ///< of that stream
   std::uint64_t stream_end = kNoEnd;       ///< nothing comes from here on
   bool absent = false;                     ///< has answered that it is no member (yet)

@@ -24,8 +24,7 @@ bool multicast_wanted(std::uint64_t sequence, std::span<Listener* const> listene
 
 }  // namespace
 
-SenderStream::SenderStream(std::uint32_t id, std::uint64_t key, std::size_t body_max)
-    : id_(id), key_(key), frames_(id, key, body_max) {}
+SenderStream::SenderStream(const StreamName& name, std::size_t body_max) : name_(name), frames_(name, body_max) {}
 
 void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
                         Until until, MessageToken token) {
@@ -214,7 +213,7 @@ void SenderStream::ask(Time now) {
     if (again) listener->silent += std::min<Duration>(now - listener->asked_at, 2 * kAskInterval);
     listener->asked_at = now;
     if (listener->carrier == nullptr || (again && listener->silent < kAskInterval)) continue;
-    const wire::Segment question{.kind = wire::SegmentKind::group_ask, .id = id_, .offset = sent_, .key = key_};
+    const wire::Segment question{.kind = wire::SegmentKind::group_ask, .id = name_.id, .offset = sent_, .key = name_.key};
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
   const Duration wait = (when_to_ask(now) - now) * (1u << std::min(timers_.asks++, kBackoffMax));

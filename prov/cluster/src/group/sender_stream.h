@@ -35,10 +35,10 @@ namespace cluster::group {
 
 class SenderStream {
  public:
-  /// `key`: of the group. `body_max`: the longest body that each listener can be sent by unicast, too.
-  SenderStream(std::uint32_t id, std::uint64_t key, std::size_t body_max);
+  /// `body_max`: the longest body that each listener can be sent by unicast, too.
+  SenderStream(const StreamName& name, std::size_t body_max);
 
-  std::uint32_t id() const { return id_; }
+  std::uint32_t id() const { return name_.id; }
 
   /// Takes a message; its token is reported when it is as far as `until` says.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep, Until until,
@@ -80,8 +80,7 @@ class SenderStream {
   void finish_ready();
   bool owes_report(const Listener& listener) const;
 
-  const std::uint32_t id_;
-  const std::uint64_t key_;
+  const StreamName name_;
   MessageCutter cutter_;
   MessageProgress progress_;
   KeptFrames frames_;

@@ -108,17 +108,10 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
   return narrowed;
 }
 
-Capabilities limit_to_sealed(const Capabilities& capabilities) {
+Capabilities limit_to_realms(const Capabilities& capabilities) {
   Capabilities result = capabilities;
   for (std::uint64_t* caps : {&result.primary_caps, &result.caps, &result.transmit_caps, &result.receive_caps})
-    *caps &= ~FI_MULTICAST;
-  return result;
-}
-
-Capabilities limit_to_realms(const Capabilities& capabilities) {
-  Capabilities result = limit_to_sealed(capabilities);
-  for (std::uint64_t* caps : {&result.primary_caps, &result.caps, &result.transmit_caps, &result.receive_caps})
-    *caps &= ~FI_COLLECTIVE;
+    *caps &= ~(FI_COLLECTIVE | FI_MULTICAST);
   return result;
 }
 

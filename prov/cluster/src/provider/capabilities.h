@@ -94,9 +94,7 @@ inline constexpr Capabilities kDgramCapabilities{
 };
 /// The same for an interface with frames of at most `frame_max` bytes.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
-/// The same for endpoints whose frames are sealed: a frame by multicast has many receivers, a sealed one has one.
-Capabilities limit_to_sealed(const Capabilities& capabilities);
-/// The same for those whose peers have keys of their own: of a team all would have to have one key.
+/// The same for endpoints whose peers have keys of their own: of a team or a group all would have to have one key.
 Capabilities limit_to_realms(const Capabilities& capabilities);
 
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise

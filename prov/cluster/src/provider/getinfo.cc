@@ -97,21 +97,16 @@ bool concerns_all_callers(const AddressFilter& filter, std::span<const Interface
 
 /// The endpoint types that satisfy the hints, FI_EP_RDM first; if none does, `reason` names the first
 /// mismatch.
-std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller, bool sealed,
+std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
-  if (sealed && hints != nullptr && (hints->caps & FI_MULTICAST) != 0) {
-    reason = "FI_MULTICAST is not supported where endpoints have a key";
-    return found;
-  }
   const bool keys_in_av = hints != nullptr && api::has_keys_in_av(api::attributes_at(hints->domain_attr), caller.version);
-  if (keys_in_av && (hints->caps & FI_COLLECTIVE) != 0) {
-    reason = "FI_COLLECTIVE is not supported with FI_AV_AUTH_KEY";
+  if (keys_in_av && (hints->caps & (FI_COLLECTIVE | FI_MULTICAST)) != 0) {
+    reason = "FI_COLLECTIVE and FI_MULTICAST are not supported with FI_AV_AUTH_KEY";
     return found;
   }
   for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
-    const Capabilities allowed = keys_in_av ? limit_to_realms(kind) : sealed ? limit_to_sealed(kind) : kind;
-    const Capabilities capabilities = limit_to_frame(allowed, frame_max);
+    const Capabilities capabilities = limit_to_frame(keys_in_av ? limit_to_realms(kind) : kind, frame_max);
     std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
     if (mismatch.empty()) {
       found.push_back(capabilities);
@@ -154,7 +149,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max};
   std::string reason;
   const bool sealed = seals(options_, api::attributes_at(hints), version);
-  if (matching_capabilities(hints, caller, sealed, wire::kFrameMax, reason).empty()) {
+  if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());
     return -FI_ENODATA;
   }
@@ -170,7 +165,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
   fi_info** next = nullptr;
-  for (const Capabilities& capabilities : matching_capabilities(hints, caller, sealed, frame_max, reason)) {
+  for (const Capabilities& capabilities : matching_capabilities(hints, caller, frame_max, reason)) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;
     describe(*info, capabilities, version, hints, core_version_);

@@ -16,6 +16,7 @@
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
 #include "seal/keep_alive_seal.h"
+#include "seal/sealed_groups.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "shm/peer_regions.h"
@@ -131,10 +132,11 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             same_process);
 }
 
-/// Null where frames are sealed: a frame by multicast has many receivers, and sealed frames have a key for each.
 std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port, const InterfaceAddress& place,
                                                       const KeyFindings& keys, const Environment& environment) {
-  return keys.credentials ? nullptr : os::open_group_joiner(port, place.interface.index, environment);
+  std::unique_ptr<link::MulticastJoiner> plain = os::open_group_joiner(port, place.interface.index, environment);
+  if (!keys.credentials) return plain;
+  return std::make_unique<seal::SealedGroups>(std::move(plain), *keys.credentials, port->name(), environment, os::fork_mark());
 }
 
 }  // namespace

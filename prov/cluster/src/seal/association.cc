@@ -39,6 +39,15 @@ crypto::Cipher common_cipher(const Party& one, const Party& other) {
 
 }  // namespace
 
+Salt draw_salt(Random& random) {
+  Salt salt;
+  for (std::size_t at = 0; at < salt.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random.next();
+    std::memcpy(salt.data() + at, &word, sizeof word);
+  }
+  return salt;
+}
+
 std::uint32_t sender_id(const Salt& salt, const KeyId& key) {
   wire::Le32 of_salt;
   wire::Le32 of_key;
@@ -77,37 +86,44 @@ bool Association::has_address(const SocketAddress& address) const {
 }
 
 bool Association::seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
-                       wire::SealTrailer& trailer) {
+                       wire::SealTrailer& trailer, ConstBytes clear) {
   const std::uint64_t counter = ++sealed_;
   crypto::Aead* const key = outward_.get(*key_, counter / kFramesPerKey);
-  if (key == nullptr || pieces.size() >= kPiecesMax) return false;
+  if (key == nullptr || pieces.size() + 2 > kPiecesMax) return false;
   header.flags |= wire::frame_flag::kSealed;
   header.checksum = own_id_;
   trailer.counter = counter;
   auto* const tag = reinterpret_cast<std::byte*>(trailer.tag);
   std::array<ConstBytes, kPiecesMax> associated;
-  associated[0] = as_bytes(&header, sizeof header);
-  if (mode_ == Mode::encrypt) return key->seal(nonce_of(counter), {associated.data(), 1}, pieces, out, tag);
-  std::copy(pieces.begin(), pieces.end(), associated.begin() + 1);
-  return key->seal(nonce_of(counter), {associated.data(), 1 + pieces.size()}, {}, nullptr, tag);
+  std::size_t count = 0;
+  associated[count++] = as_bytes(&header, sizeof header);
+  if (!clear.empty()) associated[count++] = clear;
+  if (mode_ == Mode::encrypt) return key->seal(nonce_of(counter), {associated.data(), count}, pieces, out, tag);
+  std::copy(pieces.begin(), pieces.end(), associated.begin() + static_cast<std::ptrdiff_t>(count));
+  return key->seal(nonce_of(counter), {associated.data(), count + pieces.size()}, {}, nullptr, tag);
 }
 
-Association::Verdict Association::open(Bytes frame) {
-  if (frame.size() < sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)) return Verdict::forged;
+/// A key is made for the next number, and seldom for one far ahead (millions of frames were lost): making keys for what
+/// forgers write would cost them little, and this side much. None is made for what is very late.
+bool Association::number_allowed(std::uint64_t number) {
+  const std::uint64_t newest = window_.newest() / kFramesPerKey;
+  const std::uint64_t ahead = number - std::min(number, newest);
+  if (ahead > kNumbersAheadMax || (ahead > 1 && ++far_ahead_ % kFarAheadTried != 0)) return false;
+  return number + 1 >= newest;
+}
+
+Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin begin) {
+  clear += sizeof(wire::FrameHeader);
+  if (frame.size() < clear + sizeof(wire::SealTrailer)) return Verdict::forged;
   const std::size_t end = frame.size() - sizeof(wire::SealTrailer);
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + end, sizeof trailer);
   const std::uint64_t counter = trailer.counter;
-  // A key is made for the next number, and seldom for one far ahead (millions of frames were lost): making
-  // keys for what forgers write would cost them little, and this side much.
   const std::uint64_t number = counter / kFramesPerKey;
-  const std::uint64_t newest = window_.newest() / kFramesPerKey;
-  const std::uint64_t ahead = number - std::min(number, newest);
-  if (ahead > kNumbersAheadMax || (ahead > 1 && ++far_ahead_ % kFarAheadTried != 0)) return Verdict::forged;
-  if (number + 1 < newest) return Verdict::forged;  // no key is made for what is so late
+  if (begin == Begin::at_first && !number_allowed(number)) return Verdict::forged;
   crypto::Aead* const key = inward_.get(*key_, number);
   if (key == nullptr) return Verdict::forged;
-  const std::size_t clear = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) : end;
+  if (mode_ == Mode::auth) clear = end;
   const ConstBytes associated = frame.first(clear);
   const auto* const tag = reinterpret_cast<const std::byte*>(trailer.tag);
   if (!key->open(nonce_of(counter), {&associated, 1}, frame.subspan(clear, end - clear), tag)) {

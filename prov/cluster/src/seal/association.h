@@ -11,6 +11,9 @@
 // alone. An association in which a frame was opened lives as long as the endpoint: its window is all that is
 // known of what has come.
 //
+// The frames of a sender to a multicast group are an association, too, with the group as peer (group_seal.h). A receiver may come
+// to it at any counter.
+//
 // While a key of the job is changed the two sides may each begin with another one, at the same moment. So there is an
 // association for each key that they have in common; on the wire sender_id() says which one.
 #pragma once
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/environment.h"
 #include "base/units.h"
 #include "seal/direction_keys.h"
 #include "seal/job_key.h"
@@ -32,6 +36,8 @@
 namespace cluster::seal {
 
 using Salt = std::array<std::uint8_t, 16>;
+
+Salt draw_salt(Random& random);
 
 /// The checksum field of frames whose sender has that salt and uses that key.
 std::uint32_t sender_id(const Salt& salt, const KeyId& key);
@@ -57,13 +63,15 @@ class Association {
   bool has_address(const SocketAddress& address) const;
 
   /// Seals the frame whose `header` (complete but for what this sets) and further `pieces` are given, with the
-  /// next counter. In mode encrypt the pieces are written to `out`, which has as many bytes. False: the library
-  /// failed, nothing may leave.
+  /// next counter. In mode encrypt the pieces are written to `out`, which has as many bytes. `clear` lies between header
+  /// and pieces, and is encrypted in no mode. False: the library failed, nothing may leave.
   bool seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
-            wire::SealTrailer& trailer);
+            wire::SealTrailer& trailer, ConstBytes clear = {});
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
-  /// `frame` is a whole sealed frame from the peer; opened where it lies.
-  Verdict open(Bytes frame);
+  /// Which counter the first frame may have: a receiver may come to a group at any.
+  enum class Begin : std::uint8_t { at_first, anywhere };
+  /// `frame` is a whole sealed frame from the peer; opened where it lies. `clear`: bytes behind the header that are not encrypted.
+  Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
   /// Tag of an association response from us (`ours`) or from the peer.
   bool authenticate_response(bool ours, ConstBytes message, Tag& tag) const;
 
@@ -73,6 +81,8 @@ class Association {
   Time next_notice{};              ///< when it may be notified again that its frames do not open
 
  private:
+  bool number_allowed(std::uint64_t number);
+
   static constexpr std::uint64_t kNumbersAheadMax = 64;
   static constexpr std::uint32_t kFarAheadTried = 256;  ///< one of so many frames far ahead is tried
 

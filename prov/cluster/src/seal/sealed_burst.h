@@ -20,11 +20,13 @@ class SealedBurst {
     last_path_ = nullptr;
   }
   bool fits(const link::OutFrame& frame) const;
-  /// One that fits. False: the library failed.
-  bool add(const link::OutFrame& frame, Association& association);
+  /// One that fits. `block` is put behind its header, and is never encrypted. False: the library failed.
+  bool add(const link::OutFrame& frame, Association& association, ConstBytes block = {});
   std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
 
  private:
+  static constexpr std::size_t kOverheadMax = sizeof(wire::SealTrailer) + 32;  ///< trailer and block
+
   const link::Path* plain(const link::Path* path);
 
   /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.

@@ -21,15 +21,6 @@ wire::FrameHeader header_of(ConstBytes bytes) {
   return header;
 }
 
-Salt draw_salt(Random& random) {
-  Salt salt;
-  for (std::size_t at = 0; at < salt.size(); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = random.next();
-    std::memcpy(salt.data() + at, &word, sizeof word);
-  }
-  return salt;
-}
-
 }  // namespace
 
 SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials,
@@ -58,8 +49,9 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
       continue;
     }
     const SocketAddress& to = frames[done].path->to;
-    const Route* const route = table_.find_route(to);
-    if (route == nullptr || route->current == nullptr) {
+    GroupSender* const group = to.multicast() ? &group_sender(to) : nullptr;
+    const Route* const route = group == nullptr ? table_.find_route(to) : nullptr;
+    if (group == nullptr && (route == nullptr || route->current == nullptr)) {
       wait_for_association(frames[done++]);
       continue;
     }
@@ -68,19 +60,29 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
            !is(header_of(frames[end].pieces[0]), FrameKind::keep_alive)) {
       ++end;
     }
-    const std::size_t taken = send_sealed(frames.subspan(done, end - done), *route->current);
+    const std::span<const link::OutFrame> run = frames.subspan(done, end - done);
+    const std::size_t taken = group != nullptr ? send_sealed(run, group->association(), group->block()) : send_sealed(run, *route->current);
     done += taken;
     if (done < end) return done;
   }
   return frames.size();
 }
 
-/// Frames to one peer; returns how many were taken. One that the library cannot seal is lost.
-std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association) {
+/// What this endpoint seals for a group lasts as long as the endpoint, also where it leaves the group and joins it again: its
+/// counters go on.
+GroupSender& SealedLink::group_sender(const SocketAddress& address) {
+  const SocketAddress group = without_scope(address);
+  std::unique_ptr<GroupSender>& place = groups_[group];
+  if (place == nullptr) place = std::make_unique<GroupSender>(credentials_, ours_, group, environment_.random);
+  return *place;
+}
+
+/// Frames to one peer or group; returns how many were taken. One that the library cannot seal is lost.
+std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
     burst_.clear();
     std::size_t end = done;
-    while (end < frames.size() && burst_.fits(frames[end]) && burst_.add(frames[end], association)) ++end;
+    while (end < frames.size() && burst_.fits(frames[end]) && burst_.add(frames[end], association, block)) ++end;
     if (end == done) {
       ++done;
       continue;

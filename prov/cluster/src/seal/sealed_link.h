@@ -7,6 +7,9 @@
 // The header stays readable, so that kernel filters and receive offload work as without a key; the flag kSealed
 // is set, and the checksum field names the sender. The tag stands in place of the checksum.
 //
+// Frames to a multicast group are sealed for the group (group_seal.h); what comes from groups does not come by this link
+// (sealed_groups.h).
+//
 // Frames to an address without association wait (kWaitingMax of them, copied) while it is asked for; keep-alives
 // need none. What leaves in one call is sealed together: in mode auth the payload stays where it lies, in mode
 // encrypt it is encrypted into a staging area, and frames of one size stay frames of one size.
@@ -22,12 +25,14 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/environment.h"
 #include "link/link.h"
 #include "seal/association_exchange.h"
 #include "seal/association_table.h"
+#include "seal/group_seal.h"
 #include "seal/sealed_burst.h"
 
 namespace cluster::seal {
@@ -58,7 +63,8 @@ class SealedLink final : public link::Link {
 
   bool in_child() const { return *same_process_ == 0; }
   Time now() const { return environment_.clock.now(); }
-  std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association);
+  std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
+  GroupSender& group_sender(const SocketAddress& address);
   const JobKey* key_towards(const Route& route, const SocketAddress& peer) const;
   void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
   void wait_for_association(const link::OutFrame& frame);
@@ -78,6 +84,7 @@ class SealedLink final : public link::Link {
   AssociationTable table_;
   AssociationExchange exchange_;
   SealedBurst burst_;
+  std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
   std::uint64_t keep_alives_;  ///< counter of the last one
   std::array<link::InFrame, link::kBurstMax> arrivals_;
   std::size_t arrivals_begin_ = 0;  ///< those before it have been looked at

@@ -47,6 +47,22 @@ TEST_F(GroupTest, AMemberThatMetThisOneCompletesIt) {
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
+/// One that was recorded of an earlier process of that name: its stream may have the same number by chance.
+TEST_F(GroupTest, AFrameOfAnotherMembershipIsNotTaken) {
+  wire::FrameView view;
+  view.kind = wire::FrameKind::group;
+  view.session = kItsStream;
+  view.transmission = {static_cast<std::uint32_t>(kKey)};
+  view.segments = as_bytes("a body", 6);
+  view.ack = {1};
+  view.largest_acked = {2};
+  EXPECT_FALSE(group_.on_frame(kNow, view, name_, Duration::zero()));
+  EXPECT_EQ(member().stream->arrived(), 0u);
+  view.largest_acked = {1};
+  EXPECT_TRUE(group_.on_frame(kNow, view, name_, Duration::zero()));
+  EXPECT_EQ(member().stream->arrived(), 1u);
+}
+
 /// An announcement in the name of an endpoint that is no member must not keep others from joining.
 TEST_F(GroupTest, OneThatAnswersThatItIsNoMemberIsNotWaitedFor) {
   Group group{{.key = kKey, .path = {}, .role = {}, .roster = {}, .body_max = 1000, .incarnation = 1}, kStream, random_};

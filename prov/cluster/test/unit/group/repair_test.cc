@@ -39,7 +39,7 @@ class RepairTest : public testing::Test {
   test::QueueCarrier carrier;
   Listener listener;
   std::vector<std::byte> body;
-  KeptFrames frames{5, 77, kBodySize};
+  KeptFrames frames{{5, 77, 1}, kBodySize};
   RepairParts parts;
 };
 

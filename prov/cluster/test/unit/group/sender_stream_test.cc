@@ -40,7 +40,7 @@ class SenderStreamTest : public ::testing::Test {
   test::RecordingLink link_;
   link::Path path_;
   Listener listener_;
-  SenderStream stream_{kOwnStream, kStreamKey, 1000};
+  SenderStream stream_{{kOwnStream, kStreamKey, 1}, 1000};
 };
 
 TEST_F(SenderStreamTest, WhereNoMessageWaitsTheNewestFrameLeavesAgainAndListenersAreAskedLate) {

@@ -1,6 +1,6 @@
 // Why no service hands out packet sockets to programs without CAP_NET_RAW: the kernel asks for the capability when the
 // socket is made, and never again. A filter that is locked holds what the socket receives; nothing holds what it sends, or
-// where. If one of these fails, the kernel has learnt to, and such a service is possible (man/fi_cluster.7, Links).
+// where. If one of these fails, the kernel has learnt to, and such a service is possible (man/fi_cluster.7, CONTAINERS AND PLAIN USERS).
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>
@@ -8,22 +8,22 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 
 #include "os/descriptor.h"
 #include "os/port_filter.h"
+#include "support/passed_socket.h"
 
 namespace cluster::os {
 namespace {
 
-constexpr std::uint16_t kOtherEtherType = 0x88b6;  // for local experiments, and not the provider's
-constexpr std::array<char, 64> kForged{"\0\0\0\0\0\0\2\2\2\2\2\2\x88\xb6 a frame of no host"};
+using test::as_plain_user;
+using test::kFrameOfNoHost;
+using test::kOtherEtherType;
 
 class PassedPacketSocketTest : public ::testing::Test {
  protected:
@@ -53,17 +53,6 @@ class PassedPacketSocketTest : public ::testing::Test {
     const sockaddr_ll address = place(protocol);
     return ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   }
-  /// What a call says to a process of another user without capabilities that holds the socket: 0 or an errno.
-  static int as_plain_user(const std::function<int()>& call) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      if (::setresuid(65534, 65534, 65534) != 0) ::_exit(255);
-      ::_exit(call() < 0 ? errno : 0);
-    }
-    int status = -1;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
 
   Descriptor socket_;
 };
@@ -88,15 +77,15 @@ TEST_F(PassedPacketSocketTest, ItSendsAnyFrame) {
   const Descriptor witness = packet_socket(kOtherEtherType);
   ASSERT_EQ(as_plain_user([&] {
               const sockaddr_ll to = place(ETH_P_IP);
-              return static_cast<int>(::sendto(socket_.number(), kForged.data(), kForged.size(), 0,
+              return static_cast<int>(::sendto(socket_.number(), kFrameOfNoHost.data(), kFrameOfNoHost.size(), 0,
                                                reinterpret_cast<const sockaddr*>(&to), sizeof to));
             }),
             0);
   pollfd watch{witness.number(), POLLIN, 0};
   ASSERT_EQ(::poll(&watch, 1, 5000), 1);
-  std::array<char, 2 * kForged.size()> seen;
-  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0), static_cast<ssize_t>(kForged.size()));
-  EXPECT_EQ(std::memcmp(seen.data(), kForged.data(), kForged.size()), 0);
+  std::array<char, 2 * kFrameOfNoHost.size()> seen;
+  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0), static_cast<ssize_t>(kFrameOfNoHost.size()));
+  EXPECT_EQ(std::memcmp(seen.data(), kFrameOfNoHost.data(), kFrameOfNoHost.size()), 0);
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+// How a simulated member is joined to the multicast of its network: a link to send by and a socket to receive from, sealed where it
+// has a key, as an engine's are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/environment.h"
+#include "link/multicast.h"
+#include "seal/job_key.h"
+#include "sim/event_queue.h"
+#include "sim/group_network.h"
+#include "sim/seeded_random.h"
+#include "sim/sim_clock.h"
+#include "wire/admit.h"
+
+namespace cluster::sim {
+
+class GroupSocket {
+ public:
+  GroupSocket(const SocketAddress& name, const std::optional<seal::Credentials>& credentials, EventQueue& events,
+              GroupNetwork& network, SeededRandom random);
+  ~GroupSocket();
+
+  static SocketAddress group();
+  link::Link& link() { return *link_; }
+  /// What has arrived, as the user of the socket gets it; valid until the next call.
+  ConstBytes open(const SocketAddress& from, const std::vector<std::byte>& bytes);
+  /// How the frames that come out are to be admitted.
+  wire::Integrity integrity() const { return link_->seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  class Wire;
+  class Inbox;
+  class Joiner;
+  class NoLog final : public Log {
+    bool enabled(LogLevel) const override { return false; }
+    void write(LogLevel, const char*) override {}
+  };
+
+  SimClock clock_;
+  SeededRandom random_;
+  NoLog log_;
+  Counters counters_;
+  Inbox* inbox_ = nullptr;
+  std::unique_ptr<link::Link> link_;
+  std::unique_ptr<link::MulticastJoiner> joiner_;
+  std::unique_ptr<link::MulticastReceiver> receiver_;
+};
+
+}  // namespace cluster::sim
