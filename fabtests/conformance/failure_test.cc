@@ -166,7 +166,8 @@ struct Exchange {
   fi_addr_t peer;
   bool sends_first;
   std::uint64_t seed;
-  int resets_allowed = 0;  ///< sends that may fail because the peer's former process ended
+  /// The peer's former process has crashed: sends may fail, each at once, until its successor has been reached.
+  bool resets_allowed = false;
 
   void run() {
     int in = 0;
@@ -182,13 +183,15 @@ struct Exchange {
   void send(std::size_t size) {
     const auto data = pattern(size, seed);
     int out = 0;
+    const Deadline deadline(seconds(20));
     for (;;) {
       e.must([&] { return fi_tsend(e.ep(), data.data(), size, nullptr, peer, size, &out); });
       const auto outcome = e.await(&out);
       ASSERT_TRUE(outcome.has_value()) << "no completion in time";
-      if (!outcome->error) return;
-      ASSERT_GT(resets_allowed--, 0) << fi_strerror(outcome->failure.err);
+      if (!outcome->error) break;
+      ASSERT_TRUE(resets_allowed && !deadline.passed()) << fi_strerror(outcome->failure.err);
     }
+    resets_allowed = false;
   }
 };
 
@@ -228,8 +231,8 @@ struct Restart {
     // with it, as with any peer that dies before it reads.
     e.silent(std::chrono::milliseconds(300));
     side.send_blob(3, e.name());
-    // A send to the port of the ended process, before its end is known, fails once.
-    Exchange{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.run();
+    // Where the end of the process is known before its successor is, sends fail until that has answered a call.
+    Exchange{e, peer, !newcomer_first, 2, !politely && !newcomer_first}.run();
     side.receive_blob(3, [&] { e.progress(); });
   }
   void first_life(Side& side) const {
