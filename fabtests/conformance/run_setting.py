@@ -36,7 +36,6 @@ SETTINGS = {
 
 FILTER = "--gtest_filter="
 LEFT_OUT = FILTER + "-"
-NEEDS_MULTICAST = "Group.*"  # left out with a key
 NEEDS_A_NETWORK = "Failure.SendingToAMissingNodeFailsInBoundedTime"  # left out on loopback, where every address answers
 
 
@@ -68,8 +67,6 @@ def main(arguments):
             virtual_nodes.skip(str(reason))
         command = command[2:]
     left_out = [word.removeprefix(LEFT_OUT) for word in command if word.startswith(LEFT_OUT)]  # the last such option counts
-    if KEYED in even:
-        left_out.append(NEEDS_MULTICAST)
     if where == "process":
         environment["CONFORMANCE_NODE"] = "127.0.0.1"
         left_out.append(NEEDS_A_NETWORK)

@@ -12,6 +12,8 @@ namespace perf {
 
 /// `ring` and `ring_rate`: messages through 64-byte slots in memory that both processes map.
 Benchmark ring_measure(const Item& item, ControlConnection& line);
+/// `futex`: one way of a word in memory that both processes map, whose reader sleeps.
+Benchmark futex_measure(const Item& item, ControlConnection& line);
 /// `copy`: one core copies BYTES from one buffer into another.
 Benchmark copy_measure(const Item& item);
 /// `frame` and `frame_rate`: raw Ethernet frames of BYTES between two nodes, one way and WINDOW at a time.
@@ -24,7 +26,7 @@ struct DatagramChoice {
   bool sleeps = false;  ///< in recv(), not asking again and again
   int busy_poll = 0;    ///< microseconds
 };
-/// `datagram`: one way of a datagram of BYTES through UDP sockets.
+/// `datagram`, and `asleep`, whose reader sleeps in any case: one way of a datagram of BYTES through UDP sockets.
 Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
                            const DatagramChoice& choice);
 /// `stream`: WINDOW messages of BYTES between two nodes through UDP sockets that send and receive up to 64 KB

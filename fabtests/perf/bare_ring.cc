@@ -1,15 +1,11 @@
 // A ring of slots in shared memory. Each slot carries its own sequence number in the line of its
 // payload, so a small message costs the receiver one cache miss; larger ones take several slots.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <stdexcept>
 
 #include "bare.h"
+#include "shared_pair.h"
 
 namespace perf {
 namespace {
@@ -32,24 +28,7 @@ struct Ring {
 
 class Ends {
  public:
-  Ends(ControlConnection& line, std::size_t bytes) : bytes_(bytes) {
-    const std::string mine = "/fabric_perf_" + std::to_string(::getpid());
-    const int made = ::shm_open(mine.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    if (made < 0 || ::ftruncate(made, sizeof(Ring)) != 0) throw std::runtime_error("no shared memory");
-    out_ = map(made);
-    const std::string theirs = line.exchange(mine);
-    const int found = ::shm_open(theirs.c_str(), O_RDWR | O_CLOEXEC, 0);
-    if (found < 0) throw std::runtime_error("the other side is not on this node");
-    in_ = map(found);
-    line.exchange("mapped");
-    ::shm_unlink(mine.c_str());
-  }
-  Ends(const Ends&) = delete;
-  Ends& operator=(const Ends&) = delete;
-  ~Ends() {
-    ::munmap(out_, sizeof(Ring));
-    ::munmap(in_, sizeof(Ring));
-  }
+  Ends(ControlConnection& line, std::size_t bytes) : bytes_(bytes), rings_(line) {}
 
   void send() {
     for (std::size_t done = 0; done == 0 || done < bytes_; done += kPayloadMax) {
@@ -72,16 +51,10 @@ class Ends {
   }
 
  private:
-  static Ring* map(int file) {
-    void* at = ::mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-    ::close(file);
-    if (at == MAP_FAILED) throw std::runtime_error("shared memory cannot be mapped");
-    return static_cast<Ring*>(at);
-  }
-
   std::size_t bytes_;
-  Ring* out_;
-  Ring* in_;
+  SharedPair<Ring> rings_;
+  Ring* const out_ = &rings_.mine();
+  Ring* const in_ = &rings_.theirs();
   std::uint64_t written_ = 0, read_ = 0, free_until_ = kSlots;
   char buffer_[kPayloadMax] = {};
 };

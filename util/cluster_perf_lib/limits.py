@@ -18,9 +18,12 @@ class Limit:
     most: int  # up to here
     bare: str
     bytes: int = 0  # of the bare item; 0: those of the message
+    wait: str = ""  # how the sides wait; empty: in any way
 
 
-_LIMITS = (
+_LIMITS = (  # of those that apply the first counts
+    Limit(INSIDE, ("latency",), 0, 64, "futex", 8, "block"),
+    Limit(BETWEEN, ("latency",), 0, 64, "asleep", 64, "block"),
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 0, 8, "ring", 8),
     # With more slots the ring, which has a number in each, is slower than a transport that copies as a whole.
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 9, 256, "ring"),
@@ -36,7 +39,7 @@ _LIMITS = (
 
 def _applies(limit, result):
     return (limit.place == result["place"] and result["measure"] in limit.measures
-            and limit.least <= result["bytes"] <= limit.most)
+            and limit.least <= result["bytes"] <= limit.most and limit.wait in ("", result["wait"]))
 
 
 def of(result, results):

@@ -75,13 +75,13 @@ def full():
                 Group("remote", remote, needs="rma"),
                 Group("shared", shared, needs="rma", places=(INSIDE,)),
                 Group("atomic", [Item("fetch_add_latency", 8), Item("fetch_add", 8, 64)], needs="atomic"),
-                Group("cpu", [Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
+                Group("cpu", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
         mpi_groups=[latency, bandwidth, rate, both],
         crowd_groups=[Group("crowd", [Item("barrier", 0), Item("ring", 64 * _KIB), Item("alltoall", 64)], needs="MPI")],
         bare_inside=[Item("ring", size) for size in (8, 16, 64, 256, 1024, 4096)]
-        + [Item("ring_rate", 8, 256)] + [Item("copy", size) for size in SIZES if size >= 4 * _KIB],
+        + [Item("ring_rate", 8, 256), Item("futex", 8)] + [Item("copy", size) for size in SIZES if size >= 4 * _KIB],
         bare_between=[*(Item("frame", size) for size in (64, 256, 1024, 1400)), Item("frame_rate", 64, 64),
-                      Item("frame_rate", 1400, 64), *_streams()],
+                      Item("frame_rate", 1400, 64), Item("asleep", 64), *_streams()],
         repetitions=5, milliseconds=60)
 
 
@@ -112,13 +112,15 @@ def readme():
         Group("shared", [Item("put_shared_latency", 8), Item("put_shared_rate", 8, 64), Item("put_shared", _MIB, 16),
                          Item("get_shared", _MIB, 16)], needs="rma", places=inside),
         Group("remote", [Item("put_latency", 8), Item("put", _MIB, 16)], needs="rma", places=between),
-        Group("cpu", [Item("bandwidth", _MIB, 16)], wait="block", places=between)]
+        Group("cpu", [Item("latency", 8)], wait="block", places=inside),
+        Group("cpu", [Item("latency", 8), Item("bandwidth", _MIB, 16)], wait="block", places=between)]
     return Plan(groups=groups,
                 mpi_groups=[Group("mpi", [Item("latency", 8), rate], places=inside),
                             Group("mpi", between_items, places=between)],
-                bare_inside=[Item("ring", 8), Item("ring_rate", 8, 64),
+                bare_inside=[Item("ring", 8), Item("ring_rate", 8, 64), Item("futex", 8),
                              *_each("copy", [4 * _KIB, 64 * _KIB, _MIB], 1)],
-                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), *_streams()], repetitions=9, milliseconds=60)
+                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), Item("asleep", 64), *_streams()],
+                repetitions=9, milliseconds=60)
 
 
 def demo():

@@ -82,9 +82,9 @@ Value* element(Value* array, std::size_t index) {
   return array != nullptr ? array + index : nullptr;
 }
 
-/// True if a peer can have this address: it has host and port.
+/// True if a peer can have this address: it has host and port. A group is no peer.
 bool usable(const SocketAddress& address) {
-  return !address.empty() && !address.wildcard() && address.port() != 0;
+  return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
 }
 
 }  // namespace
@@ -120,7 +120,9 @@ int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* cont
 /// The flags of all calls that insert addresses, and whether there is a key for each.
 int Av::check_insert(fi_addr_t* handles, std::uint64_t flags, void* context, int*& errors) {
   if (const int refusal = sync_errors(flags, context, errors)) return refusal;
-  if (domain_->keys_in_av() == ((flags & kAuthKeyFlag) != 0)) return handles == nullptr && (flags & kAuthKeyFlag) ? -FI_EINVAL : 0;
+  const bool keyed = (flags & kAuthKeyFlag) != 0;
+  if (keyed && handles == nullptr) return -FI_EINVAL;
+  if (keyed == domain_->keys_in_av()) return 0;
   domain_->platform().log().warn(
       domain_->keys_in_av()
           ? "no address is inserted: in a domain with FI_AV_AUTH_KEY each needs a key (fi_av_insert with FI_AUTH_KEY)"
@@ -130,13 +132,12 @@ int Av::check_insert(fi_addr_t* handles, std::uint64_t flags, void* context, int
 
 /// With keys of the address vector the one of the address is where its handle will be.
 bool Av::insert_one(const SocketAddress& plain, fi_addr_t* handle, int* error) {
-  const std::uint8_t realm = domain_->keys_in_av() ? keys_.realm_of(*handle) : 0;
-  const SocketAddress address = plain.in_realm(realm);
-  const bool keyed = !domain_->keys_in_av() || (usable(address) && keys_.add_peer(realm));
-  const bool good = usable(address) && keyed;
+  const bool keyed = domain_->keys_in_av();
+  const std::uint8_t realm = keyed && usable(plain) ? keys_.add_peer(*handle) : 0;
+  const bool good = usable(plain) && (!keyed || realm != 0);
   fi_addr_t inserted = FI_ADDR_NOTAVAIL;
   try {
-    if (good) inserted = address_table_.insert(address);
+    if (good) inserted = address_table_.insert(plain.in_realm(realm));
   } catch (...) {
     if (realm != 0) keys_.drop_peer(realm);
     throw;

@@ -83,15 +83,14 @@ constinit fi_ops_cm cm_ops = [] {
 }();
 
 /// The keys that are in the address vector now: later ones are not for this endpoint. 0, or a negative libfabric error.
-int hold_keys(Domain& domain, const BoundFids& bound, std::unique_ptr<KeyRing::Hold>& keys) {
+int hold_av_keys(Domain& domain, const BoundFids& bound, std::unique_ptr<KeyRing::Hold>& keys) {
   Log& log = domain.platform().log();
   if (!bound.has_av()) {
     log.warn("no endpoint: with FI_AV_AUTH_KEY its address vector, which has the keys, is bound first (fi_ep_bind)");
     return -FI_ENOAV;
   }
   keys = bound.av().keys().hold();
-  if (keys->realms() != 0) return 0;
-  keys.reset();
+  if (keys != nullptr) return 0;
   log.warn("no endpoint: there is no key in its address vector (FI_AV_AUTH_KEY asks for fi_av_insert_auth_key before "
            "fi_getname and fi_enable)");
   return -FI_ENOKEY;
@@ -186,16 +185,15 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
 /// The engine is built when the endpoint's name is asked for, at the latest by enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
-  int error = domain_->keys_in_av() ? hold_keys(*domain_, bound_, keys_.of_av) : 0;
+  std::unique_ptr<KeyRing::Hold> hold;
+  int error = domain_->keys_in_av() ? hold_av_keys(*domain_, bound_, hold) : 0;
   if (error != 0) return error;
   const AuthKey& key = keys_.own.empty() ? domain_->auth_key() : keys_.own;
-  const std::vector<RealmKey> realm_keys = keys_.of_av ? keys_.of_av->keys() : std::vector<RealmKey>{};
+  const std::vector<RealmKey> realm_keys = hold ? hold->keys() : std::vector<RealmKey>{};
   owned_engine_ = domain_->platform().build_engine(
       {requested_name_, type_, key.bytes(), domain_->roster(), realm_keys}, error);
-  if (owned_engine_ == nullptr) {
-    keys_.of_av.reset();
-    return error > 0 ? -error : -FI_EOTHER;
-  }
+  if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
+  keys_.of_av = std::move(hold);
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
   return 0;

@@ -26,11 +26,12 @@ inline constexpr int kOptionInjectRmaSize = 18;
 inline constexpr int kOptionInjectAtomicSize = 19;
 }  // namespace compat
 
-/// What the queues and counters bound to an endpoint change in its operations.
+/// What the queues, counters and the address vector bound to an endpoint change in its operations.
 struct CompletionMode {
   bool tx_selective = false;  ///< the transmit queue reports only operations with FI_COMPLETION
   bool rx_selective = false;
   bool counts_sends = false;  ///< a counter is bound with FI_SEND
+  bool keys_in_av = false;    ///< each peer has one of several keys
 };
 
 class EpOptions {

@@ -17,8 +17,12 @@ int KeyRing::insert(const void* key, std::size_t size, fi_addr_t& handle) {
   };
   auto place = std::ranges::find_if(entries_, same);
   if (place == entries_.end()) {
-    place = std::ranges::find_if(entries_, [](const Entry& entry) { return entry.key == nullptr; });
+    for (std::size_t i = 0; i < kKeysMax && place == entries_.end(); ++i) {
+      const std::size_t at = (next_ + i) % kKeysMax;
+      if (entries_[at].key == nullptr) place = entries_.begin() + static_cast<std::ptrdiff_t>(at);
+    }
     if (place == entries_.end()) return -FI_ENOSPC;
+    next_ = static_cast<std::size_t>(place - entries_.begin()) + 1;
     place->key = std::move(next);
   }
   ++place->inserted;
@@ -41,10 +45,14 @@ const KeyRing::Entry* KeyRing::entry(std::uint8_t realm) const {
   return there ? &entries_[realm - 1u] : nullptr;
 }
 
-std::uint8_t KeyRing::realm_of(fi_addr_t handle) const {
-  const std::lock_guard guard(lock_);
+std::uint8_t KeyRing::present(fi_addr_t handle) const {
   const fi_addr_t realm = handle - kHandles;
   return realm <= kKeysMax && entry(static_cast<std::uint8_t>(realm)) != nullptr ? static_cast<std::uint8_t>(realm) : 0;
+}
+
+std::uint8_t KeyRing::realm_of(fi_addr_t handle) const {
+  const std::lock_guard guard(lock_);
+  return present(handle);
 }
 
 bool KeyRing::copy(std::uint8_t realm, void* key, std::size_t& size) const {
@@ -57,11 +65,11 @@ bool KeyRing::copy(std::uint8_t realm, void* key, std::size_t& size) const {
   return true;
 }
 
-bool KeyRing::add_peer(std::uint8_t realm) {
+std::uint8_t KeyRing::add_peer(fi_addr_t handle) {
   const std::lock_guard guard(lock_);
-  if (entry(realm) == nullptr) return false;
-  ++entries_[realm - 1u].peers;
-  return true;
+  const std::uint8_t realm = present(handle);
+  if (realm != 0) ++entries_[realm - 1u].peers;
+  return realm;
 }
 
 void KeyRing::drop_peer(std::uint8_t realm) {
@@ -75,6 +83,7 @@ std::unique_ptr<KeyRing::Hold> KeyRing::hold(std::uint8_t realm) {
   for (std::uint8_t each = 1; each <= kKeysMax; ++each) {
     if (entry(each) != nullptr && (realm == 0 || realm == each)) realms |= bit(each);
   }
+  if (realms == 0) return nullptr;
   auto made = std::make_unique<Hold>(*this, realms);
   for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i].holds += (realms & bit(i + 1)) != 0;
   return made;

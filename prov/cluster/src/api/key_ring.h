@@ -16,12 +16,13 @@
 
 #include "api/auth_key.h"
 #include "api/platform.h"
+#include "base/address.h"
 
 namespace cluster::api {
 
 class KeyRing {
  public:
-  static constexpr std::size_t kKeysMax = 8;
+  static constexpr std::size_t kKeysMax = kRealmsMax;
 
   /// What an endpoint or a region has: the keys that were there when it was opened. They stay until it goes, and the ring
   /// outlives it.
@@ -51,10 +52,10 @@ class KeyRing {
   /// Writes as much as fits, and sets `size` to what it takes. False: there is no such key.
   bool copy(std::uint8_t realm, void* key, std::size_t& size) const;
 
-  /// False: there is no such key any more.
-  bool add_peer(std::uint8_t realm);
+  /// The realm of the key with this handle, which cannot be removed before drop_peer(). 0: there is no such key.
+  std::uint8_t add_peer(fi_addr_t handle);
   void drop_peer(std::uint8_t realm);
-  /// All that are there, or the one of a realm (0: all).
+  /// All that are there, or the one of a realm (0: all). Null: there is none.
   std::unique_ptr<Hold> hold(std::uint8_t realm = 0);
 
  private:
@@ -71,11 +72,14 @@ class KeyRing {
   static std::uint32_t bit(std::size_t realm) { return std::uint32_t{1} << realm; }
   std::vector<RealmKey> keys(std::uint32_t realms) const;
   void release(std::uint32_t realms);
+  /// As realm_of(), under the lock.
+  std::uint8_t present(fi_addr_t handle) const;
   /// Null: there is no such key.
   const Entry* entry(std::uint8_t realm) const;
 
   mutable std::mutex lock_;
   std::array<Entry, kKeysMax> entries_;  ///< that of realm 1 first
+  std::size_t next_ = 0;  ///< where a place is looked for: one that was given back is used again as late as can be
 };
 
 }  // namespace cluster::api

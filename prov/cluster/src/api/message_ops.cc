@@ -217,18 +217,16 @@ bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
   return true;
 }
 
-/// FI_AUTH_KEY means nothing, as FI_SOURCE once did, where no address vector has keys.
-bool refuses(const Endpoint& endpoint, std::uint64_t flags) {
-  return (flags & kRxFlagsUnsupported) != 0 || endpoint.bound().av().domain().keys_in_av();
-}
-
 /// The flags of the call replace the endpoint's.
 template <typename Message>
 ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  if ((flags & (kRxFlagsUnsupported | kAuthKeyFlag)) && refuses(endpoint, flags)) [[unlikely]]
-    return -FI_EBADFLAGS;
   const EpOptions& options = endpoint.options();
+  if (flags & (kRxFlagsUnsupported | kAuthKeyFlag)) [[unlikely]] {
+    // FI_AUTH_KEY says nothing where peers have no keys of their own, or the receive is for all senders.
+    const bool by_key = options.completion_mode().keys_in_av && options.source(message->addr) != protocol::kAddrUnspec;
+    if ((flags & kRxFlagsUnsupported) || by_key) return -FI_EBADFLAGS;
+  }
   RecvOp op{.from = options.source(message->addr),
             .context = message->context,
             .report = options.report_receive(flags),

@@ -157,8 +157,12 @@ int Mr::hold_keys(const fi_mr_attr& attributes, bool of_one_key) {
     log.warn("no region: it can be kept to the peers with one key (FI_AUTH_KEY), or be for all (FI_ADDR_UNSPEC), not for one peer");
     return -FI_EOPNOTSUPP;
   }
-  av_.set(*av);
   keys_ = av->keys().hold(realm);
+  if (keys_ == nullptr) {
+    log.warn("no region: there is no key in the address vector whose peers it would be for (fi_av_insert_auth_key)");
+    return -FI_ENOKEY;
+  }
+  av_.set(*av);
   return 0;
 }
 

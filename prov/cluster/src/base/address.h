@@ -21,6 +21,9 @@ struct sockaddr_storage;
 
 namespace cluster {
 
+/// Realms (SocketAddress::realm()) are 1 to this; 0: none.
+inline constexpr std::size_t kRealmsMax = 8;
+
 class SocketAddress {
  public:
   enum class Family : std::uint8_t { none, v4, v6 };

@@ -146,10 +146,12 @@ void EventLoop::drain_on_close() {
   tx_.disregard_turns();
   Duration waited{};
   std::uint32_t idle = 0;
-  const auto owed_to = [&] {
-    return waited < kLingerForUnknown ? TxScheduler::Towards::all : TxScheduler::Towards::members;
+  const auto owes_nothing = [&] {
+    if (waited < kLingerForUnknown) return quiescent();
+    const auto of_member = [&](const protocol::Channel& channel) { return peers_.is_member(channel); };
+    return !messenger_.busy(of_member) && tx_.quiescent(TxScheduler::Towards::members) && groups_.quiescent();
   };
-  for (Time last = clock.now(); !quiescent(owed_to()) && waited < parts_.settings.linger;) {
+  for (Time last = clock.now(); !owes_nothing() && waited < parts_.settings.linger;) {
     if (!run_once()) os::yield_or_sleep(++idle, kTurnsPerSleep);
     const Time now = clock.now();
     waited += std::min(now - last, kTurnMax);

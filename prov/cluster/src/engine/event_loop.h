@@ -69,12 +69,10 @@ class EventLoop {
     if (messenger_.control().pending()) tx_.transmit_control(parts_.environment.clock.now());
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
-  bool quiescent(TxScheduler::Towards towards = TxScheduler::Towards::all) const {
-    return !messenger_.busy() && tx_.quiescent(towards) && groups_.quiescent();
-  }
+  bool quiescent() const { return !messenger_.busy() && tx_.quiescent(TxScheduler::Towards::all) && groups_.quiescent(); }
   /// When something is to be done for the network; kNever: not by time.
   Time next_timer() const { return std::min(tx_.next_timer(), groups_.deadline()); }
-  /// Runs turns until then, at most for the `linger` setting.
+  /// Runs turns until then, at most for the `linger` setting, and a shorter time for peers outside the address vector.
   void drain_on_close();
 
   /// When it next wants a turn though nothing arrives and no call is made; kNever: not at all.

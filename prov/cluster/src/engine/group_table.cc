@@ -204,6 +204,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
     return true;
   }
   ++parts_.environment.counters.refused_stale;
+  ++parts_.environment.counters.refused_multicast;
   return false;
 }
 

@@ -60,14 +60,14 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here. An endpoint of datagrams has no sessions that could tell
+/// Of frames that the seal refuses only the number is known here; those of groups come by other sockets, which nothing thins. An endpoint of datagrams has no sessions that could tell
 /// one frame from another.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal) {
     const Counters& counters = parts_.environment.counters;
     const std::uint64_t refused = counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
-                                  counters.refused_replayed + counters.refused_stale;
+                                  counters.refused_replayed + counters.refused_stale - counters.refused_multicast;
     flood_.note_total(now, refused);
   }
   flood_.review(now);

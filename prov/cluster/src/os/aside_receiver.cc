@@ -23,7 +23,7 @@ std::size_t AsideReceiver::receive_some(std::span<link::InFrame> frames) {
   if (left_ == 0) {
     const Time now = environment_.clock.now();
     if (now < next_ - kEarly) return 0;
-    next_ = std::max(next_ + link::Thinning::kAsideInterval, now);
+    next_ = std::max(next_, now - kEarly) + link::Thinning::kAsideInterval;
     left_ = link::Thinning::kAsideFrames;
   }
   const std::size_t count = receiver_->receive(frames.first(std::min(left_, frames.size())));

@@ -59,11 +59,9 @@ struct Context {
   /// A segment that no correct peer sends: it is counted and dropped.
   void refuse_segment() const { ++counters.refused_segment; }
   /// Whether the peer may reach memory by this key at all: it is in the address vector, or the key is one that
-  /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone; and where peers have several
-  /// authorization keys, the region is for those with the key that this one has.
+  /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone.
   bool may_access(const Channel& channel, std::uint64_t key) const {
-    return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key)) &&
-           (channel.name.realm() == 0 || bindings.regions->open_to(key, channel.name.realm()));
+    return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
   }
   /// False: completions cannot be reported, so nothing may arrive.
   bool has_memory() const {

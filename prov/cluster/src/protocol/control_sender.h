@@ -41,6 +41,11 @@ class ControlSender {
   }
 
   bool busy() const { return !busy_.empty(); }
+  /// The same, of those channels that count.
+  template <typename Counts>
+  bool busy(Counts&& counts) const {
+    return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
+  }
   bool pending() const { return !pending_.empty(); }
   /// Calls pump(channel) for each busy channel; those for which it returns true are no longer busy. Channels
   /// that become busy meanwhile have their turn, too.

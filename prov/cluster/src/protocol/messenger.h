@@ -84,7 +84,11 @@ class Messenger {
   void on_transmit(Time now) { pulls_.on_transmit(now); }
   /// When pump(now) wants to be called at the latest.
   Time deadline() const { return pulls_.deadline(); }
-  bool busy() const { return !idle_but_for_writes() || !rma_.posted().idle(); }
+  /// Segments wait to be posted for a channel that counts, or something is copied from or to the memory of peers.
+  template <typename Counts = bool (*)(const Channel&)>
+  bool busy(Counts counts = [](const Channel&) { return true; }) const {
+    return control_.busy(counts) || !pulls_.idle() || !rma_.posted().idle();
+  }
   /// Nothing but writes that can be taken back is under way.
   bool idle_but_for_writes() const { return !control_.busy() && pulls_.idle(); }
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.

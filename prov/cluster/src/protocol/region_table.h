@@ -75,10 +75,10 @@ class RegionTable {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(bytes, region) with the bytes of the range; false if it is not inside a region that allows
-  /// it.
+  /// Calls visit(bytes, region) with the bytes of the range; false if it is not inside a region that allows it to peers of this
+  /// realm (0: the peers have none).
   template <typename Visit>
-  bool with(const RmaIov& range, Access access, Visit&& visit) {
+  bool with(const RmaIov& range, Access access, std::uint8_t realm, Visit&& visit) {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(range.key);
     if (found == regions_.end()) return false;
@@ -87,7 +87,8 @@ class RegionTable {
     const bool inside =
         range.address >= region.start && offset <= region.length && range.length <= region.length - offset;
     const bool allowed =
-        (access == Access::write || region.readable) && (access == Access::read || region.writable);
+        (access == Access::write || region.readable) && (access == Access::read || region.writable) &&
+        (realm == 0 || (region.realms >> realm & 1) != 0);
     if (!inside || !allowed) return false;
     // Not by arithmetic on `base`: that of a region of all memory points to nothing.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
@@ -99,15 +100,9 @@ class RegionTable {
     const auto found = regions_.find(key);
     return found != regions_.end() && found->second.drawn_key;
   }
-  /// True if there is such a region, and peers of this realm may reach it.
-  bool open_to(std::uint64_t key, std::uint8_t realm) {
-    const std::lock_guard guard(lock_);
-    const auto found = regions_.find(key);
-    return found != regions_.end() && (found->second.realms >> realm & 1) != 0;
-  }
-  /// True if the range is inside a region that allows the access.
-  bool allows(const RmaIov& range, Access access) {
-    return with(range, access, [](std::byte*, const MemoryRegion&) {});
+  /// True if the range is inside a region that allows the access to peers of this realm.
+  bool allows(const RmaIov& range, Access access, std::uint8_t realm) {
+    return with(range, access, realm, [](std::byte*, const MemoryRegion&) {});
   }
 
  private:

@@ -26,7 +26,7 @@ struct KeyFindings {
   seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
-/// The keys, at most two: the one that is used and one that is accepted as well. `auth_key` is the application's,
+/// The keys: the one that is used and one that is accepted as well, or those of an address vector. `auth_key` is the application's,
 /// empty if it has set none. The text of FI_CLUSTER_KEY is wiped once its keys are derived. Not for two threads at a time.
 class KeySource {
  public:

@@ -137,7 +137,7 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     ++counters.refused_replayed;
     return nullptr;
   }
-  if (!response_allowed(now)) return nullptr;
+  if (!response_allowed(now, from.to.realm())) return nullptr;
   if (association == nullptr) {
     association = table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
     if (association == nullptr) {
@@ -169,10 +169,11 @@ void AssociationExchange::respond(Time, const Association& association, const As
   send(bytes, link::without_mac(to));
 }
 
-bool AssociationExchange::response_allowed(Time now) {
-  responses_from_ = std::max(responses_from_, now - kResponseInterval * kResponsesAtOnce);
-  if (responses_from_ + kResponseInterval > now) return false;
-  responses_from_ += kResponseInterval;
+bool AssociationExchange::response_allowed(Time now, std::uint8_t realm) {
+  Time& since = responses_from_[realm];
+  since = std::max(since, now - kResponseInterval * kResponsesAtOnce);
+  if (since + kResponseInterval > now) return false;
+  since += kResponseInterval;
   return true;
 }
 

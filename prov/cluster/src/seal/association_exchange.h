@@ -70,7 +70,7 @@ class AssociationExchange {
   void notify(Time now, const wire::FrameHeader& refused, const link::Path& to);
   void respond(Time now, const Association& association, const AssociationFrame& request,
                const link::Path& to);
-  bool response_allowed(Time now);
+  bool response_allowed(Time now, std::uint8_t realm);
   void send_request(const JobKey& key, const link::Path& path);
   void send(ConstBytes bytes, const link::Path& to);
   void warn(Time now, Warning about, const SocketAddress& peer);
@@ -87,7 +87,8 @@ class AssociationExchange {
     Time since{};
   };
   OtherKey other_key_;     ///< the peer that has asked with a key that is not this process's
-  Time responses_from_{};  ///< each response takes kResponseInterval of the time since then
+  /// Of each realm: each response takes kResponseInterval of the time since then. Those of one key cost those of others nothing.
+  std::array<Time, kRealmsMax + 1> responses_from_{};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };
 

@@ -10,13 +10,14 @@ Route* AssociationTable::find_route(const SocketAddress& address) {
   return found == routes_.end() ? nullptr : &found->second;
 }
 
-Association* AssociationTable::find(const SocketAddress& from, std::uint32_t id) const {
-  const auto found = senders_.find(from.in_realm(0));
-  if (found == senders_.end()) return nullptr;
-  for (Association* association : found->second) {
-    if (association->peer_id() == id) return association;
-  }
-  return nullptr;
+AssociationTable::Found AssociationTable::find(const SocketAddress& from, std::uint32_t id) const {
+  Found result;
+  find_opener(from, id, [&](Association& association) {
+    result.alone = result.first == nullptr;
+    if (result.alone) result.first = &association;
+    return !result.alone;
+  });
+  return result;
 }
 
 Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
@@ -24,10 +25,11 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-/// The id of a peer stands in its frames, and another peer could choose a salt that gives the same with its own key.
+/// A process with the same key can speak for the peer in any case; but the first one stays.
 bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
-    const Association* const other = find(address, next.peer_id());
+    const auto of_realm = [&](const Association& each) { return each.realm() == next.realm(); };
+    const Association* const other = find_opener(address, next.peer_id(), of_realm);
     if (other == nullptr) continue;
     if (other->confirmed) return false;
     drop({other->peer().salt, other->key().id()});
@@ -37,13 +39,14 @@ bool AssociationTable::has_id_alone(const Association& next) {
 
 Association* AssociationTable::add(std::unique_ptr<Association> association) {
   if (!has_id_alone(*association)) return nullptr;
-  while (!unconfirmed_.empty() && unconfirmed_.size() >= kUnconfirmedMax) {
-    drop(unconfirmed_.front());
-    unconfirmed_.pop_front();
-  }
   Association& added = *association;
+  std::deque<Name>& unconfirmed = unconfirmed_[added.realm()];
+  while (!unconfirmed.empty() && unconfirmed.size() >= kUnconfirmedMax) {
+    drop(unconfirmed.front());
+    unconfirmed.pop_front();
+  }
   const Name name{added.peer().salt, added.key().id()};
-  unconfirmed_.push_back(name);
+  unconfirmed.push_back(name);
   associations_[name] = std::move(association);
   for (const SocketAddress& address : added.peer().addresses) senders_[address.in_realm(0)].push_back(&added);
   return &added;

@@ -24,20 +24,26 @@ GroupSender::GroupSender(const Credentials& credentials, const Party& sender, co
   block_.prefers_aes = sender.prefers_aes ? 1 : 0;
 }
 
-bool GroupOpener::trial_allowed(Time now) {
-  trials_from_ = std::max(trials_from_, now - kTrialsAtOnce * kTrialInterval);
-  if (trials_from_ + kTrialInterval > now) return false;
-  trials_from_ += kTrialInterval;
+bool GroupTrials::allowed(Time now) {
+  from_ = std::max(from_, now - kAtOnce * kInterval);
+  if (from_ + kInterval > now) return false;
+  from_ += kInterval;
   return true;
+}
+
+void GroupOpener::make_space() {
+  if (senders_.size() < kSendersMax) return;
+  senders_.erase(std::ranges::min_element(senders_, {}, [](const auto& each) { return each.second.heard; }));
 }
 
 /// Under each key that the sender may mean.
 Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& name, const Party& sender) {
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
-    if (sender_id(name.salt, key->id()) != name.id || !trial_allowed(now)) continue;
+    if (sender_id(name.salt, key->id()) != name.id || !trials_->allowed(now)) continue;
     auto association = std::make_unique<Association>(key, credentials_.mode, receivers_of(group_), sender);
     if (association->open(frame, sizeof(GroupSealBlock), Association::Begin::anywhere) != Association::Verdict::genuine) continue;
-    senders_.emplace(name, std::move(association));
+    make_space();
+    senders_.emplace(name, Sender{std::move(association), now});
     return Association::Verdict::genuine;
   }
   return Association::Verdict::forged;
@@ -48,18 +54,19 @@ Bytes GroupOpener::open(Time now, Bytes frame, const SocketAddress& from, Counte
   GroupSealBlock block;
   if (frame.size() < sizeof header + sizeof block + sizeof(wire::SealTrailer)) {
     ++counters.refused_malformed;
-    return {};
+    return frame.first(0);
   }
   std::memcpy(&header, frame.data(), sizeof header);
   std::memcpy(&block, frame.data() + sizeof header, sizeof block);
   Name name{from, {}, header.checksum};
   std::copy(std::begin(block.salt), std::end(block.salt), name.salt.begin());
   const auto known = senders_.find(name);
-  const auto verdict = known != senders_.end() ? known->second->open(frame, sizeof block)
+  const auto verdict = known != senders_.end() ? known->second.association->open(frame, sizeof block)
                                                : open_first(now, frame, name, {name.salt, {from}, block.prefers_aes == 1});
+  if (known != senders_.end() && verdict == Association::Verdict::genuine) known->second.heard = now;
   if (verdict != Association::Verdict::genuine) {
     ++(verdict == Association::Verdict::replayed ? counters.refused_replayed : counters.refused_forged);
-    return {};
+    return frame.first(0);
   }
   const Bytes opened = frame.subspan(sizeof block);
   header.length = static_cast<std::uint16_t>(opened.size());

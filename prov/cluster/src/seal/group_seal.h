@@ -47,10 +47,26 @@ class GroupSender {
   Association association_;
 };
 
-/// What an endpoint opens of one group.
+/// Keys are made for senders that are not known, or claim to be others, at most so often by one endpoint.
+class GroupTrials {
+ public:
+  static constexpr int kAtOnce = 256;
+  static constexpr Duration kInterval = 100us;
+
+  bool allowed(Time now);
+
+ private:
+  Time from_{};  ///< each trial takes kInterval of the time since then
+};
+
+/// What an endpoint opens of one group. `trials` are the endpoint's.
 class GroupOpener {
  public:
-  GroupOpener(const Credentials& credentials, const SocketAddress& group) : credentials_(credentials), group_(group) {}
+  /// Of so many senders at once, the one that has been silent longest gives way: recorded frames of earlier processes open, too.
+  static constexpr std::size_t kSendersMax = 4096;
+
+  GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<GroupTrials> trials)
+      : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
 
   /// `frame` is one whole frame with the flag kSealed. If it is genuine and new, its block is cut out where it lies, and what is
   /// left is a sealed frame whose trailer has been verified. Otherwise it is empty, and counted.
@@ -58,10 +74,6 @@ class GroupOpener {
   std::size_t senders() const { return senders_.size(); }
 
  private:
-  /// Keys are made for a sender that is not known, or claims to be another, at most so often.
-  static constexpr int kTrialsAtOnce = 256;
-  static constexpr Duration kTrialInterval = 100us;
-
   struct Name {
     SocketAddress sender;
     Salt salt;
@@ -72,13 +84,18 @@ class GroupOpener {
     std::size_t operator()(const Name& name) const { return name.sender.hash() ^ name.id; }
   };
 
-  bool trial_allowed(Time now);
+  struct Sender {
+    std::unique_ptr<Association> association;
+    Time heard{};
+  };
+
+  void make_space();
   Association::Verdict open_first(Time now, Bytes frame, const Name& name, const Party& sender);
 
   const Credentials credentials_;
   const SocketAddress group_;
-  std::unordered_map<Name, std::unique_ptr<Association>, NameHash> senders_;  ///< of which a frame has been opened
-  Time trials_from_{};  ///< each trial takes kTrialInterval of the time since then
+  std::shared_ptr<GroupTrials> trials_;
+  std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
 };
 
 }  // namespace cluster::seal

@@ -32,6 +32,7 @@ class SealedReceiver final : public link::MulticastReceiver {
     std::size_t kept = 0;
     while (!rest.empty()) {
       const Bytes opened = open_next(rest, arrival.from.to);
+      if (opened.empty()) ++environment_.counters.refused_multicast;
       std::memmove(arrival.bytes.data() + kept, opened.data(), opened.size());
       kept += opened.size();
     }
@@ -69,7 +70,7 @@ class SealedReceiver final : public link::MulticastReceiver {
 std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group, std::string& reason) {
   std::unique_ptr<link::MulticastReceiver> plain = inner_->join(group, reason);
   if (plain == nullptr) return nullptr;
-  return std::make_unique<SealedReceiver>(std::move(plain), GroupOpener(credentials_, without_scope(group)), name_, environment_,
+  return std::make_unique<SealedReceiver>(std::move(plain), GroupOpener(credentials_, without_scope(group), trials_), name_, environment_,
                                           same_process_);
 }
 

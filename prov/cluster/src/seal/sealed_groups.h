@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "link/multicast.h"
+#include "seal/group_seal.h"
 #include "seal/job_key.h"
 
 namespace cluster::seal {
@@ -30,6 +31,7 @@ class SealedGroups final : public link::MulticastJoiner {
   const SocketAddress name_;
   Environment environment_;
   const volatile std::uint32_t* same_process_;
+  std::shared_ptr<GroupTrials> trials_ = std::make_shared<GroupTrials>();
 };
 
 }  // namespace cluster::seal

@@ -227,14 +227,16 @@ SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header
     realm = answering_realm(frame, header, from);
     return realm ? Fate::up : Fate::refused;
   }
-  Association* const association = table_.find(from.to, header.checksum);
-  if (association == nullptr) {
+  const AssociationTable::Found found = table_.find(from.to, header.checksum);
+  if (found.first == nullptr) {
     exchange_.on_unknown(now(), header, from);
     return Fate::refused;
   }
-  const std::uint8_t its = association->peer().addresses.front().realm();
+  if (!found.alone) [[unlikely]]
+    return realm ? Fate::later : open_ambiguous(frame, header, from, realm);
+  const std::uint8_t its = found.first->realm();
   if (realm && *realm != its) return Fate::later;
-  const Fate fate = open(frame, header, from, *association);
+  const Fate fate = open(frame, header, from, *found.first);
   if (fate == Fate::up) realm = its;
   return fate;
 }
@@ -246,11 +248,34 @@ SealedLink::Fate SealedLink::open(Bytes frame, const wire::FrameHeader& header, 
     case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return Fate::refused;
     case Association::Verdict::forged: exchange_.on_forged(now(), association, header, from); return Fate::refused;
   }
-  if (!association.confirmed) {
-    table_.make_current(association);
-    send_waiting(association);
-  }
+  confirm(association);
   return Fate::up;
+}
+
+/// Of peers of several realms that have one id at this address. A seal that is wrong may destroy the frame, so each gets a copy.
+SealedLink::Fate SealedLink::open_ambiguous(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
+                                            std::optional<std::uint8_t>& realm) {
+  std::vector<std::byte> copy;
+  auto verdict = Association::Verdict::forged;
+  Association* const opener = table_.find_opener(from.to, header.checksum, [&](Association& each) {
+    copy.assign(frame.begin(), frame.end());
+    verdict = each.open(copy);
+    return verdict != Association::Verdict::forged;
+  });
+  if (verdict != Association::Verdict::genuine) {
+    ++(opener != nullptr ? environment_.counters.refused_replayed : environment_.counters.refused_forged);
+    return Fate::refused;
+  }
+  std::copy(copy.begin(), copy.end(), frame.begin());
+  confirm(*opener);
+  realm = opener->realm();
+  return Fate::up;
+}
+
+void SealedLink::confirm(Association& association) {
+  if (association.confirmed) return;
+  table_.make_current(association);
+  send_waiting(association);
 }
 
 /// Of the peer that was asked for this, with its key; nothing: it is no answer.
@@ -278,18 +303,14 @@ std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const 
 /// An error names an address, and concerns each of the peers there.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   if (credentials_.realms.empty()) return inner_->read_path_errors(errors);
-  std::array<link::PathError, 2> plain;
   const std::size_t each = credentials_.realms.size();
-  const std::size_t read =
-      inner_->read_path_errors(std::span(plain).first(std::min(plain.size(), errors.size() / each)));
-  std::size_t count = 0;
-  for (const link::PathError& error : std::span(plain).first(read)) {
-    for (const std::uint8_t realm : credentials_.realms) {
-      errors[count] = error;
-      errors[count++].peer = error.peer.in_realm(realm);
-    }
+  const std::size_t read = inner_->read_path_errors(errors.first(errors.size() / each));
+  // From the last one on, so that none is written over before its turn.
+  for (std::size_t i = read * each; i-- > 0;) {
+    errors[i] = errors[i / each];
+    errors[i].peer = errors[i].peer.in_realm(credentials_.realms[i % each]);
   }
-  return count;
+  return read * each;
 }
 
 }  // namespace cluster::seal

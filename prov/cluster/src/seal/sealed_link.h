@@ -74,6 +74,8 @@ class SealedLink final : public link::Link {
   enum class Fate : std::uint8_t { refused, up, later };
   Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
   Fate open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
+  Fate open_ambiguous(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
+  void confirm(Association& association);
   std::optional<std::uint8_t> answering_realm(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
 
   std::unique_ptr<link::Link> inner_;

@@ -25,7 +25,7 @@ std::uint8_t family_of(const SocketAddress& address) {
 }
 
 bool is_endpoint_address(const SocketAddress& address) {
-  return !address.empty() && !address.wildcard() && address.port() != 0;
+  return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
 }
 
 RailBlock block_at(ConstBytes blocks, std::size_t at) {

@@ -193,6 +193,21 @@ TEST_F(AvAuthKeyTest, ADomainHasOneAddressVectorAtATime) {
   av = open_av();
 }
 
+TEST_F(AvAuthKeyTest, ARegionNeedsAKey) {
+  fid_mr* region = nullptr;
+  EXPECT_EQ(register_for({av, FI_ADDR_UNSPEC}, 0, &region), -FI_ENOKEY);
+  EXPECT_TRUE(warned("no key"));
+}
+
+TEST_F(AvAuthKeyTest, AnEndpointThatCouldNotOpenHasNoKey) {
+  fi_addr_t one = insert_key(kOne);
+  fid_ep* const endpoint = open_bound();
+  platform.fail_with = FI_ENOMEM;
+  EXPECT_EQ(name_of(endpoint), -FI_ENOMEM);
+  EXPECT_EQ(fi_av_remove(av, &one, 1, kAuthKeyFlag), 0);
+  EXPECT_EQ(fi_close(&endpoint->fid), 0);
+}
+
 TEST_F(AvAuthKeyTest, ARegionNamesTheAddressVector) {
   const fi_addr_t one = insert_key(kOne);
   const fi_addr_t peer = insert(host(1, 9000), one);
@@ -217,6 +232,13 @@ TEST_F(AvAuthKeyTest, AReceiveIsNotForOneKey) {
   const iovec memory{&word_, sizeof word_};
   const fi_msg message{.msg_iov = &memory, .desc = nullptr, .iov_count = 1, .addr = one, .context = nullptr, .data = 0};
   EXPECT_EQ(fi_recvmsg(endpoint, &message, kAuthKeyFlag), -FI_EBADFLAGS);
+  fid_ep* face = nullptr;
+  ASSERT_EQ(fi_ep_alias(endpoint, &face, FI_RECV), 0);
+  EXPECT_EQ(fi_recvmsg(face, &message, kAuthKeyFlag), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_close(&face->fid), 0);
+  fi_msg from_all = message;
+  from_all.addr = FI_ADDR_UNSPEC;
+  EXPECT_EQ(fi_recvmsg(endpoint, &from_all, kAuthKeyFlag), 0) << "there is no key that it would be for";
   EXPECT_EQ(fi_recv(endpoint, &word_, sizeof word_, nullptr, one, nullptr), -FI_EINVAL) << "a key is no peer";
   EXPECT_EQ(fi_inject(endpoint, &word_, sizeof word_, one), -FI_EINVAL);
   EXPECT_EQ(fi_close(&endpoint->fid), 0);

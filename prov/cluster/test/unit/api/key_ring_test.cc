@@ -62,9 +62,10 @@ TEST_F(KeyRingTest, OtherSizesAndMoreThanTheLimitAreRefused) {
 TEST_F(KeyRingTest, WhatIsInUseStays) {
   const fi_addr_t one = insert("the first key of these");
   const fi_addr_t two = insert("the second key of these");
-  EXPECT_TRUE(ring.add_peer(1));
-  EXPECT_FALSE(ring.add_peer(3));
-  EXPECT_FALSE(ring.add_peer(0));
+  EXPECT_EQ(ring.hold(3), nullptr);
+  EXPECT_EQ(ring.add_peer(one), 1);
+  EXPECT_EQ(ring.add_peer(two + 1), 0);
+  EXPECT_EQ(ring.add_peer(one - 1), 0);
   EXPECT_EQ(ring.remove(one), -FI_EBUSY);
   ring.drop_peer(1);
   {

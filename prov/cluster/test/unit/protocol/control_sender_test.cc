@@ -55,6 +55,14 @@ TEST_F(ControlSenderTest, SendsNothingToALostPeerAndKeepsABoundedNumber) {
   EXPECT_EQ(counters.refused_segment, 5u);
 }
 
+TEST_F(ControlSenderTest, IsBusyForThoseChannelsThatCount) {
+  carrier.capacity = 0;
+  control.send_done(channel, 1);
+  EXPECT_TRUE(control.busy());
+  EXPECT_TRUE(control.busy([&](const Channel& each) { return &each == &channel; }));
+  EXPECT_FALSE(control.busy([&](const Channel& each) { return &each != &channel; }));
+}
+
 TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
   carrier.at_once = true;
   control.send_done(channel, 1);

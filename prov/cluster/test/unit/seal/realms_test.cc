@@ -17,6 +17,23 @@ constexpr std::string_view kOne = "the key of the first job";
 constexpr std::string_view kTwo = "the key of the second job";
 const SocketAddress kC = test::node_name(4);
 
+/// With the key `mine` it gives the id that `salt` gives with `its` key.
+Salt salt_of_the_same_id(Salt salt, const KeyId& its, const KeyId& mine) {
+  for (std::size_t i = 0; i < sizeof(std::uint32_t); ++i) salt[i] = static_cast<std::uint8_t>(salt[i] ^ its[i] ^ mine[i]);
+  return salt;
+}
+
+/// Says one salt, and then what it likes.
+class SaltFirst final : public Random {
+ public:
+  explicit SaltFirst(const Salt& salt) { std::memcpy(words_.data(), salt.data(), sizeof words_); }
+  std::uint64_t next() override { return said_ < words_.size() ? words_[said_++] : ++said_; }
+
+ private:
+  std::array<std::uint64_t, sizeof(Salt) / sizeof(std::uint64_t)> words_;
+  std::size_t said_ = 0;
+};
+
 /// kA knows kB with the second key, and perhaps others.
 class RealmsTest : public test::EngineTest, public ::testing::WithParamInterface<Mode> {
  protected:
@@ -192,6 +209,38 @@ TEST_P(RealmsTest, ASessionTakesNothingUnderAnotherKey) {
   EXPECT_TRUE(hub->received.empty());
 }
 
+/// It has another key, an address of its own, and says that the peer's is one of its as well.
+TEST_P(RealmsTest, AProcessThatHasTakenAPeersIdDoesNotStandInItsWay) {
+  const auto hub = node(kA, kB.in_realm(2), both());
+  const Credentials credentials = test::credentials({kOne, kTwo});
+  constexpr std::uint64_t kEpochOfPeer = 12;  // the next node's
+  test::FakeRandom same(kEpochOfPeer);
+  SaltFirst chosen(salt_of_the_same_id(draw_salt(same), credentials.keys[1]->id(), credentials.keys[0]->id()));
+  Node::World world(network.clock(), 77);
+  SealedLink thief(std::make_unique<test::FakeLink>(network, kC), test::credentials({kOne}, GetParam()), {kC, kB},
+                   {network.clock(), chosen, world.log, world.counters}, &test::kSameProcess);
+  const link::Path path{kA};
+  const std::vector<std::byte> call = test::ForgedFrame::call(kC, 0xF0F0, 1).bytes();
+  std::array<link::InFrame, 4> in;
+  for (int i = 0; i < 10; ++i) {
+    link::OutFrame frame;
+    frame.path = &path;
+    frame.add(call);
+    thief.send_burst({&frame, 1});
+    pass(*hub);
+    thief.receive_burst(in);
+  }
+  EXPECT_GE(hub->counters().frames_received, 1u) << "its frames open";
+  const auto b = node(kB, kA, of({kTwo}));
+  for (int i = 0; i < 3; ++i) {
+    hub->receive();
+    b->send();
+    for (int turn = 0; turn < 100 && hub->received.empty(); ++turn) pass(*hub, *b);
+    EXPECT_EQ(sources(*hub), std::vector<std::uint64_t>{0});
+    EXPECT_EQ(hub->got, b->word);
+  }
+}
+
 TEST(RealmsOfCredentials, EachKeyIsForItsOwn) {
   Credentials credentials = test::credentials({kOne, kTwo});
   EXPECT_EQ(credentials.keys_for(0).size(), 2u);
@@ -212,18 +261,21 @@ TEST(RealmsOfAssociations, NoProcessTakesTheIdOfAPeer) {
     return std::make_unique<Association>(credentials.keys[key], Mode::auth, ours, Party{salt, {kB.in_realm(realm)}});
   };
   const Salt salt{1, 2, 3, 4, 5};
-  Salt same = salt;
-  for (std::size_t i = 0; i < sizeof(std::uint32_t); ++i)
-    same[i] = static_cast<std::uint8_t>(salt[i] ^ credentials.keys[0]->id()[i] ^ credentials.keys[1]->id()[i]);
+  const Salt same = salt_of_the_same_id(salt, credentials.keys[1]->id(), credentials.keys[0]->id());
   AssociationTable table;
-  Association* const thief = table.add(association(0, same, 1));
-  ASSERT_NE(thief, nullptr);
+  Association* const other = table.add(association(0, same, 1));
+  ASSERT_NE(other, nullptr);
+  table.make_current(*other);
   Association* const peer = table.add(association(1, salt, 2));
-  ASSERT_NE(peer, nullptr) << "nothing has shown that the first one lives";
-  EXPECT_EQ(table.find(kB, peer->peer_id()), peer);
+  ASSERT_NE(peer, nullptr) << "with the other key";
+  ASSERT_EQ(peer->peer_id(), other->peer_id());
+  EXPECT_FALSE(table.find(kB, peer->peer_id()).alone);
   table.make_current(*peer);
-  EXPECT_EQ(table.add(association(0, same, 1)), nullptr);
-  EXPECT_EQ(table.find(kB, peer->peer_id()), peer);
+  Salt third = salt;
+  third[7] = 7;
+  EXPECT_EQ(table.add(association(1, third, 2)), nullptr) << "with the same key";
+  Association* const found = table.find_opener(kB, peer->peer_id(), [](const Association& each) { return each.realm() == 2; });
+  EXPECT_EQ(found, peer);
 }
 
 }  // namespace
