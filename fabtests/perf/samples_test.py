@@ -124,15 +124,22 @@ class Limits(unittest.TestCase):
             for place, items in (("inside", mode.bare_inside), ("between", mode.bare_between)):
                 bare = [{"place": place, "level": "bare", "transport": "bare", "measure": item.measure, "bytes": item.bytes,
                          "median": 1, "unit": "us", "phase": "near"} for item in items]
-                found = {(item.measure, item.bytes) for group in mode.groups if place in group.places for item in group.items
-                         if limits.of({"place": place, "level": "fabric", "measure": item.measure, "bytes": item.bytes,
-                                       "median": 1, "unit": "us", "phase": "near"}, bare)}
+                found = {}
+                for group in [group for group in mode.groups if place in group.places]:
+                    for item in group.items:
+                        limit = limits.of({"place": place, "level": "fabric", "measure": item.measure, "bytes": item.bytes,
+                                           "wait": group.wait, "median": 1, "unit": "us", "phase": "near"}, bare)
+                        if limit:
+                            found[item.measure, item.bytes, group.wait] = limit["measure"]
+                spinning = {(measure, size) for measure, size, wait in found if wait == "spin"}
                 size = 8 if place == "inside" else 64
                 self.assertLessEqual({("latency", size), ("rate", 8), ("bandwidth", 65536), ("bandwidth", 1 << 20),
-                                      ("put", 1 << 20), ("put_latency", 8)}, found)
+                                      ("put", 1 << 20), ("put_latency", 8)}, spinning)
+                self.assertEqual(found["latency", size, "spin"], "ring" if place == "inside" else "frame")
+                self.assertEqual(found["latency", 8, "block"], "futex" if place == "inside" else "asleep")
                 if place == "inside":
                     self.assertLessEqual({("put_shared", 1 << 20), ("put_shared_latency", 8), ("put_shared_rate", 8),
-                                          ("get_shared", 1 << 20)}, found)
+                                          ("get_shared", 1 << 20)}, spinning)
 
     def test_a_peer_ahead_by_more_than_the_spread_is_named(self):
         near, line = [50, 50], "shm is ahead: inside, put latency 8 B, private memory: 0.13 us, cluster 0.33 us"

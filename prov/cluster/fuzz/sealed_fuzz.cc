@@ -1,38 +1,22 @@
 // Two endpoints with a key, and between them a host that has not the key: it decides which of their frames arrive, when,
 // how often and altered in which way, and adds frames of its own, right in form where the form is known. What comes out
 // of a sealed link was handed in at the other one for it, unaltered and once.
-#include <map>
 #include <memory>
 #include <set>
 
 #include "fuzz/hostile_input.h"
-#include "os/libcrypto.h"
+#include "fuzz/seal_material.h"
 #include "seal/sealed_link.h"
 #include "support/fake_network.h"
 
 namespace {
 
 using namespace cluster;
+using fuzz::credentials;
 
 constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
 constexpr volatile std::uint32_t kSameProcess = 1;
-
-/// Material that all inputs have in common: making keys is slow.
-seal::Credentials credentials(seal::Mode mode, char material) {
-  static std::string reason;
-  static const std::shared_ptr<const crypto::Cryptography> library = os::load_libcrypto(reason);
-  if (library == nullptr) __builtin_trap();
-  static std::map<char, std::shared_ptr<const seal::JobKey>> keys;
-  std::shared_ptr<const seal::JobKey>& key = keys[material];
-  if (key == nullptr) {
-    const auto made = std::make_shared<seal::JobKey>(library);
-    const std::string bytes(32, material);
-    if (!made->derive(as_bytes(bytes.data(), bytes.size()))) __builtin_trap();
-    key = made;
-  }
-  return {{key}, mode};
-}
 
 class SealedHarness {
  public:
