@@ -258,9 +258,13 @@ TEST_P(SealedGroupsTest, ForgersMakeItTryFewKeys) {
   EXPECT_TRUE(receiver.takes(kSender, sealed)) << "nothing was marked, and later it is";
 }
 
-/// After so many frames the sender's key is another one, which a receiver that comes then has to find.
-TEST_P(SealedGroupsTest, AMemberThatComesLateBeginsAtAnyKey) {
-  if (GetParam() == Mode::encrypt) GTEST_SKIP() << "the same code, and it takes a while";
+/// After so many frames the sender's key is another one, which a receiver that comes then has to find. In one mode, since it
+/// takes a while and the other has the same code.
+class LateMemberTest : public SealedGroupsTest {};
+
+INSTANTIATE_TEST_SUITE_P(Mode, LateMemberTest, ::testing::Values(Mode::auth));
+
+TEST_P(LateMemberTest, BeginsAtAnyKey) {
   const Party ours{{1}, {kSender}, true};
   const Party group{{}, {kGroup}, true};
   Association outward(keys().keys[0], GetParam(), ours, group);
@@ -269,7 +273,7 @@ TEST_P(SealedGroupsTest, AMemberThatComesLateBeginsAtAnyKey) {
   wire::FrameHeader header;
   wire::SealTrailer trailer;
   const ConstBytes body = ConstBytes(bare).subspan(sizeof header);
-  for (std::uint64_t i = 0; i <= 2 * Association::kFramesPerKey; ++i) {
+  for (std::uint64_t i = 0; i <= Association::kFramesPerKey; ++i) {
     std::memcpy(&header, bare.data(), sizeof header);
     header.length = static_cast<std::uint16_t>(bare.size() + sizeof block + sizeof trailer);
     ASSERT_TRUE(outward.seal(header, {&body, 1}, nullptr, trailer, as_bytes(&block, sizeof block)));
