@@ -10,6 +10,24 @@
 
 namespace perf {
 
+/// One message there and one back, by ends that send() and receive().
+template <typename Ends>
+Benchmark ping_pong(const std::shared_ptr<Ends>& ends, const Item& item) {
+  Benchmark work;
+  work.figure = Figure::one_way_us;
+  work.messages = 2;
+  work.bytes = 2 * static_cast<double>(item.bytes);
+  work.lead = [ends](std::uint64_t) {
+    ends->send();
+    ends->receive();
+  };
+  work.follow = [ends](std::uint64_t) {
+    ends->receive();
+    ends->send();
+  };
+  return work;
+}
+
 /// `ring` and `ring_rate`: messages through 64-byte slots in memory that both processes map.
 Benchmark ring_measure(const Item& item, ControlConnection& line);
 /// `futex`: one way of a word in memory that both processes map, whose reader sleeps.

@@ -54,20 +54,7 @@ class Datagrams {
 
 Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
                            const DatagramChoice& choice) {
-  const auto datagrams = std::make_shared<Datagrams>(line, wire, choice, item.bytes);
-  Benchmark work;
-  work.figure = Figure::one_way_us;
-  work.messages = 2;
-  work.bytes = 2 * static_cast<double>(item.bytes);
-  work.lead = [datagrams](std::uint64_t) {
-    datagrams->send();
-    datagrams->receive();
-  };
-  work.follow = [datagrams](std::uint64_t) {
-    datagrams->receive();
-    datagrams->send();
-  };
-  return work;
+  return ping_pong(std::make_shared<Datagrams>(line, wire, choice, item.bytes), item);
 }
 
 }  // namespace perf

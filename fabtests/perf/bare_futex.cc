@@ -40,20 +40,7 @@ class Sleepers {
 }  // namespace
 
 Benchmark futex_measure(const Item& item, ControlConnection& line) {
-  const auto sleepers = std::make_shared<Sleepers>(line);
-  Benchmark work;
-  work.figure = Figure::one_way_us;
-  work.messages = 2;
-  work.bytes = 2 * static_cast<double>(item.bytes);
-  work.lead = [sleepers](std::uint64_t) {
-    sleepers->send();
-    sleepers->receive();
-  };
-  work.follow = [sleepers](std::uint64_t) {
-    sleepers->receive();
-    sleepers->send();
-  };
-  return work;
+  return ping_pong(std::make_shared<Sleepers>(line), item);
 }
 
 }  // namespace perf

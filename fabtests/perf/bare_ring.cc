@@ -63,31 +63,19 @@ class Ends {
 
 Benchmark ring_measure(const Item& item, ControlConnection& line) {
   const auto ends = std::make_shared<Ends>(line, item.bytes);
+  if (item.measure == "ring") return ping_pong(ends, item);
   Benchmark work;
-  if (item.measure == "ring") {
-    work.figure = Figure::one_way_us;
-    work.messages = 2;
-    work.lead = [ends](std::uint64_t) {
-      ends->send();
-      ends->receive();
-    };
-    work.follow = [ends](std::uint64_t) {
-      ends->receive();
-      ends->send();
-    };
-  } else {
-    const unsigned window = item.window;
-    work.figure = Figure::messages_per_second;
-    work.messages = window;
-    work.lead = [ends, window](std::uint64_t) {
-      for (unsigned i = 0; i < window; ++i) ends->send();
-      ends->receive();
-    };
-    work.follow = [ends, window](std::uint64_t) {
-      for (unsigned i = 0; i < window; ++i) ends->receive();
-      ends->send();
-    };
-  }
+  const unsigned window = item.window;
+  work.figure = Figure::messages_per_second;
+  work.messages = window;
+  work.lead = [ends, window](std::uint64_t) {
+    for (unsigned i = 0; i < window; ++i) ends->send();
+    ends->receive();
+  };
+  work.follow = [ends, window](std::uint64_t) {
+    for (unsigned i = 0; i < window; ++i) ends->receive();
+    ends->send();
+  };
   work.bytes = work.messages * static_cast<double>(item.bytes);
   return work;
 }

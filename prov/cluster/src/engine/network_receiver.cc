@@ -60,8 +60,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here; those of groups come by other sockets, which nothing thins. An endpoint of datagrams has no sessions that could tell
-/// one frame from another.
+/// Of frames that the seal refuses only the number is known here; those of groups come by other sockets, which nothing thins.
+/// An endpoint of datagrams has no sessions that could tell one frame from another.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal) {

@@ -7,8 +7,8 @@
 // addressed it takes the place of the other.
 //
 // Timers: while an operation is under way each peer from which nothing has come for kIdleBeforeReminder is sent its
-// credit again (looked at no more often than each kReminderInterval, longer with many peers): it either acknowledges that or, in a new incarnation,
-// refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
+// credit again (looked at no more often than each kReminderInterval, longer with many peers): it either acknowledges that
+// or, in a new incarnation, refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
 #pragma once
 
 #include <cstdint>

@@ -70,6 +70,16 @@ struct Node {
     EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Status::ok);
   }
 
+  /// Writes `word` to the beginning of the region that the peer has under key 1.
+  void write() {
+    const ConstBytes slice = as_bytes(&word, sizeof word);
+    const protocol::RmaIov first{0, 1, slice.size()};
+    protocol::WriteOp op;
+    op.remote = {&first, 1};
+    op.slices = {&slice, 1};
+    op.length = slice.size();
+    EXPECT_EQ(engine.write(op), Status::ok);
+  }
   void receive() {
     const Bytes slice = as_bytes(&got, sizeof got);
     EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);

@@ -25,13 +25,7 @@ class ClosingTest : public test::EngineTest {
     caller.send();
     pass(*serving, caller);
     network.drop = [](const test::FakeNetwork::Packet&, const SocketAddress& hearer) { return hearer == kUnknownSource; };
-    const ConstBytes word = as_bytes(&caller.word, sizeof caller.word);
-    const protocol::RmaIov first{0, 1, word.size()};
-    protocol::WriteOp write;
-    write.remote = {&first, 1};
-    write.slices = {&word, 1};
-    write.length = word.size();
-    ASSERT_EQ(caller.engine.write(write), Status::ok);
+    caller.write();
     pass(*serving, caller);
     ASSERT_FALSE(serving->engine.quiescent());
   }

@@ -70,13 +70,7 @@ class SiblingCheckTest : public test::EngineTest {
   }
   static void post_write(Node& from, std::uint64_t word) {
     from.word = word;
-    const ConstBytes slice = as_bytes(&from.word, sizeof from.word);
-    const protocol::RmaIov range{0, 1, slice.size()};
-    protocol::WriteOp op;
-    op.remote = {&range, 1};
-    op.slices = {&slice, 1};
-    op.length = slice.size();
-    EXPECT_EQ(from.engine.write(op), Status::ok);
+    from.write();
   }
   /// How the oldest write ended, if it has.
   static std::optional<Status> written_by(Node& from) {

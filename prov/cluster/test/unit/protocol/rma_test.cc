@@ -39,11 +39,25 @@ class RmaTest : public MessengerTest {
     return read(slices, remote);
   }
 
+  /// A write and a read that are in their midst.
+  void begin_long_accesses() {
+    left.carrier.capacity = right.carrier.capacity = 2;
+    put(pattern(600000), 0);
+    get(read_into, 0);
+    for (int i = 0; i < 20; ++i) {
+      left.messenger.pump();
+      right.messenger.pump();
+      carry(left, right);
+      carry(right, left);
+    }
+  }
+
   static constexpr std::uint64_t kKey = 0x8000000000000007;
   static constexpr std::size_t kMemory = 1 << 20;
   RegionTable regions;
   Counter reads, writes, remote_writes, remote_reads, written, read_here;
   std::vector<std::byte> memory, expected;
+  std::vector<std::byte> read_into = std::vector<std::byte>(300000);  ///< of begin_long_accesses()
 };
 
 class RmaSizes : public RmaTest, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
@@ -121,17 +135,7 @@ TEST_F(RmaTest, DeniedAccessFailsAtTheInitiatorAndTouchesNothing) {
 }
 
 TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
-  left.carrier.capacity = right.carrier.capacity = 2;
-  const auto data = pattern(600000);
-  std::vector<std::byte> back(300000);
-  put(data, 0);
-  get(back, 0);
-  for (int i = 0; i < 20; ++i) {
-    left.messenger.pump();
-    right.messenger.pump();
-    carry(left, right);
-    carry(right, left);
-  }
+  begin_long_accesses();
   regions.remove(kKey);
   memory.assign(memory.size(), std::byte{0xEE});
   left.carrier.capacity = right.carrier.capacity = 1000;
@@ -146,17 +150,7 @@ TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
 /// The left peer is of realm 1; midway the key comes to belong to a region for realm 2.
 TEST_F(RmaTest, ARegionThatIsNotForThePeersRealmIsNotTouched) {
   right.channel.name = right.channel.name.in_realm(1);
-  left.carrier.capacity = right.carrier.capacity = 2;
-  const auto data = pattern(600000);
-  std::vector<std::byte> back(300000);
-  put(data, 0);
-  get(back, 0);
-  for (int i = 0; i < 20; ++i) {
-    left.messenger.pump();
-    right.messenger.pump();
-    carry(left, right);
-    carry(right, left);
-  }
+  begin_long_accesses();
   EXPECT_NE(std::count(memory.begin(), memory.end(), std::byte{0}), std::ptrdiff_t(memory.size())) << "it has begun";
   regions.remove(kKey);
   MemoryRegion another{memory.data(), 0, memory.size(), true, true};
@@ -165,7 +159,7 @@ TEST_F(RmaTest, ARegionThatIsNotForThePeersRealmIsNotTouched) {
   memory.assign(memory.size(), std::byte{0xEE});
   left.carrier.capacity = right.carrier.capacity = 1000;
   run();
-  put(data, 0);
+  put(pattern(600000), 0);
   run();
   EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0xEE}), std::ptrdiff_t(memory.size()));
   const auto taken = left.take();
