@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Counts what a 64-byte message alone in its frame costs its sender and its receiver, over each link, beside the kernel's
+work, and holds it to the budget.
+
+usage: frames.py [--budget FILE] [--functions N] PROGRAM
+
+Both ends belong to one thread, in two virtual nodes. The budget is the table in docs/budget.md; growth by more than 2 %
+fails. Exit status 77: the counting tool is missing, or no virtual nodes can be made.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "../../../../fabtests"))
+import callgrind  # noqa: E402
+import virtual_nodes  # noqa: E402
+
+MESSAGES = 2000
+SLACK = 0.02
+SKIPPED = 77
+SECONDS_MAX = 200
+LINKS = ("packet", "udp")
+# what the table calls it -> the function of the program that does it
+STEPS = {"fi_tsend, frame leaves": "budget_frame_send", "fi_cq_read, frame arrives": "budget_frame_arrived"}
+
+
+def count(nodes, link, program):
+    """Runs the program under the counting tool; returns the profile of its measured part."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "profile")
+        command = ["valgrind", "--tool=callgrind", "--toggle-collect=budget_frame_exchanges*", f"--callgrind-out-file={out}",
+                   program, nodes.namespace(1), nodes.namespace(2), str(MESSAGES)]
+        # Two ends on one node would use shared memory.
+        environment = {**os.environ, "FI_CLUSTER_LINK": link, "FI_CLUSTER_SHM": "no"}
+        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False, env=environment)
+        if result.returncode != 0 or not os.path.exists(out):
+            raise RuntimeError(f"{' '.join(command)}\nended with status {result.returncode}:\n{result.stderr}")
+        with open(out, encoding="utf-8") as file:
+            return callgrind.Profile(file)
+
+
+def instructions(profile, function):
+    """Per message, of a step with all that it calls."""
+    found = [costs["Ir"] for name, costs in profile.inclusive.items() if re.match(rf"{function}\b", name)]
+    if not found:
+        raise RuntimeError(f"the profile knows no function {function}")
+    return sum(found) / MESSAGES
+
+
+def measure(program, functions):
+    """(table row, link) -> instructions a message."""
+    measured = {}
+    nodes = virtual_nodes.shared(2)
+    for link in LINKS:
+        profile = count(nodes, link, program)
+        for name, costs in sorted(profile.own.items(), key=lambda entry: -entry[1].get("Ir", 0))[:functions]:
+            print(f"{link:<8} {costs.get('Ir', 0) / MESSAGES:8.1f} {name.split('(')[0]}")
+        for row, function in STEPS.items():
+            measured[row, link] = instructions(profile, function)
+            print(f"{link:<8} {row:<28} {measured[row, link]:.1f} instructions")
+    return measured
+
+
+def budget_of(path):
+    """The rows of the table: | step | packet | udp |."""
+    budget = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if cells[0] in STEPS and len(cells) == len(LINKS) + 1:
+                budget.update({(cells[0], link): float(cell) for link, cell in zip(LINKS, cells[1:])})
+    missing = [row for row in STEPS if (row, LINKS[0]) not in budget]
+    if missing:
+        raise RuntimeError(f"{path}: no budget for {', '.join(missing)}")
+    return budget
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", default="", help="the document with the table; without it figures are only printed")
+    parser.add_argument("--functions", type=int, default=0, metavar="N", help="show the N dearest functions of each link")
+    parser.add_argument("program", help="budget_frames")
+    options = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        print("needs valgrind (Debian: valgrind): not run")
+        return SKIPPED
+    virtual_nodes.require()
+    measured = measure(options.program, options.functions)
+    if not options.budget:
+        return 0
+    budget = budget_of(options.budget)
+    grown = [step for step, cost in measured.items() if cost > budget[step] * (1 + SLACK) + 0.5]
+    for row, link in grown:
+        print(f"FAIL: {link}: {row}: {measured[row, link]:.1f} instructions, the budget is {budget[row, link]:g}")
+    for (row, link), cost in measured.items():
+        if cost < budget[row, link] * (1 - SLACK):
+            print(f"note: {link}: {row}: fewer than the budgeted {budget[row, link]:g}: lower the table in docs/budget.md")
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
