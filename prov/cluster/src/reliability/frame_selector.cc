@@ -4,8 +4,8 @@
 
 namespace cluster::reliability {
 
-/// The first bursts are short: the peer takes in one while the next is encoded. Once kLead frames are in
-/// flight it is busy, and long bursts cost less.
+/// Bursts are as long as the link takes: each costs a way through the kernel, and a peer that could begin with a shorter
+/// first one saves less than that.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -14,8 +14,7 @@ FrameSelector::Selection FrameSelector::select(Time now) {
   const multipath::PathScheduler::Grant grant =
       repeat ? scheduler.select_other(now, window.at(*repeat_).path) : scheduler.select(now);
   selection.path = grant.path;
-  const std::size_t burst_max = window.in_flight() < kLead ? kShortBurst : link::kBurstMax;
-  const std::size_t limit = std::min(grant.frames, burst_max);
+  const std::size_t limit = std::min(grant.frames, link::kBurstMax);
   if (repeat) selection.picks[selection.count++] = {*repeat_, true, false};
   while (window.has_lost() && selection.count < limit) {
     const Sequence s = window.pop_lost();

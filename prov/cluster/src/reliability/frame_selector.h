@@ -53,8 +53,6 @@ class FrameSelector {
   void select_new(Selection& selection, std::size_t limit);
 
   static constexpr std::size_t kSmallWindow = 32;
-  static constexpr std::size_t kShortBurst = 16;
-  static constexpr std::size_t kLead = 2 * kShortBurst;  ///< frames in flight that keep a peer busy
 
   SendQueue& queue_;
   const Handshake& handshake_;

@@ -9,7 +9,6 @@ void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, 
   if (s == next_) return on_new_sent(1, transmission, now, path);
   SentFrame& frame = at(s);
   const bool was_lost = frame.state == SentFrame::State::lost;
-  if (frame.state != SentFrame::State::in_flight) ++in_flight_;
   frame.path = path;
   frame.state = SentFrame::State::in_flight;
   frame.transmission = transmission;
@@ -23,7 +22,6 @@ void SendWindow::on_new_sent(std::size_t count, TransmissionNumber transmission,
   const Sequence end = next_ + static_cast<std::uint32_t>(count);
   outstanding_.insert(next_, end);
   outstanding_count_ += count;
-  in_flight_ += count;
   for (; next_ != end; ++next_, ++transmission) {
     SentFrame& frame = at(next_);
     if (has_token(frame)) ++with_tokens_;
@@ -38,7 +36,6 @@ void SendWindow::on_new_sent(std::size_t count, TransmissionNumber transmission,
 void SendWindow::mark_lost(Sequence s) {
   SentFrame& frame = at(s);
   assert(frame.state == SentFrame::State::in_flight);
-  --in_flight_;
   frame.state = SentFrame::State::lost;
   lost_.push_back(s);
 }
@@ -66,7 +63,6 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
 void SendWindow::remove(Sequence s, SentFrame& frame) {
   outstanding_.erase(s);
   --outstanding_count_;
-  if (frame.state == SentFrame::State::in_flight) --in_flight_;
   if (!frame.body->tokens.empty()) --with_tokens_;
   frame.state = SentFrame::State::acknowledged;
 }
@@ -77,7 +73,6 @@ AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;
   AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path, false, {}, 0};
-  if (first.state == SentFrame::State::in_flight) --in_flight_;
   first.state = SentFrame::State::acknowledged;
   Sequence next = s + 1;
   for (TransmissionNumber wanted = first.transmission + 1; once && next != end; ++next, ++wanted) {
@@ -93,7 +88,6 @@ AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   outstanding_.erase(s, next);
   outstanding_count_ -= count;
   with_tokens_ -= count;
-  in_flight_ -= count - 1;
   FrameRun& run = run_at(first.run);
   run.outstanding -= count;
   stretch.ordered = run.ordered;

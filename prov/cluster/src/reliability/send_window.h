@@ -45,8 +45,6 @@ class SendWindow : public SentFrames {
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }
-  /// Frames sent that, as far as is known, have neither arrived nor been lost.
-  std::size_t in_flight() const { return in_flight_; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
   /// The first of them; next() if there is none. What lies between first() and it was acknowledged by ranges.
@@ -117,7 +115,6 @@ class SendWindow : public SentFrames {
   SequenceSet outstanding_;
   RingQueue<Sequence> lost_;
   Sequence next_;
-  std::size_t in_flight_ = 0;
   std::size_t outstanding_count_ = 0;
   std::size_t with_tokens_ = 0;
 };
