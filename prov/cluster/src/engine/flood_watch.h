@@ -22,7 +22,7 @@ namespace cluster::engine {
 /// One class of frames.
 class FloodLevel {
  public:
-  static constexpr std::int64_t kPerInterval = link::Thinning::kAsideFrames;
+  static constexpr std::int64_t kPerInterval = 32;
   static constexpr std::int64_t kBurst = 8192;
 
   void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }

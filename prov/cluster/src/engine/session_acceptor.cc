@@ -52,7 +52,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     return;
   }
   const SocketAddress name = name_of(view);
-  if (!may_answer(now, name)) {
+  if (!may_answer(now, view.opening, name)) {
     ++counters.refused_stale;
     return;
   }
@@ -78,10 +78,15 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   flow.answer_opening(view, path, *parts_.link);
 }
 
-bool SessionAcceptor::may_answer(Time now, const SocketAddress& name) {
-  if (!peers_.known(name)) return answers_.admits_unknown(now);
+bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const SocketAddress& name) {
+  const bool flood = now < flood_until_;
+  const std::uint64_t digest = flood ? cookies_.digest(call) : 0;
+  if (flood && answered_.answered(now, digest)) return false;
   Peer* const peer = peers_.find(name);
-  return peer == nullptr || AnswerLimiter::admits_peer(now, peer->contact.answered_at);
+  const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
+                                            : peer == nullptr || AnswerLimiter::admits_peer(now, peer->contact.answered_at);
+  if (flood && admitted) answered_.note(now, digest);
+  return admitted;
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.

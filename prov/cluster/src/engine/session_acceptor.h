@@ -12,6 +12,7 @@
 
 #include "engine/admission_control.h"
 #include "engine/answer_limiter.h"
+#include "engine/answered_calls.h"
 #include "engine/control_frames.h"
 #include "engine/engine_parts.h"
 #include "engine/peer_closer.h"
@@ -38,8 +39,9 @@ class SessionAcceptor {
   /// Logs once if the MTU in the peer's opening is not that of this node.
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
   SiblingCheck& siblings() { return siblings_; }
-  /// Of what comes now next to nothing is from peers: answers that were saved for a crowd are not for it.
+  /// Of what comes now next to nothing is from peers: answers that were saved for a crowd are not for it, and copies get none.
   void note_flood(Time now) {
+    flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
     answers_.forfeit(now, link::Thinning::kAsideInterval);
     resets_.forfeit(now);
   }
@@ -48,7 +50,7 @@ class SessionAcceptor {
   /// Between two warnings of openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
 
-  bool may_answer(Time now, const SocketAddress& name);
+  bool may_answer(Time now, const wire::Opening& call, const SocketAddress& name);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
@@ -66,6 +68,8 @@ class SessionAcceptor {
   ResetSender resets_;
   SessionCookies cookies_;
   AnswerLimiter answers_;
+  AnsweredCalls answered_;
+  Time flood_until_{};
   SiblingCheck siblings_;
   bool logged_mtu_ = false;
   Time next_source_warning_{};

@@ -22,6 +22,8 @@ class SessionCookies {
   /// `mark`: of all these numbers (link/thinning.h).
   SessionCookies(Random& random, std::uint8_t mark) : hash_{random.next(), random.next()}, mark_(mark) {}
 
+  /// Of the caller and the session that it names, equal for copies of one call.
+  std::uint64_t digest(const wire::Opening& caller) const { return hash_of(0, caller); }
   std::uint32_t session_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
     return number(interval(now), caller);
@@ -40,6 +42,9 @@ class SessionCookies {
     return static_cast<std::uint64_t>(now.time_since_epoch() / kInterval);
   }
   std::uint32_t number(std::uint64_t at, const wire::Opening& caller) const {
+    return link::with_mark(static_cast<std::uint32_t>(hash_of(at, caller)), mark_);
+  }
+  std::uint64_t hash_of(std::uint64_t at, const wire::Opening& caller) const {
     std::array<std::uint64_t, 6> words{};
     const ConstBytes ip = caller.name.ip();
     std::memcpy(words.data(), ip.data(), ip.size());
@@ -47,7 +52,7 @@ class SessionCookies {
     words[3] = std::uint64_t{caller.name.realm()} << 32 | caller.session;
     words[4] = caller.epoch;
     words[5] = at;
-    return link::with_mark(static_cast<std::uint32_t>(hash_(words)), mark_);
+    return hash_(words);
   }
 
   SipHash hash_;

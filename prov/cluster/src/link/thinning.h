@@ -4,7 +4,8 @@
 // another, both drawn at random: hosts that cannot see its frames do not know them.
 //
 // What costs most in a frame is that it wakes a process. So frames without mark, of which every session begins, go to a place
-// aside, which wakes nothing and is emptied by time; what finds it full is dropped.
+// aside, which wakes nothing and is emptied by time; what finds it full is dropped. All that a peer says without a mark it says in
+// session 0: the rest is useless here, and only a part of it gets that far, of which a reset tells peers of an earlier process.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,8 @@ struct Thinning {
 
   static constexpr unsigned kShiftMax = 10;
   static constexpr Duration kAsideInterval = 5ms;    ///< between two looks aside
-  static constexpr std::size_t kAsideFrames = 32;  ///< of one look
+  static constexpr std::size_t kAsideFrames = 24;  ///< of one look
+  static constexpr unsigned kUselessShift = 2;   ///< of useless frames one in 2^shift waits aside
 
   bool none() const { return unknown_shift == 0 && !unmarked_aside; }
 };

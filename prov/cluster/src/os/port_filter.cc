@@ -121,10 +121,24 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, co
 FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
   Conditions conditions;
   if (index != 0) conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
-  // Offset 0 is the UDP header. Steering sends here what is too short to have a mark.
+  // Offset 0 is the UDP header.
   if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, kUdpBytes);
   conditions.must_not_be_thinned(thinning, kUdpBytes);
   return conditions.decide(kWhole, 0);
+}
+
+/// A flood of what is too short to name a session has to be seen as well, or it would be taken for over.
+FilterProgram of_use_unmarked() {
+  constexpr std::uint32_t kSession = kUdpBytes + offsetof(wire::FrameHeader, session);  // offset 0 is the UDP header
+  constexpr std::uint32_t kPart = (1u << link::Thinning::kUselessShift) - 1;
+  return {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kSession + sizeof(wire::FrameHeader::session), 0, 2),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kSession),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)),
+          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 1, 0),
+          BPF_STMT(BPF_RET | BPF_K, kWhole),
+          BPF_STMT(BPF_RET | BPF_K, 0)};
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
@@ -133,6 +147,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
   FilterProgram program;
   if (thinning.unmarked_aside) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, 3));
     program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 2, 0));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 1, 0));

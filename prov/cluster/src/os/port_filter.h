@@ -2,6 +2,7 @@
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
 //   thinning             what of a flood gets through (link/thinning.h), behind either of the two or alone
+//   of use unmarked      what of a flood may wait aside
 //   steering             which of the sockets on one port a datagram is for
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
@@ -27,6 +28,9 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, co
 /// that wait aside. 0: no interface.
 FilterProgram all_but_interface(int index, const link::Thinning& thinning = {});
 
+/// For the UDP socket where frames wait aside: those in session 0, and a part of all others.
+FilterProgram of_use_unmarked();
+
 /// The sockets of a reuseport group, by the order in which they were bound.
 struct PortSockets {
   static constexpr std::uint32_t kMain = 0;
@@ -34,7 +38,7 @@ struct PortSockets {
   std::uint32_t aside = kMain;
 };
 
-/// For a reuseport group: what `thinning` lets wait aside goes there, other frames of kind keep_alive to their socket, all else to
+/// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark, other frames of kind keep_alive to their socket, all else to
 /// the main one.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 

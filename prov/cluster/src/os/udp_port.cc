@@ -185,7 +185,11 @@ bool UdpPort::ignore_interface(int index) {
 link::Thinning UdpPort::thin(link::Thinning thinning) {
   if (thinning.unmarked_aside && !aside_socket_) {
     thinning.unmarked_aside = share(aside_socket_, &PortSockets::aside) == 0;
-    if (aside_socket_) enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
+    if (aside_socket_) {
+      enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
+      FilterProgram program = of_use_unmarked();
+      attach_filter(aside_socket_.number(), SO_ATTACH_FILTER, program);  // without it more is read that is useless
+    }
   }
   if (aside_socket_) {
     FilterProgram program = steering(places_, thinning);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/answered_calls.h"
+
 namespace cluster::engine {
 namespace {
 
@@ -31,6 +33,24 @@ TEST(AnswerLimiterTest, APeerIsAnsweredOnceInAnIntervalHoweverManyAsk) {
   int count = 0;
   for (Time now = kStart; now < kStart + 1s; now += 10us) count += AnswerLimiter::admits_peer(now, answered) ? 1 : 0;
   EXPECT_EQ(count, 1s / AnswerLimiter::kIntervalOfPeer);
+}
+
+TEST(AnsweredCallsTest, ACopyIsKnownUntilItsSenderMayHaveMissedTheAnswer) {
+  AnsweredCalls calls;
+  EXPECT_FALSE(calls.answered(kStart, 0)) << "nothing is kept";
+  calls.note(kStart, 17);
+  EXPECT_FALSE(calls.answered(kStart, 0)) << "no digest is taken for an empty place";
+  EXPECT_FALSE(calls.answered(kStart, 18));
+  EXPECT_TRUE(calls.answered(kStart + AnsweredCalls::kUntilAgain - 1ns, 17));
+  EXPECT_FALSE(calls.answered(kStart + AnsweredCalls::kUntilAgain, 17));
+}
+
+TEST(AnsweredCallsTest, OfTwoInOnePlaceTheLaterIsKnown) {
+  AnsweredCalls calls;
+  calls.note(kStart, 17);
+  calls.note(kStart, 17 + (std::uint64_t{1} << 40));
+  EXPECT_FALSE(calls.answered(kStart, 17));
+  EXPECT_TRUE(calls.answered(kStart, 17 + (std::uint64_t{1} << 40)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "engine/flood_watch.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
 
@@ -65,6 +66,29 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
   EXPECT_EQ(a.counters().sessions_opened, 2u);
   EXPECT_EQ(unknown.counters().timeouts + b.counters().timeouts, 0u) << "it took no longer than without the flood";
   EXPECT_TRUE(unknown.engine.quiescent());
+}
+
+TEST_F(FloodTest, CopiesOfACallDrawNoFurtherAnswers) {
+  constexpr std::uint16_t kCallers = 5;
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst; sent += 300) {
+    flood(300);
+    pass(a);
+  }
+  const auto answers_to_calls = [&] {
+    clock.advance(FloodWatch::kInterval);
+    const std::uint64_t before = a.counters().frames_sent;
+    flood(kCallers);
+    pass(a);
+    return a.counters().frames_sent - before;
+  };
+  answers_to_calls();
+  EXPECT_EQ(answers_to_calls(), 0u);
+  clock.advance(FloodWatch::kInterval);
+  const std::uint64_t before = a.counters().frames_sent;
+  inject(kUnknownSource, kA, ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate).bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().frames_sent, before + 1) << "a call that is no copy";
 }
 
 TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {

@@ -71,6 +71,16 @@ TEST_F(FloodWatchTest, AFloodWaitsAsideOnceItIsMoreThanACrowd) {
   EXPECT_EQ(link.thinning.marks.member, kMarks.member);
 }
 
+TEST_F(FloodWatchTest, WhatIsUselessIsAFloodAsLongAsItIsTooMuch) {
+  // Of such frames a part is read aside: as little as ends a flood comes of less than what begins one.
+  constexpr std::int64_t kReadOf = kPerSecond / (1 << link::Thinning::kUselessShift);
+  flood(0, 50'000, 1s);
+  const unsigned before = link.calls;
+  flood(0, kReadOf * 5 / 4, 5s);
+  EXPECT_EQ(link.calls, before);
+  EXPECT_TRUE(link.thinning.unmarked_aside);
+}
+
 TEST_F(FloodWatchTest, ACrowdIsServed) {
   for (int i = 0; i < FloodLevel::kBurst; ++i) watch.note_session(now, 0);
   now += 1s;

@@ -19,7 +19,8 @@ namespace {
 constexpr link::SessionMarks kMarks{0x17, 0x42};
 constexpr link::Thinning kFlood{kMarks, 0, true};
 constexpr std::uint32_t kMember = 0xABCD0017;
-constexpr std::uint32_t kUnmarked = 0xABCD0018;
+constexpr std::uint32_t kUnmarked = 0;
+constexpr std::uint32_t kUseless = 0xABCD0018;
 
 class SetClock final : public Clock {
  public:
@@ -38,14 +39,14 @@ class AsideReceiverTest : public ::testing::Test {
     link = open_udp_link(port, 1500, environment);
   }
   void send(std::uint32_t session, int count = 1) {
-    for (int i = 0; i < count; ++i) send(wire::ControlFrame::keep_alive(1, 7, session));
+    for (int i = 0; i < count; ++i) send(wire::ControlFrame::keep_alive(1, 7, session).bytes());
   }
-  void send(const wire::ControlFrame& frame) {
+  void send(ConstBytes frame) {
     sockaddr_storage address;
     const std::size_t size = port->name().to(address);
-    ASSERT_EQ(sendto(caller->socket(), frame.bytes().data(), frame.bytes().size(), 0, reinterpret_cast<sockaddr*>(&address),
+    ASSERT_EQ(sendto(caller->socket(), frame.data(), frame.size(), 0, reinterpret_cast<sockaddr*>(&address),
                      static_cast<socklen_t>(size)),
-              static_cast<ssize_t>(frame.bytes().size()));
+              static_cast<ssize_t>(frame.size()));
   }
   /// What lies there now: over the loopback interface what has been sent has arrived.
   std::size_t receive() {
@@ -97,6 +98,26 @@ TEST_F(AsideReceiverTest, ALookTakesSoManyAndWhatFindsNoSpaceIsDropped) {
   send(kUnmarked, 3);
   clock.at += link::Thinning::kAsideInterval;
   EXPECT_EQ(receive(), 3U) << "the buffer is empty again";
+}
+
+TEST_F(AsideReceiverTest, OfWhatIsUselessAPartWaits) {
+  constexpr int kSent = 4000;
+  link->thin(kFlood);
+  const auto share_of = [&](auto&& send_one) {
+    std::size_t read = 0;
+    for (int sent = 0; sent < kSent; sent += 20) {
+      for (int i = 0; i < 20; ++i) send_one();
+      clock.at += link::Thinning::kAsideInterval;
+      read += receive();
+    }
+    EXPECT_FALSE(wakes());
+    return static_cast<double>(read) / kSent;
+  };
+  constexpr double kPart = 1.0 / (1 << link::Thinning::kUselessShift);
+  EXPECT_EQ(share_of([&] { send(kUnmarked); }), 1.0) << "all that peers say without a mark";
+  EXPECT_NEAR(share_of([&] { send(kUseless); }), kPart, 0.05);
+  EXPECT_NEAR(share_of([&] { send(ConstBytes(wire::ControlFrame::keep_alive(1, 7, kMember).bytes()).first(12)); }), kPart, 0.05)
+      << "too short to have a mark: a flood of that is one, too";
 }
 
 TEST_F(AsideReceiverTest, AnAlarmThatGoesOffALittleEarlyCostsNoFrames) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "seal/keep_alive_seal.h"
 #include "seal/sealed_link.h"
 #include "support/node.h"
 
@@ -238,6 +239,48 @@ TEST_P(RealmsTest, AProcessThatHasTakenAPeersIdDoesNotStandInItsWay) {
     for (int turn = 0; turn < 100 && hub->received.empty(); ++turn) pass(*hub, *b);
     EXPECT_EQ(sources(*hub), std::vector<std::uint64_t>{0});
     EXPECT_EQ(hub->got, b->word);
+  }
+}
+
+/// It is silent but for this; the process at its address that answers has one of the keys.
+TEST_P(RealmsTest, APeerLivesByAnswersUnderItsOwnKeyAlone) {
+  for (const std::size_t key : {1u, 0u}) {
+    const auto hub = node(kA, kB.in_realm(2), both());
+    const auto b = node(kB, kA, of({kTwo}));
+    hub->send();
+    for (int i = 0; i < 5; ++i) pass(*hub, *b);
+    std::vector<std::byte> question;
+    network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameHeader header;
+      std::memcpy(&header, packet.bytes.data(), sizeof header);
+      if (to == kB && header.kind == static_cast<std::uint8_t>(wire::FrameKind::keep_alive)) question = packet.bytes;
+      return packet.from == kB && header.kind != static_cast<std::uint8_t>(wire::FrameKind::alive);
+    };
+    hub->send();
+    const Credentials keys = test::credentials({kOne, kTwo}, GetParam());
+    int answers = 0;
+    for (int i = 0; i < 1600; ++i) {  // 8 s
+      clock.advance(5ms);
+      hub->engine.poll();
+      if (question.size() < sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)) continue;
+      wire::FrameHeader header;
+      wire::SealTrailer trailer;
+      std::byte* const end = question.data() + question.size() - sizeof trailer;
+      std::memcpy(&header, question.data(), sizeof header);
+      std::memcpy(&trailer, end, sizeof trailer);
+      header.kind = static_cast<std::uint8_t>(wire::FrameKind::alive);
+      header.session = header.sequence;
+      ASSERT_TRUE(seal_keep_alive(*keys.keys[key], GetParam(), header, kB, trailer));
+      std::memcpy(question.data(), &header, sizeof header);
+      std::memcpy(end, &trailer, sizeof trailer);
+      inject(kB, kA, question);
+      question.clear();
+      ++answers;
+    }
+    EXPECT_GE(answers, 4);
+    EXPECT_EQ(hub->counters().sessions_closed, key == 1 ? 0u : 1u) << key;
+    EXPECT_EQ(hub->counters().refused_forged != 0, key == 0) << key;
+    network.drop = nullptr;
   }
 }
 
