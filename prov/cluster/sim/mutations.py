@@ -75,7 +75,7 @@ MUTATIONS = [
      "static constexpr Duration kRefusedTolerated = 300ms;",
      "static constexpr Duration kRefusedTolerated = 0s;"),
     ("does not acknowledge what came before", "reliability/frame_receiver.cc",
-     "acks_.on_frame(now, arrived, view.transmission, view.in_order(), Urgency::now);",
+     "acks_.on_frame(now, arrived, view.transmission, Urgency::now);",
      ""),
     ("delivers twice what waited behind a gap", "reliability/receive_window.cc",
      "slot.kept = false;\n    given_ = slot.sequence;\n    handed_ = std::move(slot.segments);\n    slot.segments = {};",

@@ -4,20 +4,17 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency,
-                            std::size_t count) {
+void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count) {
   if (!any_frame_ || transmission.after(largest_received_)) {
     largest_received_ = transmission;
     largest_received_at_ = at;
   }
   any_frame_ = true;
-  (ordered ? ordered_ : unordered_) += static_cast<unsigned>(count);
+  frames_ += static_cast<unsigned>(count);
   awaited_ |= urgency == Urgency::soon;
   if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
   Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
-  if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
-    wait = Duration::zero();
-  }
+  if (urgency == Urgency::now || frames_ >= kFramesMax) wait = Duration::zero();
   due_ = std::min(due_, now + wait);
 }
 
@@ -31,7 +28,7 @@ void AckScheduler::on_ack_sent(Time now, bool bare) {
   awaited_ = false;
   due_ = kNever;
   last_sent_at_ = now;
-  ordered_ = unordered_ = 0;
+  frames_ = 0;
 }
 
 }  // namespace cluster::reliability

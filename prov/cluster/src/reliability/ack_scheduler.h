@@ -24,8 +24,7 @@ class AckScheduler {
 
   /// A sequenced frame, new or not, was read; `at`: when it had come to this node.
   /// Of `count` such frames that came together, `transmission` is that of the last.
-  void on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency,
-                std::size_t count = 1);
+  void on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count = 1);
   /// True once a frame of the peer has arrived: there is something to acknowledge.
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }
@@ -46,8 +45,7 @@ class AckScheduler {
  private:
   static constexpr Duration kReplyWait = 10us;
   static constexpr Duration kReplyGrace = 25us;  ///< more: the bare frame itself has delayed the answer
-  static constexpr unsigned kOrderedMax = 16;
-  static constexpr unsigned kUnorderedMax = 8;
+  static constexpr unsigned kFramesMax = 66;  ///< of a stream of super-frames, every other one
 
   Duration delay_;
   bool any_frame_ = false;
@@ -59,8 +57,7 @@ class AckScheduler {
   bool replies_soon_ = true;  ///< the last awaited one left with data, or could have
   Time reply_grace_until_{};  ///< data sent by then could have carried the last bare one
   std::uint32_t spurious_reported_ = 0;
-  unsigned ordered_ = 0;  ///< arrived since the last acknowledgement
-  unsigned unordered_ = 0;
+  unsigned frames_ = 0;  ///< arrived since the last acknowledgement
 };
 
 }  // namespace cluster::reliability

@@ -16,12 +16,12 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
     case ReceiveWindow::Arrival::duplicate:
       ++counters_.frames_duplicate;
       if (ack_was_lost(arrived)) paths_.recovery().suspect_ethertype_paths(now);
-      acks_.on_frame(now, arrived, view.transmission, view.in_order(), Urgency::now);
+      acks_.on_frame(now, arrived, view.transmission, Urgency::now);
       return ReceiveResult::nothing_new;
     case ReceiveWindow::Arrival::fresh: break;
   }
   const bool gap_changed = (gap_before || window_.has_gap()) && !paths_.reordering_expected();
-  acks_.on_frame(now, arrived, view.transmission + static_cast<std::uint32_t>(count - 1), view.in_order(),
+  acks_.on_frame(now, arrived, view.transmission + static_cast<std::uint32_t>(count - 1),
                  gap_changed      ? Urgency::now
                  : view.ack_now() ? Urgency::soon
                                   : Urgency::none,
@@ -71,7 +71,7 @@ bool FrameReceiver::next(ConstBytes& segments) {
 /// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
-  acks_.on_frame(now, now, brought_by, true, AckScheduler::Urgency::now);
+  acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);
 }
 
 void FrameReceiver::on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare) {

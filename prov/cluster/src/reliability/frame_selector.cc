@@ -49,8 +49,8 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
 /// small.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
-  return selection.frames_left ? paths_[selection.path].recovery.congestion().window() < kSmallWindow
-                               : selection.completion_awaited;
+  if (!selection.frames_left) return selection.completion_awaited;
+  return std::min(paths_[selection.path].recovery.congestion().window(), handshake_.window()) < kSmallWindow;
 }
 
 void FrameSelector::put_back(const Pick& pick) {

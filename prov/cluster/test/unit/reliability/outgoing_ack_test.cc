@@ -14,7 +14,7 @@ struct OutgoingAckTest : testing::Test {
     window.arrive({s}, {transmission}, false, {&content, 1});
     ConstBytes segments;
     while (window.next(segments)) continue;
-    acks.on_frame(at, at, {transmission}, false, AckScheduler::Urgency::none);
+    acks.on_frame(at, at, {transmission}, AckScheduler::Urgency::none);
   }
   OutgoingAck made(Time now = Time(1us)) const { return {now, acks, window}; }
   static std::uint16_t delay_of(const OutgoingAck& ack) {
@@ -75,7 +75,7 @@ TEST_F(OutgoingAckTest, SaysHowOldTheNewestArrivalIsWhenTheFrameLeaves) {
   EXPECT_EQ(delay_of(ack), 65535);
   ack.set_departure(Time(9us));
   EXPECT_EQ(delay_of(ack), 0);
-  acks.on_frame(Time(5ms), Time(1ms), {7}, true, AckScheduler::Urgency::none);
+  acks.on_frame(Time(5ms), Time(1ms), {7}, AckScheduler::Urgency::none);
   EXPECT_EQ(delay_of(made(Time(1ms) + 4096us)), 4000) << "from when it came, not from when it was read";
 }
 

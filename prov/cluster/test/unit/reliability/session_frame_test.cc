@@ -82,7 +82,7 @@ TEST_F(SessionFrameTest, CarriesTheAcknowledgementThatFits) {
   open();
   const std::byte content{1};
   window.arrive({4}, {5}, false, {&content, 1});
-  acks.on_frame(Time(1us), Time(1us), {5}, false, AckScheduler::Urgency::now);
+  acks.on_frame(Time(1us), Time(1us), {5}, AckScheduler::Urgency::now);
   const auto half = padding(700);
   const std::vector<std::byte> bytes = encode(*half);
   wire::FrameView view;
