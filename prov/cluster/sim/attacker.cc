@@ -143,6 +143,12 @@ Attacker::Frame Attacker::control(const Seen& genuine) {
   return frame;
 }
 
+void Attacker::on_forgery_arrived(const Packet& packet) {
+  wire::FrameView view;
+  if (wire::admit(packet.bytes, view) != wire::Refusal::none || !view.has_opening) return;
+  if (const auto found = calls_.find(view.opening.session); found != calls_.end()) found->second.bytes += packet.bytes.size();
+}
+
 void Attacker::forge() {
   const HostNumber to = any_host();
   const HostNumber name = (to + 1 + static_cast<HostNumber>(random_.below(hosts_ - 1))) % hosts_;
@@ -189,7 +195,7 @@ void Attacker::flood() {
     frame.sibling = address_of(any_host());
     frame.header.transmission = static_cast<std::uint32_t>(random_.below(100));
   }
-  calls_[session] = {port, to, frame.sibling, frame.bytes().size(), 0, random_.chance(100'000)};
+  calls_[session] = {port, to, frame.sibling, 0, 0, random_.chance(100'000)};
   send(frame, hosts_, port, to);
 }
 
@@ -207,7 +213,8 @@ bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
       if (!copy) call.numbers.push_back(packet->number);
       const std::size_t before = std::exchange(call.answered, call.answered + (copy ? 0 : packet->bytes.size()));
       if (!call.taken_up && call.answered > 3 * call.bytes)
-        violation_ = "a host answers " + std::to_string(call.bytes) + " bytes with " + std::to_string(call.answered);
+        violation_ = "a host answers " + std::to_string(call.bytes) + " bytes with " +
+                     std::to_string(call.answered) + " in session " + std::to_string(view.session);
       if (call.taken_up && before == 0 && view.has_opening) take_up(call, view);
     }
   }

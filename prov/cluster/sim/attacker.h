@@ -43,6 +43,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   bool deliver(std::unique_ptr<Packet>& packet) override;
   void deliver_path_error(const link::PathError&) override {}
   void overhear(const Packet& packet) override;
+  void on_forgery_arrived(const Packet& packet) override;
   /// No more of it.
   void stop() { left_ = 0; }
 
@@ -64,7 +65,7 @@ class Attacker final : public EventHandler, public NetworkNode {
     std::uint16_t port = 0;
     HostNumber to = 0;
     std::optional<SocketAddress> sibling;  ///< that it claims
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;                 ///< that reached the host: the network copies some
     std::size_t answered = 0;
     bool taken_up = false;
     std::vector<std::uint64_t> numbers = {};  ///< of the packets that have answered: the network copies some

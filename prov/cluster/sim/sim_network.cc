@@ -244,6 +244,8 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
 
 void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   NetworkNode* const node = port_state(packet->to, packet->rail).node;
+  NetworkNode* const last = ports_[hosts_ - 1].node;
+  if (packet->forged && last != nullptr) last->on_forgery_arrived(*packet);
   if (node != nullptr && node->deliver(packet)) {
     if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
     return;

@@ -40,6 +40,8 @@ class NetworkNode {
   virtual void deliver_path_error(const link::PathError& error) = 0;
   /// What any host sends, if this is the last one: for attackers, which see a part of it.
   virtual void overhear(const Packet&) {}
+  /// A frame of an attacker, or a copy that the network has made of it, reaches a host, if this is the last one.
+  virtual void on_forgery_arrived(const Packet&) {}
 };
 
 /// A host on the path: it sees what passes, and may send in the name of others (SimNetwork::inject).
