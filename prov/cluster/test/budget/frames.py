@@ -2,15 +2,16 @@
 """Counts what a 64-byte message alone in its frame costs its sender and its receiver, over each link, beside the kernel's
 work, and holds it to the budget.
 
-usage: frames.py [--budget FILE] [--functions N] PROGRAM
+usage: frames.py [--budget FILE] [--functions N] [--times] PROGRAM
 
 Both ends belong to one thread, in two virtual nodes. The budget is the table in docs/budget.md; growth by more than 2 %
-fails. Exit status 77: the counting tool is missing, or no virtual nodes can be made.
+fails. With --times nothing is counted: a table says where the time of messages of several sizes goes. Exit status 77: the counting tool is missing, or no virtual nodes can be made.
 """
 import argparse
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,8 +27,30 @@ SLACK = 0.02
 SKIPPED = 77
 SECONDS_MAX = 200
 LINKS = ("packet", "udp")
+SIZES = (64, 1024, 4096, 16384, 65536)
+ROUNDS = 5  # of each figure of the table of times
 # what the table calls it -> the function of the program that does it
 STEPS = {"fi_tsend, frame leaves": "budget_frame_send", "fi_cq_read, frame arrives": "budget_frame_arrived"}
+
+
+def environment_of(link):
+    # Two ends on one node would use shared memory.
+    return {**os.environ, "FI_CLUSTER_LINK": link, "FI_CLUSTER_SHM": "no"}
+
+
+def times(program):
+    """Prints a table in Markdown: medians of some rounds, the two ends one after the other on one processor."""
+    nodes = virtual_nodes.shared(2)
+    print("| microseconds | to send | of which kernel | to arrive | of which kernel |\n|---|---:|---:|---:|---:|")
+    runs = {(link, size): [] for link in LINKS for size in SIZES}
+    for _ in range(ROUNDS):
+        for (link, size), found in runs.items():
+            command = ["taskset", "-c", "0", program, nodes.namespace(1), nodes.namespace(2), str(MESSAGES), str(size)]
+            output = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
+                                    env=environment_of(link)).stdout
+            found.append([float(figure) for figure in re.findall(r"\d+\.\d+", output)])
+    for (link, size), found in runs.items():
+        print(f"| {link}, {size} B | " + " | ".join(f"{statistics.median(figures):.1f}" for figures in zip(*found)) + " |")
 
 
 def count(nodes, link, program):
@@ -36,9 +59,8 @@ def count(nodes, link, program):
         out = os.path.join(directory, "profile")
         command = ["valgrind", "--tool=callgrind", "--toggle-collect=budget_frame_exchanges*", f"--callgrind-out-file={out}",
                    program, nodes.namespace(1), nodes.namespace(2), str(MESSAGES)]
-        # Two ends on one node would use shared memory.
-        environment = {**os.environ, "FI_CLUSTER_LINK": link, "FI_CLUSTER_SHM": "no"}
-        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False, env=environment)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False,
+                                env=environment_of(link))
         if result.returncode != 0 or not os.path.exists(out):
             raise RuntimeError(f"{' '.join(command)}\nended with status {result.returncode}:\n{result.stderr}")
         with open(out, encoding="utf-8") as file:
@@ -85,8 +107,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", default="", help="the document with the table; without it figures are only printed")
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="show the N dearest functions of each link")
+    parser.add_argument("--times", action="store_true", help="print where the time goes, and count nothing")
     parser.add_argument("program", help="budget_frames")
     options = parser.parse_args()
+    if options.times:
+        virtual_nodes.require("taskset")
+        times(options.program)
+        return 0
     if shutil.which("valgrind") is None:
         print("needs valgrind (Debian: valgrind): not run")
         return SKIPPED
