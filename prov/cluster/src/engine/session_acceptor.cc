@@ -59,7 +59,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = cookies_.session_for(now, view.opening);
-    return sessions_.build_flow(session, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
+    return sessions_.build_flow(session, name, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
   }
   if (!admission_.admits(now, name, tx_.flows().size())) {
     ++counters.refused_stale;
@@ -92,12 +92,15 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
 /// The frame names a session that was named to its sender when there was no place to keep it.
 Peer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
-  const bool welcome = view.opening.echo == sessions_.secrets().token_of(view.session) &&
-                       wire::lists(view.opening, view.rails, from.to) && !peers_.known(name) &&
-                       admission_.admits(now, name, tx_.flows().size());
+  const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, name) &&
+                     wire::lists(view.opening, view.rails, from.to);
+  const bool known = peers_.known(name);
+  const bool welcome = named && !known && admission_.admits(now, name, tx_.flows().size());
   Peer* const peer = welcome ? &peers_.find_or_add(name) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
     ++parts_.environment.counters.refused_stale;
+    // It has come into the address vector since it was answered: it calls anew, and is answered as a member.
+    if (named && known) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
   }
   sessions_.answering(now, *peer, sessions_.reply_path(name, from), view.session);

@@ -88,14 +88,14 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
     const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
     session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
   }
-  std::unique_ptr<reliability::Flow> flow = build_flow(session, epoch, path);
+  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
   if (!member) flow->paths().stay_on_link();
   sessions_[session] = &peer;
   return flow;
 }
 
-std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, std::uint64_t epoch,
-                                                            const link::Path& path) {
+std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, const SocketAddress& name,
+                                                            std::uint64_t epoch, const link::Path& path) {
   const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
                                            .frame_max = parts_.link->frame_max(),
                                            .seal_overhead = parts_.link->seal_overhead(),
@@ -107,7 +107,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{
-      parts_.name, epoch, session, secrets_.token_of(session), parts_.rails,
+      parts_.name, epoch, session, secrets_.token_of(session, name), parts_.rails,
       parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, peers_.bodies(),

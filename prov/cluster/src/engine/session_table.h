@@ -37,7 +37,8 @@ class SessionTable {
   /// So many sessions are half-open that those of unknown sources are not kept: each is named to its caller by a flow
   /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
-  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, std::uint64_t epoch, const link::Path& path);
+  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name, std::uint64_t epoch,
+                                                const link::Path& path);
   const SessionSecrets& secrets() const { return secrets_; }
   /// The one that is named to callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, Peer& peer, const link::Path& path);

@@ -116,5 +116,28 @@ TEST_F(FloodTest, ANumberThatWasNamedLongAgoIsNoSession) {
   EXPECT_EQ(a.counters().sessions_opened, 0u);
 }
 
+/// Else its session would be given up by the one that this side opens, and what it has sent would fail.
+TEST_F(FloodTest, ASourceThatHasBecomeAMemberSinceItWasAnsweredCallsAnew) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  const ForgedFrame call = call_again(a);
+  ForgedFrame guessed = call;
+  guessed.opening->echo ^= 1;
+  a.book.insert(kUnknownSource);
+  int resets = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+    if (reset && to == kUnknownSource && view.reset.session == call.header.session) ++resets;
+    return false;
+  };
+  inject(kUnknownSource, kA, guessed.bytes());
+  pass(a);
+  EXPECT_EQ(resets, 0) << "it was never answered";
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  EXPECT_EQ(resets, 1);
+  EXPECT_EQ(a.counters().sessions_opened, 0u);
+}
+
 }  // namespace
 }  // namespace cluster::engine
