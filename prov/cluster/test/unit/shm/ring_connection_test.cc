@@ -56,8 +56,13 @@ TEST_F(RingConnectionTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
 
 /// It closes the connection behind that, while this side looks at one and at the other.
 TEST_F(RingConnectionTest, APeerThatAttachesMeanwhileIsNotGone) {
+#ifdef CLUSTER_SANITIZED
+  constexpr int kRounds = 500;
+#else
+  constexpr int kRounds = 3000;
+#endif
   int gone = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     inboxes.clear();
     const std::unique_ptr<Outbox> outbox = connect();
     std::thread peer([&] { bob->accept(inboxes); });
