@@ -74,6 +74,7 @@ struct Peer {
     bool has_aliases = false;  ///< further addresses lead to it
     std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
     PeerLimit answers;         ///< to frames that ask for a session in its name
+    PeerLimit resets;          ///< to frames of sessions that are not here, from its address
   } contact;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
   Timer timer;      ///< of its flow

@@ -17,7 +17,7 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       tx_(tx),
       sessions_(sessions),
       closer_(closer),
-      resets_(parts.link.get()),
+      resets_(parts.link.get(), peers, parts.environment.random),
       cookies_(parts.environment.random, sessions.secrets().marks().unknown),
       siblings_(parts, peers, sessions) {}
 

@@ -119,6 +119,52 @@ TEST_F(ForgedFramesTest, TheNumberOfAPendingSessionAloneEndsNothing) {
   network.conditions.blackout = true;
 }
 
+/// Frames of sessions that are not here.
+class NoSuchSessionTest : public test::EngineTest {
+ protected:
+  void send_to_guessed_sessions(const SocketAddress& from, std::uint32_t frames) {
+    for (std::uint32_t i = 0; i < frames; ++i) {
+      ForgedFrame frame;
+      frame.header.session = 0xABCD0000u + i;
+      frame.carry({.kind = wire::SegmentKind::eager});
+      inject(from, kA, frame.bytes());
+    }
+  }
+};
+
+TEST_F(NoSuchSessionTest, FramesOfOthersDoNotKeepARestartFromThePeers) {
+  Node b(network, kB, kA, 1000);
+  {
+    Node first(network, kA, kB, 1000);
+    b.send();
+    pass(first, b);
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  Node a(network, kA, kB, 2000);
+  send_to_guessed_sessions(kUnknownSource, 2000);
+  pass(a);
+  send_to_guessed_sessions(kUnknownSource, 10);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().sessions_closed, 1u);
+}
+
+TEST_F(NoSuchSessionTest, InAPeersNameDrawNoMoreThanSomeThousandResetsASecond) {
+  Node a(network, kA, kB, 1000);
+  std::size_t resets = 0;
+  network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
+    if (to == kB) ++resets;
+    return to == kB;
+  };
+  for (int i = 0; i < 100; ++i) {
+    send_to_guessed_sessions(kB, 20);
+    pass(a);
+  }
+  EXPECT_GT(resets, 50u);
+  EXPECT_LT(resets, 110u);
+}
+
 /// A forger that calls under the name of b, which has not called.
 class ForgedCallTest : public test::EngineTest {
  protected:
