@@ -1,8 +1,8 @@
 // How often frames that ask for a session are answered. Each answer is a system call and a frame towards a name that
 // any host can have written there, so a flood of such frames must not draw as many answers (RFC 9000 21.3, 21.9).
 //
-// Names that are in the address vector, or have a session, are answered once in kIntervalOfPeer each, however many ask in
-// their name: a peer that gets no answer asks again after milliseconds. All other names share kPerSecond answers, and
+// Names that are in the address vector, or have a session, are answered about once in a millisecond each (peer_limit.h),
+// however many ask in their name: a peer that gets no answer asks again soon. All other names share kPerSecond answers, and
 // kBurst of them may come at once: a crowd of clients that start together. In a flood there is no such reserve.
 #pragma once
 
@@ -15,7 +15,6 @@ namespace cluster::engine {
 
 class AnswerLimiter {
  public:
-  static constexpr Duration kIntervalOfPeer = 1ms;
   static constexpr std::int64_t kPerSecond = 2'000;
   static constexpr std::int64_t kBurst = 8192;
 
@@ -23,12 +22,6 @@ class AnswerLimiter {
   bool admits_unknown(Time now) { return unknown_.admits(now); }
   /// This is a flood, which is read once in `interval`.
   void forfeit(Time now, Duration interval) { unknown_.forfeit(now, interval); }
-  /// The same for a peer that was last answered at `answered`, which is set.
-  static bool admits_peer(Time now, Time& answered) {
-    if (answered != Time{} && now < answered + kIntervalOfPeer) return false;
-    answered = now;
-    return true;
-  }
 
  private:
   RateLimit unknown_{Duration(std::chrono::seconds(1)) / kPerSecond, kBurst};

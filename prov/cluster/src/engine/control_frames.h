@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "engine/peer_table.h"
 #include "engine/rate_limit.h"
 #include "link/link.h"
 #include "wire/admit.h"
@@ -19,29 +20,41 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
   link.send_burst({&frame, 1});
 }
 
-/// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset). At most one
-/// reset each kResetInterval, and kResetBurst at once, for the peers of a process that has begun anew: more would answer a
-/// flood with a flood, and cost each of them a system call.
+/// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset), to sources that are known
+/// about once in a millisecond each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
+/// others send. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
+/// would answer a flood with a flood, and cost each of them a system call.
 class ResetSender {
  public:
   static constexpr Duration kResetInterval = 5ms;
   static constexpr std::int64_t kResetBurst = 1024;
 
   /// `link` may be null: then no frames come, either.
-  explicit ResetSender(link::Link* link) : link_(link) {}
+  ResetSender(link::Link* link, PeerTable& peers, Random& random) : link_(link), peers_(peers), random_(random) {}
 
   /// `epoch`: see wire::ResetReason.
   void send(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
             std::uint64_t epoch) {
-    if (!limit_.admits(now)) return;
+    if (!admits(now, to.to)) return;
     send_control(*link_, wire::ControlFrame::reset(refused, reason, epoch).bytes(), link::ip_path(to));
   }
-  /// In a flood there is no reserve.
-  void forfeit(Time now) { limit_.forfeit(now, kResetInterval); }
+  /// In a flood there is no reserve for unknown sources.
+  void forfeit(Time now) { unknown_.forfeit(now, kResetInterval); }
 
  private:
+  /// A known source without a peer is in the address vector, so forged sources add no more peers than that has.
+  bool admits(Time now, const SocketAddress& source) {
+    if (!peers_.known(source)) return unknown_.admits(now);
+    PeerLimit& resets = peers_.find_or_add(source).contact.resets;
+    if (!resets.due(now)) return false;
+    resets.note(now, random_);
+    return true;
+  }
+
   link::Link* link_;
-  RateLimit limit_{kResetInterval, kResetBurst};
+  PeerTable& peers_;
+  Random& random_;
+  RateLimit unknown_{kResetInterval, kResetBurst};
 };
 
 }  // namespace cluster::engine

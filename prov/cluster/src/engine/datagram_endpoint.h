@@ -16,8 +16,12 @@ namespace cluster::engine {
 
 class DatagramEndpoint {
  public:
-  DatagramEndpoint(link::Link& link, Counters& counters, PeerTable& peers, protocol::Messenger& messenger)
-      : link_(link), counters_(counters), peers_(peers), messenger_(messenger), resets_(&link) {}
+  DatagramEndpoint(link::Link& link, const Environment& environment, PeerTable& peers, protocol::Messenger& messenger)
+      : link_(link),
+        counters_(environment.counters),
+        peers_(peers),
+        messenger_(messenger),
+        resets_(&link, peers, environment.random) {}
 
   Status send(const protocol::SendOp& op);
   /// Frames of flows are refused at once, or their sender would try for seconds.

@@ -43,7 +43,7 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
   if (parts.link != nullptr) held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
   if (parts.type == EndpointType::dgram) {
-    datagrams_.emplace(*parts.link, parts.environment.counters, peers, messenger);
+    datagrams_.emplace(*parts.link, parts.environment, peers, messenger);
   }
 }
 

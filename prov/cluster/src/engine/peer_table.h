@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "engine/address_table.h"
 #include "engine/closed_sessions.h"
+#include "engine/peer_limit.h"
 #include "engine/timer_heap.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
@@ -72,7 +73,8 @@ struct Peer {
     Sibling sibling;
     bool has_aliases = false;  ///< further addresses lead to it
     std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
-    Time answered_at{};        ///< when a frame that asked for a session in its name was last answered
+    PeerLimit answers;         ///< to frames that ask for a session in its name
+    PeerLimit resets;          ///< to frames of sessions that are not here, from its address
   } contact;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
   Timer timer;      ///< of its flow

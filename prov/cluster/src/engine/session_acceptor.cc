@@ -17,7 +17,7 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       tx_(tx),
       sessions_(sessions),
       closer_(closer),
-      resets_(parts.link.get()),
+      resets_(parts.link.get(), peers, parts.environment.random),
       cookies_(parts.environment.random, sessions.secrets().marks().unknown),
       siblings_(parts, peers, sessions) {}
 
@@ -75,6 +75,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     return refuse(now, peer, view, from);
   reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
                                                                          : sessions_.answering(now, peer, path);
+  peer.contact.answers.note(now, parts_.environment.random);  // only now: what draws no answer keeps none from the peer
   flow.answer_opening(view, path, *parts_.link);
 }
 
@@ -84,7 +85,7 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
   if (flood && answered_.answered(now, digest)) return false;
   Peer* const peer = peers_.find(name);
   const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
-                                            : peer == nullptr || AnswerLimiter::admits_peer(now, peer->contact.answered_at);
+                                            : peer == nullptr || peer->contact.answers.due(now);
   if (flood && admitted) answered_.note(now, digest);
   return admitted;
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/answered_calls.h"
+#include "engine/peer_limit.h"
+#include "support/fake_environment.h"
 
 namespace cluster::engine {
 namespace {
@@ -28,11 +30,20 @@ TEST(AnswerLimiterTest, WhatWasNotUsedIsThereAgainButNoMoreThanABurst) {
   EXPECT_EQ(admitted(limiter, kStart + 100s, kStart + 100s + kAsked * 1ns, 1ns), AnswerLimiter::kBurst + 1);
 }
 
-TEST(AnswerLimiterTest, APeerIsAnsweredOnceInAnIntervalHoweverManyAsk) {
-  Time answered{};
+TEST(PeerLimitTest, SomeThousandASecondHoweverManyAsk) {
+  test::FakeRandom random(1);
+  PeerLimit limit;
+  EXPECT_TRUE(limit.due(kStart)) << "the first at once";
   int count = 0;
-  for (Time now = kStart; now < kStart + 1s; now += 10us) count += AnswerLimiter::admits_peer(now, answered) ? 1 : 0;
-  EXPECT_EQ(count, 1s / AnswerLimiter::kIntervalOfPeer);
+  for (Time now = kStart; now < kStart + 1s; now += 10us) {
+    if (!limit.due(now)) continue;
+    limit.note(now, random);
+    EXPECT_FALSE(limit.due(now + PeerLimit::kLeast - 1ns));
+    EXPECT_TRUE(limit.due(now + PeerLimit::kMost));
+    ++count;
+  }
+  EXPECT_GT(count, 900);
+  EXPECT_LT(count, 1100);
 }
 
 TEST(AnsweredCallsTest, ACopyIsKnownUntilItsSenderMayHaveMissedTheAnswer) {

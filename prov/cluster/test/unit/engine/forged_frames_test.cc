@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "engine/peer_limit.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
 
@@ -118,6 +119,52 @@ TEST_F(ForgedFramesTest, TheNumberOfAPendingSessionAloneEndsNothing) {
   network.conditions.blackout = true;
 }
 
+/// Frames of sessions that are not here.
+class NoSuchSessionTest : public test::EngineTest {
+ protected:
+  void send_to_guessed_sessions(const SocketAddress& from, std::uint32_t frames) {
+    for (std::uint32_t i = 0; i < frames; ++i) {
+      ForgedFrame frame;
+      frame.header.session = 0xABCD0000u + i;
+      frame.carry({.kind = wire::SegmentKind::eager});
+      inject(from, kA, frame.bytes());
+    }
+  }
+};
+
+TEST_F(NoSuchSessionTest, FramesOfOthersDoNotKeepARestartFromThePeers) {
+  Node b(network, kB, kA, 1000);
+  {
+    Node first(network, kA, kB, 1000);
+    b.send();
+    pass(first, b);
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  Node a(network, kA, kB, 2000);
+  send_to_guessed_sessions(kUnknownSource, 2000);
+  pass(a);
+  send_to_guessed_sessions(kUnknownSource, 10);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().sessions_closed, 1u);
+}
+
+TEST_F(NoSuchSessionTest, InAPeersNameDrawNoMoreThanSomeThousandResetsASecond) {
+  Node a(network, kA, kB, 1000);
+  std::size_t resets = 0;
+  network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
+    if (to == kB) ++resets;
+    return to == kB;
+  };
+  for (int i = 0; i < 100; ++i) {
+    send_to_guessed_sessions(kB, 20);
+    pass(a);
+  }
+  EXPECT_GT(resets, 50u);
+  EXPECT_LT(resets, 110u);
+}
+
 /// A forger that calls under the name of b, which has not called.
 class ForgedCallTest : public test::EngineTest {
  protected:
@@ -214,6 +261,7 @@ TEST_F(ForgedCallTest, CannotHoldThePlaceOfTheNextIncarnation) {
   for (std::uint32_t i = 0; i < 100; ++i) inject(kB, kA, ForgedFrame::call(kB, kForged + i, kLate + i).bytes());
   pass(a);
   EXPECT_EQ(a.counters().sessions_closed, 0u);
+  clock.advance(PeerLimit::kMost);
   restarted.send();
   pass(a, restarted);
   EXPECT_EQ(a.counters().sessions_opened, 2u);
@@ -231,6 +279,41 @@ TEST_F(ForgedCallTest, DrawsOneAnswerOfLessThanThreeTimesItsLength) {
   }
   EXPECT_EQ(answers, 1u) << "and nothing more, however long it takes";
   EXPECT_LT(answered, 3 * call.size());
+}
+
+// It lists an address of its own, so nothing is wrong with where it comes from.
+TEST_F(ForgedCallTest, AtARegularPaceDoesNotKeepThePeersOut) {
+  Node b(network, kB, kA, 1000);
+  ForgedFrame call = ForgedFrame::call(kB, 0xABCDEF, kLate);
+  call.rails = {kUnknownSource};
+  inject(kUnknownSource, kA, call.bytes());
+  clock.advance(100us);
+  a.engine.poll();
+  ASSERT_EQ(a.counters().frames_sent, 1u);
+  b.send();
+  for (int i = 0; i < 500 && a.counters().unexpected == 0; ++i) {
+    pass(a, b);
+    inject(kUnknownSource, kA, call.bytes());
+  }
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
+TEST_F(ForgedCallTest, ThatDrawsNoAnswerTakesNoneFromThePeer) {
+  {
+    Node first(network, kB, kA, 1000);
+    first.send();
+    pass(a, first);
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  pass(a);
+  pass(a);
+  Node b(network, kB, kA, 2000);
+  inject(kB, kA, ForgedFrame::call(kB, 0xABCDEF, 1).bytes());
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 2u);
+  EXPECT_EQ(b.counters().timeouts, 0u);
 }
 
 TEST_F(ForgedCallTest, ThatCameToNothingIsForgotten) {
