@@ -1,5 +1,5 @@
-// Calls that have just been answered in a flood. Its sender need not make new frames: copies of a few hundred would use up the answers
-// that peers wait for, and cost this endpoint one each. A peer that did not get its answer calls again at kUntilAgain at the
+// Calls that have just been answered in a flood. The sender of a flood need not make new frames: copies of a few hundred
+// would use up the answers that peers wait for, and cost this endpoint one each. A peer that did not get its answer calls again at kUntilAgain at the
 // latest, and by then its call is new again.
 //
 // A digest that meets another one in its place takes it: then a copy is answered once more.

@@ -93,7 +93,7 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
 /// The frame names a session that was named to its sender when there was no place to keep it.
 Peer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
-  const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, name) &&
+  const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, view.opening.name) &&
                      wire::lists(view.opening, view.rails, from.to);
   const bool known = peers_.known(name);
   const bool welcome = named && !known && admission_.admits(now, name, tx_.flows().size());

@@ -64,5 +64,21 @@ TEST(AnsweredCallsTest, OfTwoInOnePlaceTheLaterIsKnown) {
   EXPECT_TRUE(calls.answered(kStart, 17 + (std::uint64_t{1} << 40)));
 }
 
+/// A host that comes first whenever an interval ends would keep the peer out if it knew when that is.
+TEST(PeerLimitTest, NoHostKnowsWhenTheNextIntervalEnds) {
+  test::FakeRandom random(1);
+  int soon = 0, late = 0;
+  for (int i = 0; i < 100; ++i) {
+    PeerLimit limit;
+    limit.note(Time(1ms), random);
+    soon += limit.due(Time(1ms) + 700us) ? 1 : 0;
+    late += limit.due(Time(1ms) + 1300us) ? 0 : 1;
+    EXPECT_FALSE(limit.due(Time(1ms) + PeerLimit::kLeast - 1ns));
+    EXPECT_TRUE(limit.due(Time(1ms) + PeerLimit::kMost));
+  }
+  EXPECT_GT(soon, 10);
+  EXPECT_GT(late, 10);
+}
+
 }  // namespace
 }  // namespace cluster::engine

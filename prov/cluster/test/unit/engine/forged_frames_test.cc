@@ -282,7 +282,7 @@ TEST_F(ForgedCallTest, DrawsOneAnswerOfLessThanThreeTimesItsLength) {
 }
 
 // It lists an address of its own, so nothing is wrong with where it comes from.
-TEST_F(ForgedCallTest, AtARegularPaceDoesNotKeepThePeersOut) {
+TEST_F(ForgedCallTest, AgainAndAgainDoesNotKeepThePeersOut) {
   Node b(network, kB, kA, 1000);
   ForgedFrame call = ForgedFrame::call(kB, 0xABCDEF, kLate);
   call.rails = {kUnknownSource};
