@@ -13,6 +13,11 @@ TEST_F(FastLaneReceivesTest, ReceivesPostedBehindVeryManyAreFound) {
   start_connected();
   constexpr std::uint64_t kMany = 100;
   constexpr std::uint64_t kBase = kTag + 1000;
+  for (std::uint64_t i = 0; i < 2 * kMany; ++i) post();  // so many requests will be there to be used again
+  for (std::uint64_t i = 0; i < 2 * kMany; ++i) {
+    ASSERT_EQ(send(), 0);
+    expect_arrival();
+  }
   std::array<int, kMany + 1> contexts{};
   for (std::uint64_t i = 0; i < kMany; ++i) post(kBase + i, 0, &contexts[i]);
   const auto exchange_last = [&](std::uint64_t i) {
