@@ -110,7 +110,10 @@ Status GroupTable::send(const protocol::SendOp& op) {
   return Status::ok;
 }
 
-void GroupTable::meet(Entry& entry, Peer& peer) { entry.group->meet(peer.name(), &peer, peer.channel.carrier); }
+void GroupTable::meet(Entry& entry, Peer& peer) {
+  entry.group->meet(peer.name(), &peer, peer.channel.carrier);
+  entry.unreached |= peer.channel.carrier == nullptr;
+}
 
 bool GroupTable::may_join(const Entry& entry, protocol::Channel& channel) {
   const std::vector<SocketAddress>& roster = entry.group->settings().roster;
@@ -210,6 +213,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
 
 /// Members that were met get a carrier here, where no component iterates over peers.
 void GroupTable::reach_members(Entry& entry) {
+  if (!std::exchange(entry.unreached, false)) return;
   std::vector<Member*> lost;
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
@@ -243,9 +247,9 @@ bool GroupTable::deliver(Entry& entry, Member& member) {
     if (!protocol_.ready(channel, segment, entry.content)) return true;
     protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
-    entry.group->on_delivery();
+    entry.group->on_delivery(member);
   }
-  return true;
+  return entry.unfinished = true;
 }
 
 /// Streams that have ended inside of a message, because their member has gone or has begun anew.
@@ -258,24 +262,24 @@ void GroupTable::drop_ended_streams(Entry& entry) {
   }
 }
 
-/// A turn asks each member, which is too much where nothing has changed. What members say, and what is done here, makes the
-/// deadline of the group pass.
+/// What members say, and what is done here, makes the deadline of the group pass, or is news.
 bool GroupTable::due(Time now, const Entry& entry) const {
-  return entry.holds || now >= entry.group->deadline() || now >= entry.close_by;
+  return entry.group->has_news() || now >= entry.group->deadline() || now >= entry.close_by;
 }
 
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
-  entry.holds = false;
-  group.each([&](Member& member) { entry.holds |= deliver(entry, member); });
-  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
-  group.each([&](Member& member) {
-    Peer& peer = *static_cast<Peer*>(member.owner);
-    if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
-  });
+  entry.unfinished = false;
+  group.deliver_news([&](Member& member) { return deliver(entry, member); });
+  if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
+    group.each([&](Member& member) {
+      Peer& peer = *static_cast<Peer*>(member.owner);
+      if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
+    });
+  }
   report(entry);
-  if (!entry.incoming.empty()) drop_ended_streams(entry);
+  if (group.take_streams_ended() && !entry.incoming.empty()) drop_ended_streams(entry);
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
@@ -345,7 +349,10 @@ void GroupTable::close(Entry& entry) {
 
 Time GroupTable::deadline() const {
   Time first = kNever;
-  for (const std::unique_ptr<Entry>& entry : groups_) first = std::min({first, entry->group->deadline(), entry->close_by});
+  for (const std::unique_ptr<Entry>& entry : groups_) {
+    if (entry->unfinished) return Time::min();
+    first = std::min({first, entry->group->deadline(), entry->close_by});
+  }
   return first;
 }
 

@@ -96,6 +96,8 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
   next_service_ = {};
+  forget_news(member);
+  streams_ended_ = true;
   members_.erase(SocketAddress(member.name));
 }
 
@@ -132,7 +134,10 @@ void Group::on_join(Member& member, const Segment& segment) {
   member.role = Role::of(segment.total);
   member.incarnation = segment.offset;
   member.stream_id = segment.id;
-  if (member.stream != nullptr && member.stream->id() != member.stream_id) member.stream.reset();
+  if (member.stream != nullptr && member.stream->id() != member.stream_id) {
+    member.stream.reset();
+    streams_ended_ = true;
+  }
   member.stream_end = Member::kNoEnd;
   member.gone = false;
   if (settings_.role.sends && member.role->receives && !leaving_) stream_.add(member.listener);
@@ -144,6 +149,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   const bool late = segment.total < member.incarnation;
   if (!known && !late) {
     member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+    streams_ended_ = true;
     member.stream_membership = segment.total;
   }
   return true;
@@ -193,6 +199,7 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       if (stream == nullptr) return !leaving_;
       if (const ConstBytes body = member.repair.add(segment, payload); !body.empty()) {
         stream->receive(now, {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
+        note_news(member);
       }
       return !leaving_;
     case SegmentKind::group_leave:
@@ -216,8 +223,25 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   const std::uint64_t sequence = stream.widen(view.sequence.value);
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
-  next_service_ = {};
+  next_service_ = std::min(next_service_, stream.deadline());
+  note_news(*member);
   return true;
+}
+
+void Group::note_news(Member& member) {
+  if (member.has_news || member.stream->front().empty()) return;
+  member.has_news = true;
+  news_.push_back(&member);
+}
+
+void Group::forget_news(Member& member) {
+  if (std::exchange(member.has_news, false)) std::erase(news_, &member);
+}
+
+void Group::on_delivery(const Member& member) {
+  // A member that has gone is forgotten once all that came from it is delivered.
+  const bool ends = member.gone || member.stream_end != Member::kNoEnd;
+  next_service_ = ends ? Time{} : std::min(next_service_, member.stream->deadline());
 }
 
 /// Sends what a member is owed now, and notes when it is owed something again.
@@ -227,6 +251,7 @@ void Group::serve(Time now, Member& member, bool unread) {
     const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
     if (post_to(member, leave)) {
       member.stream.reset();
+      streams_ended_ = true;
       member.gone = true;
     }
   }
@@ -243,10 +268,14 @@ void Group::forget_ended() {
     Member& member = *entry->second;
     const bool ended = member.gone || member.stream_end != Member::kNoEnd;
     ReceiverStream* const stream = member.stream.get();
-    if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) member.stream.reset();
+    if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) {
+      member.stream.reset();
+      streams_ended_ = true;
+    }
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
       deafen(member, Status::ok);
+      forget_news(member);
       entry = members_.erase(entry);
       continue;
     }
@@ -255,16 +284,19 @@ void Group::forget_ended() {
   }
 }
 
-void Group::run(Time now, link::Link* link, bool unread) {
+bool Group::run(Time now, link::Link* link, bool unread) {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
-  const bool posted = settings_.role.sends && stream_.transmit(now, link, settings_.path);
   const bool service = now >= next_service_ || leaving_;
+  // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
+  const bool transmits = settings_.role.sends && (service || now >= stream_.deadline());
+  const bool posted = transmits && stream_.transmit(now, link, settings_.path);
   if (service) {
     next_service_ = kNever;
     for (auto& [name, member] : members_) serve(now, *member, unread);
     if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
   }
   if (service || posted) review_members();
+  return service || posted;
 }
 
 /// What came of a turn for each member.

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -80,7 +81,19 @@ class Group {
   /// A segment of the group from a member. False: the sender is to be sent a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
   /// Something was taken out of a member's stream.
-  void on_delivery() { next_service_ = {}; }
+  void on_delivery(const Member& member);
+  /// Calls deliver(member) for each member whose stream may have something ready; it returns true if something is left, and
+  /// is called for that member again the next time. A large group is not walked through for the frames of one member.
+  template <typename Deliver>
+  void deliver_news(Deliver&& deliver) {
+    std::erase_if(news_, [&](Member* member) {
+      member->has_news = deliver(*member);
+      return !member->has_news;
+    });
+  }
+  bool has_news() const { return !news_.empty(); }
+  /// Some stream has ended, or another has taken its place, since the last call.
+  bool take_streams_ended() { return std::exchange(streams_ended_, false); }
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
@@ -96,8 +109,8 @@ class Group {
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
   /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
-  /// yet, so nothing is reported as missing.
-  void run(Time now, link::Link* link, bool unread = false);
+  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member.
+  bool run(Time now, link::Link* link, bool unread = false);
   Time deadline() const;
   std::vector<GroupEvent>& events() { return events_; }
 
@@ -111,12 +124,16 @@ class Group {
   void serve(Time now, Member& member, bool unread);
   void review_members();
   void forget_ended();
+  void note_news(Member& member);
+  void forget_news(Member& member);
 
   GroupSettings settings_;
   Random& random_;
   SenderStream stream_;
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
+  std::vector<Member*> news_;  ///< those with Member::has_news
+  bool streams_ended_ = false;
   std::vector<GroupEvent> events_;
   bool leaving_ = false;
   Time next_service_{};  ///< when some member is owed something
