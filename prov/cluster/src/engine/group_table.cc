@@ -264,14 +264,14 @@ void GroupTable::drop_ended_streams(Entry& entry) {
 
 /// What members say, and what is done here, makes the deadline of the group pass, or is news.
 bool GroupTable::due(Time now, const Entry& entry) const {
-  return entry.group->has_news() || now >= entry.group->deadline() || now >= entry.close_by;
+  return entry.group->news().any() || now >= entry.group->deadline() || now >= entry.close_by;
 }
 
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
   entry.unfinished = false;
-  group.deliver_news([&](Member& member) { return deliver(entry, member); });
+  group.news().deliver([&](Member& member) { return deliver(entry, member); });
   if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
     group.each([&](Member& member) {
       Peer& peer = *static_cast<Peer*>(member.owner);
@@ -279,7 +279,7 @@ void GroupTable::turn(Time now, Entry& entry) {
     });
   }
   report(entry);
-  if (group.take_streams_ended() && !entry.incoming.empty()) drop_ended_streams(entry);
+  if (group.news().take_ends() && !entry.incoming.empty()) drop_ended_streams(entry);
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.

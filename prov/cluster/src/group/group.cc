@@ -96,8 +96,8 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
   next_service_ = {};
-  forget_news(member);
-  streams_ended_ = true;
+  news_.forget(member);
+  news_.note_end();
   members_.erase(SocketAddress(member.name));
 }
 
@@ -119,12 +119,6 @@ void Group::deafen(Member& member, Status why) {
   member.listener = {.name = member.name, .carrier = member.carrier};
 }
 
-/// Nothing comes from the member from here on.
-void Group::end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind) {
-  events_.push_back({kind, member.name});
-  member.stream_end = at;
-}
-
 void Group::on_join(Member& member, const Segment& segment) {
   if (member.role && segment.offset <= member.incarnation) return;  // has come late
   // A further membership knows nothing of what was said to the one before, or before there was one.
@@ -136,7 +130,7 @@ void Group::on_join(Member& member, const Segment& segment) {
   member.stream_id = segment.id;
   if (member.stream != nullptr && member.stream->id() != member.stream_id) {
     member.stream.reset();
-    streams_ended_ = true;
+    news_.note_end();
   }
   member.stream_end = Member::kNoEnd;
   member.gone = false;
@@ -149,7 +143,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   const bool late = segment.total < member.incarnation;
   if (!known && !late) {
     member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
-    streams_ended_ = true;
+    news_.note_end();
     member.stream_membership = segment.total;
   }
   return true;
@@ -179,7 +173,8 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    end_stream(member, member.stream->arrived(), GroupEvent::Kind::expelled);
+    events_.push_back({GroupEvent::Kind::expelled, member.name});
+    member.stream_end = member.stream->arrived();
   }
 }
 
@@ -199,13 +194,14 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       if (stream == nullptr) return !leaving_;
       if (const ConstBytes body = member.repair.add(segment, payload); !body.empty()) {
         stream->receive(now, {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
-        note_news(member);
+        news_.note(member);
       }
       return !leaving_;
     case SegmentKind::group_leave:
       if (member.stream_id != segment.id || member.gone) return true;
       deafen(member, Status::ok);
-      end_stream(member, segment.offset, GroupEvent::Kind::left);
+      events_.push_back({GroupEvent::Kind::left, member.name});
+      member.stream_end = segment.offset;
       member.gone = true;
       return true;
     default: on_end(member, segment); return true;
@@ -224,18 +220,8 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
   next_service_ = std::min(next_service_, stream.deadline());
-  note_news(*member);
+  news_.note(*member);
   return true;
-}
-
-void Group::note_news(Member& member) {
-  if (member.has_news || member.stream->front().empty()) return;
-  member.has_news = true;
-  news_.push_back(&member);
-}
-
-void Group::forget_news(Member& member) {
-  if (std::exchange(member.has_news, false)) std::erase(news_, &member);
 }
 
 void Group::on_delivery(const Member& member) {
@@ -251,7 +237,7 @@ void Group::serve(Time now, Member& member, bool unread) {
     const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
     if (post_to(member, leave)) {
       member.stream.reset();
-      streams_ended_ = true;
+      news_.note_end();
       member.gone = true;
     }
   }
@@ -270,12 +256,12 @@ void Group::forget_ended() {
     ReceiverStream* const stream = member.stream.get();
     if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) {
       member.stream.reset();
-      streams_ended_ = true;
+      news_.note_end();
     }
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
       deafen(member, Status::ok);
-      forget_news(member);
+      news_.forget(member);
       entry = members_.erase(entry);
       continue;
     }

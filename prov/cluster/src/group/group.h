@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -30,6 +29,7 @@
 #include "carrier/carrier.h"
 #include "group/announcer.h"
 #include "group/member.h"
+#include "group/news.h"
 #include "group/sender_stream.h"
 #include "link/link.h"
 #include "wire/admit.h"
@@ -82,18 +82,7 @@ class Group {
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
   /// Something was taken out of a member's stream.
   void on_delivery(const Member& member);
-  /// Calls deliver(member) for each member whose stream may have something ready; it returns true if something is left, and
-  /// is called for that member again the next time. A large group is not walked through for the frames of one member.
-  template <typename Deliver>
-  void deliver_news(Deliver&& deliver) {
-    std::erase_if(news_, [&](Member* member) {
-      member->has_news = deliver(*member);
-      return !member->has_news;
-    });
-  }
-  bool has_news() const { return !news_.empty(); }
-  /// Some stream has ended, or another has taken its place, since the last call.
-  bool take_streams_ended() { return std::exchange(streams_ended_, false); }
+  News& news() { return news_; }
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
@@ -120,20 +109,16 @@ class Group {
   bool on_report(Time now, Member& member, const wire::Segment& segment);
   void on_end(Member& member, const wire::Segment& segment);
   void deafen(Member& member, Status why);
-  void end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind);
   void serve(Time now, Member& member, bool unread);
   void review_members();
   void forget_ended();
-  void note_news(Member& member);
-  void forget_news(Member& member);
 
   GroupSettings settings_;
   Random& random_;
   SenderStream stream_;
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
-  std::vector<Member*> news_;  ///< those with Member::has_news
-  bool streams_ended_ = false;
+  News news_;
   std::vector<GroupEvent> events_;
   bool leaving_ = false;
   Time next_service_{};  ///< when some member is owed something

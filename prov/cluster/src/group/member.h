@@ -31,7 +31,6 @@ struct Member {
   carrier::Carrier* carrier = nullptr;
   bool posted = false;  ///< to the carrier, which the caller then marks; cleared by the caller after each run()
   bool join_due = true;
-  bool has_news = false;  ///< something of its stream may be ready for delivery (Group::deliver_news)
   std::optional<Role> role;  ///< once its join has come
   std::uint64_t incarnation = 0;
   std::uint32_t stream_id = 0;
