@@ -85,6 +85,7 @@ void GroupTable::expect(std::uint64_t handle) {
   if (entry == nullptr) return;
   entry->poll_interval = kPollInterval;
   entry->next_poll = {};
+  entry->awaited = true;
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -166,7 +167,8 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     if (count < kBurst) break;
   }
   entry.unread = bursts == kBurstsMax;
-  if (arrivals != 0 || entry.content == protocol::GroupProtocol::Content::application) {
+  entry.awaited = entry.awaited && arrivals == 0;
+  if (arrivals != 0 || entry.awaited || entry.content == protocol::GroupProtocol::Content::application) {
     entry.poll_interval = kPollInterval;
   } else {
     entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
