@@ -44,9 +44,12 @@ GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
 }
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
+  std::vector<SocketAddress> roster;
+  std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(roster),
+               [this](const SocketAddress& name) { return name != parts_.name; });
   std::string reason = "there is no network";
   std::unique_ptr<link::MulticastReceiver> socket;
-  if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, reason);
+  if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
     parts_.environment.log.warn("group %s cannot be joined by its address alone: %s", op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
@@ -60,13 +63,10 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->handle = handle = kGroupHandles | opened_++;
   entry->content = op.content;
   entry->poll_interval = kPollInterval;
-  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max(parts_.link.get())};
-  std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
-               [this](const SocketAddress& name) { return name != parts_.name; });
+  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .roster = roster, .body_max = body_max(parts_.link.get())};
   settings.incarnation = parts_.epoch + opened_;
   settings.silence_max = parts_.settings.peer_timeout;
   const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
-  const std::vector<SocketAddress> roster = settings.roster;
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
   groups_.push_back(std::move(entry));
