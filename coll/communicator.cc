@@ -37,6 +37,7 @@ int end_process(MPI_Comm, int, void*, void*) {
 std::mutex known_lock;
 std::set<Communicator*> known_communicators;
 std::atomic<bool> ended{false};
+std::atomic<std::uint64_t> communicators_forgotten{0};
 
 /// Looking for a message of others makes progress of all that MPI has to do, also of locks that peers want in windows of
 /// this rank. With MPI_COMM_SELF MPICH 5.0.2 makes none, and a peer waited for its lock for ever. A message that is found
@@ -50,6 +51,7 @@ void make_progress_of_mpi() {
 }  // namespace
 
 int forget_communicator(MPI_Comm, int, void* attribute, void*) {
+  ++communicators_forgotten;
   delete static_cast<Communicator*>(attribute);
   return MPI_SUCCESS;
 }
@@ -69,8 +71,21 @@ void warn_once(const char* format, const char* reason) {
   std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
 }
 
+/// Programs call with one communicator again and again: the last one is found without asking MPI, as long as none has ended.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
+  struct Last {
+    MPI_Comm comm = MPI_COMM_NULL;
+    Communicator* known = nullptr;
+    std::uint64_t forgotten = 0;
+  };
+  static thread_local Last last;
+  const std::uint64_t forgotten = communicators_forgotten.load(std::memory_order_acquire);
+  if (last.known == nullptr || last.comm != comm || last.forgotten != forgotten) last = {comm, find(comm), forgotten};
+  return last.known;
+}
+
+Communicator* Communicator::find(MPI_Comm comm) {
   std::call_once(keys_made, make_keys);
   void* attribute = nullptr;
   int found = 0;

@@ -38,6 +38,8 @@ class Communicator {
   int rank_ = 0;
   int size_ = 0;
 
+  static Communicator* find(MPI_Comm comm);
+
   friend int forget_communicator(MPI_Comm comm, int key, void* attribute, void* extra);
 };
 

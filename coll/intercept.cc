@@ -34,8 +34,10 @@ bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   return bytes <= INT_MAX;
 }
 
-/// A predefined type without gaps: its elements lie behind each other.
+/// A predefined type without gaps: its elements lie behind each other. Such a type never ends, so the last one is remembered.
 bool is_plain(MPI_Datatype type) {
+  static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
+  if (type == last && type != MPI_DATATYPE_NULL) return true;
   int integers = 0;
   int addresses = 0;
   int types = 0;
@@ -47,7 +49,9 @@ bool is_plain(MPI_Datatype type) {
   MPI_Aint extent = 0;
   PMPI_Type_size(type, &size);
   PMPI_Type_get_extent(type, &begin, &extent);
-  return begin == 0 && extent == size;
+  const bool plain = begin == 0 && extent == size;
+  if (plain) last = type;
+  return plain;
 }
 
 /// The bytes of a buffer behind each other, where they are or packed.

@@ -121,7 +121,6 @@ void GroupHost::deliver(group::Member& member) {
   oracle_.met(settings_.membership, stream->id());
   Incoming& incoming = incoming_[member.name];
   if (incoming.stream != stream->id()) incoming = {.stream = stream->id(), .bytes = {}};
-  if (events_.now() >= held_until_ && !stream->front().empty()) group_.on_delivery();
   while (events_.now() >= held_until_ && !stream->front().empty()) {
     const ConstBytes body = stream->front();
     wire::Segment segment;
@@ -129,6 +128,7 @@ void GroupHost::deliver(group::Member& member) {
     if (header == 0 || segment.length > body.size() - header) throw SafetyFailure("a body that cannot be decoded");
     take_segment(member, incoming, segment, body.subspan(header, segment.length));
     stream->consume(header + segment.length);
+    group_.on_delivery(member);
   }
 }
 

@@ -45,7 +45,7 @@ class GroupSocket::Inbox final : public link::MulticastReceiver {
 class GroupSocket::Joiner final : public link::MulticastJoiner {
  public:
   explicit Joiner(Inbox*& inbox) : inbox_(inbox) {}
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
     auto inbox = std::make_unique<Inbox>();
     inbox_ = inbox.get();
     return inbox;
@@ -69,7 +69,7 @@ GroupSocket::GroupSocket(const SocketAddress& name, const std::optional<seal::Cr
     joiner_ = std::make_unique<seal::SealedGroups>(std::move(joiner_), *credentials, name, environment, &kSameProcess);
   }
   std::string reason;
-  receiver_ = joiner_->join(group(), reason);
+  receiver_ = joiner_->join(group(), {}, reason);
 }
 
 GroupSocket::~GroupSocket() = default;

@@ -191,7 +191,7 @@ int Endpoint::ensure_engine() {
   const AuthKey& key = keys_.own.empty() ? domain_->auth_key() : keys_.own;
   const std::vector<RealmKey> realm_keys = hold ? hold->keys() : std::vector<RealmKey>{};
   owned_engine_ = domain_->platform().build_engine(
-      {requested_name_, type_, key.bytes(), domain_->roster(), realm_keys}, error);
+      {requested_name_, type_, key.bytes(), domain_->roster(), (options_.caps() & FI_COLLECTIVE) != 0, realm_keys}, error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
   keys_.of_av = std::move(hold);
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());

@@ -25,6 +25,7 @@ struct EngineRequest {
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty: it has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< of its domain's endpoints
+  bool collectives = false;  ///< FI_COLLECTIVE was asked for
   std::vector<RealmKey> realm_keys{};  ///< those of its address vector, if peers have keys of their own; then there is no auth_key
 };
 

@@ -83,7 +83,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
-  if (spreads(team.layout(), possible)) open_group(team);
+  if (spreads(team.layout(), possible)) open_group(team, possible.root);
   Operation& operation = team.begin(compose(team.layout(), possible));
   // Not before: a call that found no memory is repeated, and all members have to count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
@@ -94,12 +94,12 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
 }
 
 /// All leaders do so for the same operation of the team.
-void Collectives::open_group(Team& team) {
+void Collectives::open_group(Team& team, Member root) {
   const TeamLayout& layout = team.layout();
   const bool leads = layout.leaders()[layout.node()] == layout.self();
   if (!leads || team.status() != Status::ok) return;
   if (!team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
-  transport_.expect(*team.group());
+  if (layout.node_of(root) != layout.node()) transport_.expect(*team.group());
 }
 
 void Collectives::begin(Operation& operation) {
@@ -207,9 +207,9 @@ void Collectives::advance() {
     const std::vector<Failure> failures = std::move(failures_);
     failures_.clear();
     for (const Failure& failure : failures) fail(*failure.team, failure.status);
-    const std::vector<Outcome> outcomes = std::move(outcomes_);
-    outcomes_.clear();
-    for (const Outcome& outcome : outcomes) settle(outcome);
+    std::swap(outcomes_, settling_);
+    for (const Outcome& outcome : settling_) settle(outcome);
+    settling_.clear();
   }
   for (const std::uint64_t id : std::exchange(evicted_, {})) transport_.discard(TeamTag(id, 0, 0).bits(), TeamTag::kAnyOfTeam);
   if (orphans_) leave_orphans();

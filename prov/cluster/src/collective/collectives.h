@@ -76,7 +76,7 @@ class Collectives final : public protocol::CollectiveListener {
     Status status;
   };
 
-  void open_group(Team& team);
+  void open_group(Team& team, Member root);
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
   /// What comes of this team from now on is thrown away.
@@ -98,6 +98,7 @@ class Collectives final : public protocol::CollectiveListener {
   std::deque<std::uint64_t> left_;  ///< the last teams that were left, or never joined
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   std::vector<Outcome> outcomes_;
+  std::vector<Outcome> settling_;  ///< those that advance() is at; its memory is used again
   std::vector<Ticket*> blocked_;  ///< to be issued again
   std::vector<Failure> failures_;
   bool orphans_ = false;  ///< there are teams whose join has thrown

@@ -62,7 +62,10 @@ class Schedule {
   /// Of a message; what is above is cut off.
   static constexpr std::uint16_t kNumberMax = 0xfff;
 
-  explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {}
+  explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {
+    actions_.reserve(kActionsFew);
+    edges_.reserve(kActionsFew);
+  }
 
   Step send(Member to, unsigned number, ConstBytes bytes, After after);
   /// To those that receive from this member under the number.
@@ -82,6 +85,8 @@ class Schedule {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
+  static constexpr std::size_t kActionsFew = 8;  ///< of most short operations
+
   Step add(const Action& action, After after);
   void depend(Step step, Step before);
 

@@ -44,9 +44,12 @@ GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
 }
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
+  std::vector<SocketAddress> roster;
+  std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(roster),
+               [this](const SocketAddress& name) { return name != parts_.name; });
   std::string reason = "there is no network";
   std::unique_ptr<link::MulticastReceiver> socket;
-  if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, reason);
+  if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
     parts_.environment.log.warn("group %s cannot be joined by its address alone: %s", op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
@@ -60,13 +63,10 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->handle = handle = kGroupHandles | opened_++;
   entry->content = op.content;
   entry->poll_interval = kPollInterval;
-  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max(parts_.link.get())};
-  std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
-               [this](const SocketAddress& name) { return name != parts_.name; });
+  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .roster = roster, .body_max = body_max(parts_.link.get())};
   settings.incarnation = parts_.epoch + opened_;
   settings.silence_max = parts_.settings.peer_timeout;
   const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
-  const std::vector<SocketAddress> roster = settings.roster;
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
   groups_.push_back(std::move(entry));
@@ -85,6 +85,7 @@ void GroupTable::expect(std::uint64_t handle) {
   if (entry == nullptr) return;
   entry->poll_interval = kPollInterval;
   entry->next_poll = {};
+  entry->awaited = true;
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -110,7 +111,10 @@ Status GroupTable::send(const protocol::SendOp& op) {
   return Status::ok;
 }
 
-void GroupTable::meet(Entry& entry, Peer& peer) { entry.group->meet(peer.name(), &peer, peer.channel.carrier); }
+void GroupTable::meet(Entry& entry, Peer& peer) {
+  entry.group->meet(peer.name(), &peer, peer.channel.carrier);
+  entry.unreached |= peer.channel.carrier == nullptr;
+}
 
 bool GroupTable::may_join(const Entry& entry, protocol::Channel& channel) {
   const std::vector<SocketAddress>& roster = entry.group->settings().roster;
@@ -163,7 +167,8 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     if (count < kBurst) break;
   }
   entry.unread = bursts == kBurstsMax;
-  if (arrivals != 0 || entry.content == protocol::GroupProtocol::Content::application) {
+  entry.awaited = entry.awaited && arrivals == 0;
+  if (arrivals != 0 || entry.awaited || entry.content == protocol::GroupProtocol::Content::application) {
     entry.poll_interval = kPollInterval;
   } else {
     entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
@@ -210,6 +215,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
 
 /// Members that were met get a carrier here, where no component iterates over peers.
 void GroupTable::reach_members(Entry& entry) {
+  if (!std::exchange(entry.unreached, false)) return;
   std::vector<Member*> lost;
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
@@ -243,9 +249,9 @@ bool GroupTable::deliver(Entry& entry, Member& member) {
     if (!protocol_.ready(channel, segment, entry.content)) return true;
     protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
-    entry.group->on_delivery();
+    entry.group->on_delivery(member);
   }
-  return true;
+  return entry.unfinished = true;
 }
 
 /// Streams that have ended inside of a message, because their member has gone or has begun anew.
@@ -258,24 +264,24 @@ void GroupTable::drop_ended_streams(Entry& entry) {
   }
 }
 
-/// A turn asks each member, which is too much where nothing has changed. What members say, and what is done here, makes the
-/// deadline of the group pass.
+/// What members say, and what is done here, makes the deadline of the group pass, or is news.
 bool GroupTable::due(Time now, const Entry& entry) const {
-  return entry.holds || now >= entry.group->deadline() || now >= entry.close_by;
+  return entry.group->news().any() || now >= entry.group->deadline() || now >= entry.close_by;
 }
 
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
-  entry.holds = false;
-  group.each([&](Member& member) { entry.holds |= deliver(entry, member); });
-  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
-  group.each([&](Member& member) {
-    Peer& peer = *static_cast<Peer*>(member.owner);
-    if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
-  });
+  entry.unfinished = false;
+  group.news().deliver([&](Member& member) { return deliver(entry, member); });
+  if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
+    group.each([&](Member& member) {
+      Peer& peer = *static_cast<Peer*>(member.owner);
+      if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
+    });
+  }
   report(entry);
-  if (!entry.incoming.empty()) drop_ended_streams(entry);
+  if (group.news().take_ends() && !entry.incoming.empty()) drop_ended_streams(entry);
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
@@ -345,7 +351,10 @@ void GroupTable::close(Entry& entry) {
 
 Time GroupTable::deadline() const {
   Time first = kNever;
-  for (const std::unique_ptr<Entry>& entry : groups_) first = std::min({first, entry->group->deadline(), entry->close_by});
+  for (const std::unique_ptr<Entry>& entry : groups_) {
+    if (entry->unfinished) return Time::min();
+    first = std::min({first, entry->group->deadline(), entry->close_by});
+  }
   return first;
 }
 

@@ -80,8 +80,10 @@ class GroupTable final : public protocol::GroupArrivals {
     std::unique_ptr<link::MulticastReceiver> socket;
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
-    bool holds = false;      ///< something that has arrived waits for a receive, or for the next turn
+    bool unreached = false;  ///< some member may have no carrier yet
+    bool unfinished = false;  ///< the last turn left something that can be delivered
     bool unread = false;     ///< the socket has more
+    bool awaited = false;    ///< something is to come, and nothing has come since that was known
     Time next_poll{};        ///< of the socket
     Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left

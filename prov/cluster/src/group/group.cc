@@ -96,6 +96,8 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
   next_service_ = {};
+  news_.forget(member);
+  news_.note_end();
   members_.erase(SocketAddress(member.name));
 }
 
@@ -117,12 +119,6 @@ void Group::deafen(Member& member, Status why) {
   member.listener = {.name = member.name, .carrier = member.carrier};
 }
 
-/// Nothing comes from the member from here on.
-void Group::end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind) {
-  events_.push_back({kind, member.name});
-  member.stream_end = at;
-}
-
 void Group::on_join(Member& member, const Segment& segment) {
   if (member.role && segment.offset <= member.incarnation) return;  // has come late
   // A further membership knows nothing of what was said to the one before, or before there was one.
@@ -132,7 +128,10 @@ void Group::on_join(Member& member, const Segment& segment) {
   member.role = Role::of(segment.total);
   member.incarnation = segment.offset;
   member.stream_id = segment.id;
-  if (member.stream != nullptr && member.stream->id() != member.stream_id) member.stream.reset();
+  if (member.stream != nullptr && member.stream->id() != member.stream_id) {
+    member.stream.reset();
+    news_.note_end();
+  }
   member.stream_end = Member::kNoEnd;
   member.gone = false;
   if (settings_.role.sends && member.role->receives && !leaving_) stream_.add(member.listener);
@@ -144,6 +143,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   const bool late = segment.total < member.incarnation;
   if (!known && !late) {
     member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+    news_.note_end();
     member.stream_membership = segment.total;
   }
   return true;
@@ -173,7 +173,8 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    end_stream(member, member.stream->arrived(), GroupEvent::Kind::expelled);
+    events_.push_back({GroupEvent::Kind::expelled, member.name});
+    member.stream_end = member.stream->arrived();
   }
 }
 
@@ -193,12 +194,14 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       if (stream == nullptr) return !leaving_;
       if (const ConstBytes body = member.repair.add(segment, payload); !body.empty()) {
         stream->receive(now, {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
+        news_.note(member);
       }
       return !leaving_;
     case SegmentKind::group_leave:
       if (member.stream_id != segment.id || member.gone) return true;
       deafen(member, Status::ok);
-      end_stream(member, segment.offset, GroupEvent::Kind::left);
+      events_.push_back({GroupEvent::Kind::left, member.name});
+      member.stream_end = segment.offset;
       member.gone = true;
       return true;
     default: on_end(member, segment); return true;
@@ -216,8 +219,15 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   const std::uint64_t sequence = stream.widen(view.sequence.value);
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
-  next_service_ = {};
+  next_service_ = std::min(next_service_, stream.deadline());
+  news_.note(*member);
   return true;
+}
+
+void Group::on_delivery(const Member& member) {
+  // A member that has gone is forgotten once all that came from it is delivered.
+  const bool ends = member.gone || member.stream_end != Member::kNoEnd;
+  next_service_ = ends ? Time{} : std::min(next_service_, member.stream->deadline());
 }
 
 /// Sends what a member is owed now, and notes when it is owed something again.
@@ -227,6 +237,7 @@ void Group::serve(Time now, Member& member, bool unread) {
     const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
     if (post_to(member, leave)) {
       member.stream.reset();
+      news_.note_end();
       member.gone = true;
     }
   }
@@ -243,10 +254,14 @@ void Group::forget_ended() {
     Member& member = *entry->second;
     const bool ended = member.gone || member.stream_end != Member::kNoEnd;
     ReceiverStream* const stream = member.stream.get();
-    if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) member.stream.reset();
+    if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) {
+      member.stream.reset();
+      news_.note_end();
+    }
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
       deafen(member, Status::ok);
+      news_.forget(member);
       entry = members_.erase(entry);
       continue;
     }
@@ -255,16 +270,19 @@ void Group::forget_ended() {
   }
 }
 
-void Group::run(Time now, link::Link* link, bool unread) {
+bool Group::run(Time now, link::Link* link, bool unread) {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
-  const bool posted = settings_.role.sends && stream_.transmit(now, link, settings_.path);
   const bool service = now >= next_service_ || leaving_;
+  // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
+  const bool transmits = settings_.role.sends && (service || now >= stream_.deadline());
+  const bool posted = transmits && stream_.transmit(now, link, settings_.path);
   if (service) {
     next_service_ = kNever;
     for (auto& [name, member] : members_) serve(now, *member, unread);
     if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
   }
   if (service || posted) review_members();
+  return service || posted;
 }
 
 /// What came of a turn for each member.

@@ -29,6 +29,7 @@
 #include "carrier/carrier.h"
 #include "group/announcer.h"
 #include "group/member.h"
+#include "group/news.h"
 #include "group/sender_stream.h"
 #include "link/link.h"
 #include "wire/admit.h"
@@ -80,7 +81,8 @@ class Group {
   /// A segment of the group from a member. False: the sender is to be sent a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
   /// Something was taken out of a member's stream.
-  void on_delivery() { next_service_ = {}; }
+  void on_delivery(const Member& member);
+  News& news() { return news_; }
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
@@ -96,8 +98,8 @@ class Group {
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
   /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
-  /// yet, so nothing is reported as missing.
-  void run(Time now, link::Link* link, bool unread = false);
+  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member.
+  bool run(Time now, link::Link* link, bool unread = false);
   Time deadline() const;
   std::vector<GroupEvent>& events() { return events_; }
 
@@ -107,7 +109,6 @@ class Group {
   bool on_report(Time now, Member& member, const wire::Segment& segment);
   void on_end(Member& member, const wire::Segment& segment);
   void deafen(Member& member, Status why);
-  void end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind);
   void serve(Time now, Member& member, bool unread);
   void review_members();
   void forget_ended();
@@ -117,6 +118,7 @@ class Group {
   SenderStream stream_;
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
+  News news_;
   std::vector<GroupEvent> events_;
   bool leaving_ = false;
   Time next_service_{};  ///< when some member is owed something

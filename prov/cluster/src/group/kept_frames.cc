@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "wire/frame.h"
 #include "wire/frame_encoder.h"
@@ -16,8 +17,16 @@ constexpr std::size_t kRepairPartMin = 512;  ///< shorter ones would be more hea
 
 Bytes KeptFrames::blank() {
   std::unique_ptr<std::byte[]>& bytes = at(next_).bytes;
+  if (bytes == nullptr && !spare_.empty()) {
+    bytes = std::move(spare_.back());
+    spare_.pop_back();
+  }
   if (bytes == nullptr) bytes = std::make_unique_for_overwrite<std::byte[]>(kHeader + body_max_);
   return {bytes.get() + kHeader, body_max_};
+}
+
+void KeptFrames::release_before(std::uint64_t base) {
+  for (; base_ < base; ++base_) spare_.push_back(std::move(at(base_).bytes));
 }
 
 void KeptFrames::append(std::size_t size) {

@@ -40,7 +40,7 @@ class KeptFrames {
   /// Kept are [base, next); what lies before `base` all listeners have.
   std::uint64_t base() const { return base_; }
   std::uint64_t next() const { return next_; }
-  void release_before(std::uint64_t base) { base_ = base; }
+  void release_before(std::uint64_t base);
   KeptFrame& at(std::uint64_t sequence) { return frames_[sequence % kStreamWindow]; }
   const KeptFrame& at(std::uint64_t sequence) const { return frames_[sequence % kStreamWindow]; }
 
@@ -60,6 +60,7 @@ class KeptFrames {
   StreamName stream_;
   std::size_t body_max_;
   std::vector<KeptFrame> frames_;
+  std::vector<std::unique_ptr<std::byte[]>> spare_;  ///< memory of released ones: what was used last is still in a cache
   std::uint64_t base_ = 0;
   std::uint64_t next_ = 0;
 };

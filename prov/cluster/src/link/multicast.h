@@ -28,8 +28,10 @@ class MulticastJoiner {
  public:
   virtual ~MulticastJoiner() = default;
   /// Null, with the reason, if the network or this host has no multicast. From then on frames for the group leave by the
-  /// interface that names the endpoint.
-  virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group, std::string& reason) = 0;
+  /// interface that names the endpoint. `members`: the names of the others, empty if they are not known; frames for a group
+  /// need not come back to this host if none of them is on it.
+  virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+                                                  std::string& reason) = 0;
 };
 
 }  // namespace cluster::link

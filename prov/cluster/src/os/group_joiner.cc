@@ -1,13 +1,25 @@
 #include "os/group_joiner.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include "os/interfaces.h"
 #include "os/udp_receiver.h"
 
 namespace cluster::os {
 namespace {
+
+bool any_here(std::span<const SocketAddress> members) {
+  const std::vector<Interface> interfaces = list_interfaces();
+  return std::any_of(members.begin(), members.end(), [&](const SocketAddress& member) {
+    return std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& interface) {
+      return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                         [&](const SocketAddress& address) { return address.same_host(member); });
+    });
+  });
+}
 
 class GroupSocket final : public link::MulticastReceiver {
  public:
@@ -27,10 +39,17 @@ class GroupJoiner final : public link::MulticastJoiner {
   GroupJoiner(std::shared_ptr<UdpPort> port, int interface, const Environment& environment)
       : port_(std::move(port)), interface_(interface), environment_(environment) {}
 
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::string& reason) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+                                                std::string& reason) override {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
-    if (socket != nullptr) return std::make_unique<GroupSocket>(socket, environment_);
+    if (socket != nullptr) {
+      // A copy for this host costs as much as one for another, and the sender throws away its own. What groups share is the
+      // socket that they send by: one that needs copies here is enough.
+      looped_ = looped_ || members.empty() || any_here(members);
+      port_->loop_groups(looped_);
+      return std::make_unique<GroupSocket>(socket, environment_);
+    }
     reason = std::generic_category().message(error) +
              (error == EADDRINUSE ? " (another program has the group's port for itself: choose another port)"
               : error == ENOBUFS  ? " (net.ipv4.igmp_max_memberships)"
@@ -41,6 +60,7 @@ class GroupJoiner final : public link::MulticastJoiner {
  private:
   std::shared_ptr<UdpPort> port_;
   int interface_;
+  bool looped_ = false;  ///< some group has had members on this host, or may have
   Environment environment_;
 };
 

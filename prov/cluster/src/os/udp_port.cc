@@ -157,6 +157,11 @@ std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const U
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), group));
 }
 
+void UdpPort::loop_groups(bool wanted) {
+  const bool v6 = name_.family() == SocketAddress::Family::v6;
+  set_option(socket_.number(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, wanted ? 1 : 0);
+}
+
 std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
   std::size_t count = 0;
   std::size_t looked_at = 0;

@@ -181,7 +181,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     resources->keep_alive_responders.push_back(
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
-  const engine::EngineSettings settings = options_.settings();
+  engine::EngineSettings settings = options_.settings();
+  if (request.collectives) settings.ack_delay = engine::kAckDelayCollective;
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());

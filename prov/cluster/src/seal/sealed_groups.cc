@@ -67,8 +67,9 @@ class SealedReceiver final : public link::MulticastReceiver {
 
 }  // namespace
 
-std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group, std::string& reason) {
-  std::unique_ptr<link::MulticastReceiver> plain = inner_->join(group, reason);
+std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group, std::span<const SocketAddress> members,
+                                                            std::string& reason) {
+  std::unique_ptr<link::MulticastReceiver> plain = inner_->join(group, members, reason);
   if (plain == nullptr) return nullptr;
   return std::make_unique<SealedReceiver>(std::move(plain), GroupOpener(credentials_, without_scope(group), trials_), name_, environment_,
                                           same_process_);

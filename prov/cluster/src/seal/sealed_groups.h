@@ -23,7 +23,8 @@ class SealedGroups final : public link::MulticastJoiner {
         environment_(environment),
         same_process_(same_process) {}
 
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::string& reason) override;
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+                                                std::string& reason) override;
 
  private:
   std::unique_ptr<link::MulticastJoiner> inner_;

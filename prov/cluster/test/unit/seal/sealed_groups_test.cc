@@ -58,7 +58,7 @@ class FakeReceiver final : public link::MulticastReceiver {
 class FakeJoiner final : public link::MulticastJoiner {
  public:
   explicit FakeJoiner(Arrivals& arrivals) : arrivals_(arrivals) {}
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
     return std::make_unique<FakeReceiver>(arrivals_);
   }
 
@@ -100,7 +100,7 @@ class GroupEndpoint {
     groups_ = std::make_unique<SealedGroups>(std::make_unique<FakeJoiner>(arrivals_), credentials, name, environment.environment(),
                                              &same_process);
     std::string reason;
-    receiver_ = groups_->join(group, reason);
+    receiver_ = groups_->join(group, {}, reason);
   }
 
   /// As it leaves by multicast.

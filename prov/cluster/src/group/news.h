@@ -1,0 +1,39 @@
+// What a caller has to look at after frames and segments have come to a group: members whose streams may have something ready for
+// delivery, and whether streams have ended. A large group is not walked through for the frames of one member.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "group/member.h"
+
+namespace cluster::group {
+
+class News {
+ public:
+  void note(Member& member) {
+    if (!member.stream->front().empty() && std::find(members_.begin(), members_.end(), &member) == members_.end()) {
+      members_.push_back(&member);
+    }
+  }
+  /// The member is about to end.
+  void forget(const Member& member) { std::erase(members_, &member); }
+  void note_end() { streams_ended_ = true; }
+
+  /// Calls deliver(member) for each member that was noted; it returns true if something is left, and is called for that
+  /// member again the next time.
+  template <typename Deliver>
+  void deliver(Deliver&& deliver) {
+    std::erase_if(members_, [&](Member* member) { return !deliver(*member); });
+  }
+  bool any() const { return !members_.empty(); }
+  /// Some stream has ended, or another has taken its place, since the last call.
+  bool take_ends() { return std::exchange(streams_ended_, false); }
+
+ private:
+  std::vector<Member*> members_;
+  bool streams_ended_ = false;
+};
+
+}  // namespace cluster::group
