@@ -54,6 +54,35 @@ TEST_F(FastLaneReceivesTest, AReceiveInTheMemoryOfAnotherOneIsOnlyWhatItWasPoste
   expect_arrival();
 }
 
+TEST_F(FastLaneReceivesTest, AReceiveInTheMemoryOfADirectedOneTakesMessagesOfAnySender) {
+  start_connected();
+  const fi_addr_t to_self = right.insert(right);
+  ASSERT_EQ(fi_trecv(right.endpoint, &got, sizeof got, nullptr, to_left, kTag, 0, nullptr), 0);
+  ASSERT_EQ(send(), 0);
+  expect_arrival();
+  post();
+  ASSERT_EQ(fi_tinject(right.endpoint, &++word, 8, to_self, kTag), 0);
+  expect_arrival();
+}
+
+TEST_F(FastLaneReceivesTest, AReceiveInTheMemoryOfOneThatReportedReportsOnlyWhatItWasAskedFor) {
+  start(0, FI_SELECTIVE_COMPLETION);
+  std::uint64_t silent = 0;
+  iovec place{&got, sizeof got};
+  const fi_msg_tagged reporting{&place, nullptr, 1, FI_ADDR_UNSPEC, kTag, 0, nullptr, 0};
+  const auto exchange_reported = [&] {
+    ASSERT_EQ(fi_trecvmsg(right.endpoint, &reporting, FI_COMPLETION), 0);
+    ASSERT_EQ(send(), 0);
+    expect_arrival();
+  };
+  for (int i = 0; i < kFew; ++i) exchange_reported();
+  ASSERT_EQ(fi_trecv(right.endpoint, &silent, sizeof silent, nullptr, FI_ADDR_UNSPEC, kTag, 0, nullptr), 0);
+  ASSERT_EQ(send(), 0);
+  for (int i = 0; i < kFew; ++i) turn_both();
+  expect_nothing(right.receives);
+  EXPECT_EQ(silent, word) << "though the message has come";
+}
+
 TEST_F(FastLaneReceivesTest, MessagesWithoutAReceiveAreStored) {
   start_connected();
   const std::uint64_t before = received();
