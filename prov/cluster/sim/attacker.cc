@@ -10,6 +10,7 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamAttacker = 9;
+constexpr std::uint32_t kTrainsJoined = 10'000;  ///< of a million frames of hosts
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
 
@@ -44,6 +45,7 @@ void Attacker::handle_event(std::uint64_t) {
 }
 
 void Attacker::overhear(const Packet& packet) {
+  if (kind_ == AttackKind::forger && left_ != 0 && packet.to < hosts_ && random_.chance(kTrainsJoined)) join_train(packet);
   Seen& seen = seen_[{packet.from, packet.to}];
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::flow) return;
@@ -182,6 +184,23 @@ void Attacker::forge() {
       return send_bytes(std::move(bytes), name, 0, to);
     }
   }
+}
+
+/// In the name of the host that is sending, as long as what it sends, and at that moment: receive offload joins the two. What the
+/// frame says of its own length is right, too little, or covers the genuine frames behind it as well.
+void Attacker::join_train(const Packet& genuine) {
+  const std::size_t size = genuine.bytes.size();
+  std::vector<std::byte> bytes = data(seen_[{genuine.from, genuine.to}]).bytes();
+  if (bytes.size() > size) return;
+  bytes.resize(size);
+  wire::FrameHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (random_.chance(700'000)) header.length = static_cast<std::uint16_t>(size * random_.between(1, 4));
+  const std::uint8_t genuine_flags = std::to_integer<std::uint8_t>(genuine.bytes[offsetof(wire::FrameHeader, flags)]);
+  header.flags |= genuine_flags & wire::frame_flag::kSealed;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  ++frames_;
+  network_.inject({genuine.from, 0}, genuine.to, genuine.rail, std::move(bytes));
 }
 
 void Attacker::flood() {

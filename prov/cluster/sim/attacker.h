@@ -72,6 +72,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   };
 
   void forge();
+  void join_train(const Packet& genuine);
   void flood();
   Frame call(HostNumber name, std::uint32_t session);
   Frame data(const Seen& genuine);

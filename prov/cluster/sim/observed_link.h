@@ -37,7 +37,8 @@ class ObservedLink final : public link::Link {
 
  private:
   void show_sent(const link::OutFrame& frame);
-  std::size_t show_read(ConstBytes bytes);
+  std::size_t show_read(const link::InFrame& arrival);
+  void check_refused(ConstBytes bytes, const link::InFrame& arrival) const;
   const Packet* origin_of(const std::byte* at) const;
   void judge(const Packet& packet);
 

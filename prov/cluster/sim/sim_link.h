@@ -31,6 +31,8 @@ class SimLink final : public link::Link {
   /// The packet, without its bytes, that brought what lies at `at`; null if none of the last
   /// receive_burst() did.
   const Packet* origin_of(const std::byte* at) const;
+  /// True if a frame of an endpoint, and unharmed, begins in what lies there.
+  bool holds_genuine(ConstBytes bytes) const;
   /// The process is being killed: nothing it does on its way out reaches the network.
   void disconnect() { disconnected_ = true; }
 
@@ -39,12 +41,18 @@ class SimLink final : public link::Link {
   struct Origin {
     std::size_t buffer = 0;  ///< in in_use_
     std::size_t begin = 0;
+    bool whole = false;
     Packet packet;  ///< without bytes
   };
 
+  /// What this host's receive offload does, which differs from incarnation to incarnation. A kernel that says where joined
+  /// frames end joins whatever looks alike, also what is damaged or forged. Of one that does not say it only what it does to
+  /// sound frames is of interest: whatever lies behind others is lost with them.
   bool joins() const { return (host_ + incarnation_) % 2 == 0; }
+  bool tells_segments() const { return (host_ + incarnation_) % 4 == 0; }
   bool continues_last(const Packet& packet) const;
-  void note_origin(const Packet& packet, std::size_t begin);
+  void join_last(std::unique_ptr<Packet> packet, bool whole, link::InFrame& frame);
+  void note_origin(const Packet& packet, std::size_t begin, bool whole);
 
   SimNetwork& network_;
   HostNumber host_;
@@ -55,7 +63,7 @@ class SimLink final : public link::Link {
   RingQueue<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
   std::vector<Origin> origins_;  ///< of what lies in those, in order
-  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: damaged
+  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: nothing is joined to it
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;
