@@ -57,9 +57,9 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   in_use_.clear();
   origins_.clear();
   last_size_ = 0;
-  while (in_use_.size() < frames.size() && !ring_.empty()) {
-    std::unique_ptr<Packet> arrived = std::move(ring_.front());
-    ring_.pop_front();
+  while (in_use_.size() < frames.size()) {
+    std::unique_ptr<Packet> arrived = take_next();
+    if (arrived == nullptr) break;
     const bool whole = joins() && is_whole(arrived->bytes);
     if ((whole || tells_segments()) && continues_last(*arrived)) {
       join_last(std::move(arrived), whole, frames[in_use_.size() - 1]);
@@ -81,6 +81,14 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return in_use_.size();
+}
+
+std::unique_ptr<Packet> SimLink::take_next() {
+  std::unique_ptr<Packet> packet = thinner_.take_aside(network_.now());
+  if (packet != nullptr || ring_.empty()) return packet;
+  packet = std::move(ring_.front());
+  ring_.pop_front();
+  return packet;
 }
 
 /// True if this host's receive offload joins the packet to the last one that was handed out: frames of one source and one
@@ -148,10 +156,10 @@ std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {
   return count;
 }
 
-void SimLink::arrive(std::unique_ptr<Packet>& packet) {
-  if (ring_.size() >= network_.port(host_, rail_).ring_frames) return;
+void SimLink::arrive(std::unique_ptr<Packet>& packet, Thinner::Place place) {
   packet->arrived = network_.now();
-  ring_.push_back(std::move(packet));
+  if (place == Thinner::Place::aside) return thinner_.put_aside(packet);
+  if (ring_.size() < network_.port(host_, rail_).ring_frames) ring_.push_back(std::move(packet));
 }
 
 void SimLink::add_path_error(const link::PathError& path_error) {

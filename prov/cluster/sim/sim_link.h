@@ -8,6 +8,7 @@
 #include "base/ring_queue.h"
 #include "link/link.h"
 #include "sim/sim_network.h"
+#include "sim/thinner.h"
 
 namespace cluster::sim {
 
@@ -20,12 +21,14 @@ class SimLink final : public link::Link {
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
   bool has_ethertype_path() const override { return ethertype_; }
+  void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
 
-  /// From the network; leaves the packet with the caller if the ring is full.
-  void arrive(std::unique_ptr<Packet>& packet);
+  Thinner::Place place_of(const Packet& packet) { return thinner_.place_of(network_.now(), packet); }
+  /// From the network; leaves the packet with the caller if there is no space for it.
+  void arrive(std::unique_ptr<Packet>& packet, Thinner::Place place);
   void add_path_error(const link::PathError& path_error);
   bool has_frames() const { return !ring_.empty(); }
   /// The packet, without its bytes, that brought what lies at `at`; null if none of the last
@@ -53,6 +56,7 @@ class SimLink final : public link::Link {
   bool continues_last(const Packet& packet) const;
   void join_last(std::unique_ptr<Packet> packet, bool whole, link::InFrame& frame);
   void note_origin(const Packet& packet, std::size_t begin, bool whole);
+  std::unique_ptr<Packet> take_next();
 
   SimNetwork& network_;
   HostNumber host_;
@@ -61,6 +65,7 @@ class SimLink final : public link::Link {
   std::size_t frame_max_;
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
+  Thinner thinner_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
   std::vector<Origin> origins_;  ///< of what lies in those, in order
   std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: nothing is joined to it

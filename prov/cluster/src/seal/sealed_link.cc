@@ -95,25 +95,21 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// Null: there is none for peers of this realm.
-const JobKey* SealedLink::key_towards(const Route& route, const SocketAddress& peer) const {
-  if (route.current != nullptr) return &route.current->key();
-  const auto keys = credentials_.keys_for(peer.realm());
-  return keys.empty() ? nullptr : keys.front().get();
+/// A peer that has not answered yet may have any of this side's keys: it is asked with each, as with requests (association_exchange.h).
+void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header) {
+  Route& route = table_.route(frame.path->to);
+  if (route.current != nullptr) return send_keep_alive(frame, header, route, route.current->key());
+  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, header, route, *key);
 }
 
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain) {
-  const SocketAddress& asked = frame.path->to;
-  Route& route = table_.route(asked);
-  const JobKey* const key = key_towards(route, asked);
-  if (key == nullptr) return;
+void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key) {
   wire::FrameHeader header = plain;
   wire::SealTrailer trailer;
   header.flags = wire::frame_flag::kSealed;
-  header.checksum = sender_id(ours_.salt, key->id());
+  header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   trailer.counter = ++keep_alives_;
-  if (!seal_keep_alive(*key, credentials_.mode, header, asked, trailer)) return;
+  if (!seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer)) return;
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
   const link::Path path = link::without_realm(*frame.path);
   link::OutFrame sealed;
@@ -283,8 +279,10 @@ std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const 
     ++environment_.counters.refused_replayed;
     return std::nullopt;
   }
-  const JobKey* const key = key_towards(*route, address);
-  if (key == nullptr || !verify_keep_alive(*key, credentials_.mode, header, address, trailer)) {
+  const auto verifies = [&, &to = address](const auto& key) {
+    return verify_keep_alive(*key, credentials_.mode, header, to, trailer);
+  };
+  if (!std::ranges::any_of(credentials_.keys_for(address.realm()), verifies)) {
     ++environment_.counters.refused_forged;
     return std::nullopt;
   }
