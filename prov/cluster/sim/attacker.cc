@@ -10,13 +10,15 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamAttacker = 9;
+constexpr std::uint32_t kTrainsJoined = 10'000;  ///< of a million frames of hosts
+constexpr Duration kSiegePause = 40us;  ///< longest
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
 
 }  // namespace
 
 bool attack_of(std::string_view name, AttackKind& out) {
-  constexpr std::array<std::string_view, 3> names{"none", "forger", "flooder"};
+  constexpr std::array<std::string_view, 4> names{"none", "forger", "flooder", "siege"};
   const auto found = std::find(names.begin(), names.end(), name);
   out = static_cast<AttackKind>(found - names.begin());
   return found != names.end();
@@ -32,6 +34,12 @@ Attacker::Attacker(AttackKind kind, EventQueue& event_queue, SimNetwork& network
   left_ = kind == AttackKind::forger ? random_.between(100, 1500) : random_.between(1000, 6000);
   pause_ = std::max<Duration>(2 * horizon / static_cast<std::int64_t>(left_), 100ns);
   if (kind == AttackKind::flooder) pause_ = std::min<Duration>(pause_, 4us);
+  if (kind == AttackKind::siege) {
+    pause_ = kSiegePause;
+    left_ = static_cast<std::uint64_t>(2 * horizon / kSiegePause);
+    keep_alives_ = static_cast<std::uint32_t>(random_.below(500'000));
+    nonsense_ = static_cast<std::uint32_t>(random_.below(500'000));
+  }
   network_.connect(hosts_, *this);
   event_queue_.plan(event_queue_.now() + pause_, *this, 0);
 }
@@ -39,11 +47,16 @@ Attacker::Attacker(AttackKind kind, EventQueue& event_queue, SimNetwork& network
 void Attacker::handle_event(std::uint64_t) {
   if (left_ == 0) return;
   --left_;
-  kind_ == AttackKind::forger ? forge() : flood();
+  switch (kind_) {
+    case AttackKind::forger: forge(); break;
+    case AttackKind::siege: besiege(); break;
+    default: flood(); break;
+  }
   event_queue_.plan(event_queue_.now() + random_.between(Duration{1}, pause_), *this, 0);
 }
 
 void Attacker::overhear(const Packet& packet) {
+  if (kind_ == AttackKind::forger && left_ != 0 && packet.to < hosts_ && random_.chance(kTrainsJoined)) join_train(packet);
   Seen& seen = seen_[{packet.from, packet.to}];
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::flow) return;
@@ -184,6 +197,23 @@ void Attacker::forge() {
   }
 }
 
+/// In the name of the host that is sending, as long as what it sends, and at that moment: receive offload joins the two. What the
+/// frame says of its own length is right, too little, or covers the genuine frames behind it as well.
+void Attacker::join_train(const Packet& genuine) {
+  const std::size_t size = genuine.bytes.size();
+  std::vector<std::byte> bytes = data(seen_[{genuine.from, genuine.to}]).bytes();
+  if (bytes.size() > size) return;
+  bytes.resize(size);
+  wire::FrameHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (random_.chance(700'000)) header.length = static_cast<std::uint16_t>(size * random_.between(1, 4));
+  const std::uint8_t genuine_flags = std::to_integer<std::uint8_t>(genuine.bytes[offsetof(wire::FrameHeader, flags)]);
+  header.flags |= genuine_flags & wire::frame_flag::kSealed;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  ++frames_;
+  network_.inject({genuine.from, 0}, genuine.to, genuine.rail, std::move(bytes));
+}
+
 void Attacker::flood() {
   const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
   const HostNumber to = any_host();
@@ -197,6 +227,26 @@ void Attacker::flood() {
   }
   calls_[session] = {port, to, frame.sibling, 0, 0, random_.chance(100'000)};
   send(frame, hosts_, port, to);
+}
+
+/// Nothing that it is offered is taken up.
+void Attacker::besiege() {
+  const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
+  const std::uint64_t what = random_.below(1'000'000);
+  if (what >= keep_alives_ + nonsense_) {
+    const std::uint32_t session = number() | 1;
+    Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
+    frame.carry(segment(), random_.below(1000));
+    calls_[session] = {port, 0, std::nullopt, 0, 0, false};
+    return send(frame, hosts_, port, 0);
+  }
+  Frame frame;
+  const bool keep_alive = what < keep_alives_;
+  frame.header.kind = static_cast<std::uint8_t>(keep_alive ? wire::FrameKind::keep_alive : wire::FrameKind::path_response);
+  frame.header.session = keep_alive ? 0 : number();
+  frame.header.sequence = number();
+  wire::set_challenge(frame.header, random_.next());
+  send(frame, hosts_, port, 0);
 }
 
 bool Attacker::deliver(std::unique_ptr<Packet>& packet) {

@@ -6,6 +6,8 @@
 //             is given to it: the session without the sequence, or the other way round
 //   flooder  floods from its own address, under thousands of ports, sometimes as the sibling of a host. Of the sessions
 //             that it is offered it takes some up, leaves gaps that never close, and reaches for memory
+//   siege    sends host 0 some 50,000 frames a second that belong to no session, for longer than the peer timeout: calls in
+//             unknown names, nonsense, keep-alives. Hosts that come meanwhile must find host 0 all the same
 //
 // What it sends is marked, so that the bystanders that judge the hosts do not take it for theirs
 // (Packet::forged).
@@ -27,7 +29,7 @@
 
 namespace cluster::sim {
 
-enum class AttackKind : std::uint8_t { none, forger, flooder };
+enum class AttackKind : std::uint8_t { none, forger, flooder, siege };
 
 /// False if there is no such name.
 bool attack_of(std::string_view name, AttackKind& out);
@@ -72,7 +74,9 @@ class Attacker final : public EventHandler, public NetworkNode {
   };
 
   void forge();
+  void join_train(const Packet& genuine);
   void flood();
+  void besiege();
   Frame call(HostNumber name, std::uint32_t session);
   Frame data(const Seen& genuine);
   Frame reset(const Seen& refused);
@@ -97,6 +101,8 @@ class Attacker final : public EventHandler, public NetworkNode {
   Duration pause_{};  ///< longest, between two frames
   std::uint64_t left_ = 0;
   std::uint64_t frames_ = 0;
+  std::uint32_t keep_alives_ = 0;  ///< of a million frames of a siege
+  std::uint32_t nonsense_ = 0;
   std::unordered_map<Pair, Seen, PairHash> seen_;
   std::unordered_map<std::uint32_t, Call> calls_;
   std::string violation_;

@@ -50,7 +50,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--security", run.security,
                  "keys of the hosts; with one an attacker on the path sends as well. One of: " + list(security_names()))
       ->capture_default_str();
-  app.add_option("--attack", run.attack, "a host that is no part of it: none, forger or flooder")
+  app.add_option("--attack", run.attack, "a host that is no part of it: none, forger, flooder or siege")
       ->capture_default_str();
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/allocation_meter.h"
+#include "link/arrival_walk.h"
 #include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
@@ -62,7 +63,7 @@ std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
   std::size_t count = 0;
   while (held_begin_ < held_end_ && count < frames.size()) {
     link::InFrame& held = held_[held_begin_];
-    const std::size_t read = show_read(held.bytes);
+    const std::size_t read = show_read(held);
     if (read == 0 && !held.bytes.empty()) break;
     frames[count] = held;
     frames[count++].bytes = held.bytes.first(read);
@@ -73,21 +74,34 @@ std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// How many of the bytes the engine may read in this turn: whole frames, or all if they are none.
-std::size_t ObservedLink::show_read(ConstBytes bytes) {
+/// How many of the bytes the engine may read in this turn. What is no frame takes no other with it.
+std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
   const wire::Integrity integrity = seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
-  for (std::size_t done = 0; done < bytes.size();) {
+  for (link::ArrivalWalk walk(arrival); !walk.done();) {
+    const ConstBytes rest = walk.datagram();
     wire::FrameView view;
-    if (wire::admit(bytes.subspan(done), view, integrity) != wire::Refusal::none) return bytes.size();
-    const Packet* const packet = origin_of(bytes.data() + done);
+    if (wire::admit(rest, view, integrity) != wire::Refusal::none) {
+      check_refused(rest, arrival);
+      walk.pass_datagram();
+      continue;
+    }
+    const Packet* const packet = origin_of(rest.data());
     if (packet == nullptr) throw SafetyFailure("host " + std::to_string(host_) + " reads what no packet brought");
-    done += view.length;
+    walk.pass(1, view.length);
     if (packet->forged) continue;  // by a host beside the cluster: what comes of it is judged where it would be delivered
-    if (!session_peers_.read(view, network_.now())) return done - view.length;
+    if (!session_peers_.read(view, network_.now())) return static_cast<std::size_t>(rest.data() - arrival.bytes.data());
     if (integrity == wire::Integrity::seal) judge(*packet);
     oracle_.frame_read(host_, *packet, view, network_.now());
   }
-  return bytes.size();
+  return arrival.bytes.size();
+}
+
+/// Where it is known which bytes are one datagram, nothing in it was sent by a host and arrived unharmed.
+void ObservedLink::check_refused(ConstBytes bytes, const link::InFrame& arrival) const {
+  if (arrival.segment == 0) return;
+  for (const SimLink* wire : wires_) {
+    if (wire->holds_genuine(bytes)) throw SafetyFailure("host " + std::to_string(host_) + " loses a genuine frame with a refused one");
+  }
 }
 
 const Packet* ObservedLink::origin_of(const std::byte* at) const {

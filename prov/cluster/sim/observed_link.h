@@ -28,6 +28,7 @@ class ObservedLink final : public link::Link {
   std::size_t seal_overhead() const override { return inner_->seal_overhead(); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
   std::size_t read_path_errors(std::span<link::PathError> errors) override { return inner_->read_path_errors(errors); }
 
   /// True if frames wait that have left the wires.
@@ -37,7 +38,8 @@ class ObservedLink final : public link::Link {
 
  private:
   void show_sent(const link::OutFrame& frame);
-  std::size_t show_read(ConstBytes bytes);
+  std::size_t show_read(const link::InFrame& arrival);
+  void check_refused(ConstBytes bytes, const link::InFrame& arrival) const;
   const Packet* origin_of(const std::byte* at) const;
   void judge(const Packet& packet);
 

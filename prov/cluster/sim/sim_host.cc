@@ -18,11 +18,6 @@ constexpr std::uint64_t kRealTimeOrigin = 1'700'000'000'000'000'000;
 constexpr Duration kProgressGapMin = 100us;
 constexpr Duration kProgressGapMax = 10ms;
 
-bool is_keep_alive(const Packet& packet) {
-  return packet.bytes.size() >= sizeof(wire::FrameHeader) &&
-         packet.bytes[2] == static_cast<std::byte>(wire::FrameKind::keep_alive);
-}
-
 }  // namespace
 
 SimHost::SimHost(const SharedParts& shared, HostNumber number, const HostProfile& profile)
@@ -186,8 +181,14 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   }
   const Time now = shared_.event_queue.now();
   const bool paused = now < pause_.until;
-  if (is_keep_alive(*packet)) {
-    if (!paused || pause_.kind != PauseKind::stopped) answer_keep_alive(*packet);
+  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many there are
+    shared_.network.recycle(std::move(packet));
+    return true;
+  }
+  const Thinner::Place place = process_->link(packet->rail).place_of(*packet);
+  if (place == Thinner::Place::responder || place == Thinner::Place::nowhere) {
+    const bool stopped = paused && pause_.kind == PauseKind::stopped;
+    if (place == Thinner::Place::responder && !stopped) answer_keep_alive(*packet);
     shared_.network.recycle(std::move(packet));
     return true;
   }
@@ -195,12 +196,8 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
     record_.longest_stall = std::max(record_.longest_stall, now - record_.last_frame);
   }
   record_.last_frame = now;
-  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many there are
-    shared_.network.recycle(std::move(packet));
-    return true;
-  }
-  process_->link(packet->rail).arrive(packet);
-  if (!paused) wake(now + random_.between(Duration{1}, profile_.poll_gap));
+  process_->link(packet->rail).arrive(packet, place);
+  if (!paused && place == Thinner::Place::engine) wake(now + random_.between(Duration{1}, profile_.poll_gap));
   return true;
 }
 

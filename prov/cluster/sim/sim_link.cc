@@ -56,50 +56,68 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   for (std::unique_ptr<Packet>& packet : in_use_) network_.recycle(std::move(packet));
   in_use_.clear();
   origins_.clear();
-  while (in_use_.size() < frames.size() && !ring_.empty()) {
-    Packet& packet = *ring_.front();
-    const bool whole = joins() && is_whole(packet.bytes);
-    if (whole && continues_last(packet)) {
-      std::vector<std::byte>& joined = in_use_.back()->bytes;
-      note_origin(packet, joined.size());
-      joined.insert(joined.end(), packet.bytes.begin(), packet.bytes.end());
-      frames[in_use_.size() - 1].bytes = joined;
-      last_arrived_ = packet.arrived;
-      network_.recycle(std::move(ring_.front()));
-      ring_.pop_front();
+  last_size_ = 0;
+  while (in_use_.size() < frames.size()) {
+    std::unique_ptr<Packet> arrived = take_next();
+    if (arrived == nullptr) break;
+    const bool whole = joins() && is_whole(arrived->bytes);
+    if ((whole || tells_segments()) && continues_last(*arrived)) {
+      join_last(std::move(arrived), whole, frames[in_use_.size() - 1]);
       continue;
     }
-    last_size_ = whole ? packet.bytes.size() : 0;
-    last_arrived_ = packet.arrived;
-    in_use_.push_back(std::move(ring_.front()));
-    ring_.pop_front();
-    note_origin(packet, 0);
+    const bool may_begin = tells_segments() || (whole && !arrived->forged);
+    last_size_ = may_begin && !arrived->ethertype ? arrived->bytes.size() : 0;
+    last_arrived_ = arrived->arrived;
+    in_use_.push_back(std::move(arrived));
+    const Packet& packet = *in_use_.back();
+    note_origin(packet, 0, whole);
     link::InFrame& frame = frames[in_use_.size() - 1];
-    frame.bytes = packet.bytes;
+    frame.bytes = in_use_.back()->bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
     if (packet.port != 0) frame.from.to = frame.from.to.with_port(packet.port);
     frame.from.ethertype = packet.ethertype;
     frame.arrived = packet.arrived;
+    frame.segment = 0;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return in_use_.size();
 }
 
-/// True if this host's segmentation offload joins the packet to the last one that was handed out: frames of
-/// one sender and one length that arrive close to each other. Every other incarnation has that.
+std::unique_ptr<Packet> SimLink::take_next() {
+  std::unique_ptr<Packet> packet = thinner_.take_aside(network_.now());
+  if (packet != nullptr || ring_.empty()) return packet;
+  packet = std::move(ring_.front());
+  ring_.pop_front();
+  return packet;
+}
+
+/// True if this host's receive offload joins the packet to the last one that was handed out: frames of one source and one
+/// length that arrive close to each other, the last of which may be shorter.
 bool SimLink::continues_last(const Packet& packet) const {
-  if (in_use_.empty()) return false;
+  if (last_size_ == 0 || packet.ethertype || packet.bytes.empty()) return false;
   const Packet& last = *in_use_.back();
-  const bool alike = !packet.ethertype && !last.ethertype && packet.from == last.from &&
-                     !packet.forged && !last.forged;
-  return alike && packet.bytes.size() == last_size_ && last.bytes.size() + last_size_ <= kSuperFrameMax &&
+  const bool of_one_source = packet.from == last.from && packet.port == last.port;
+  const bool alike = tells_segments() ? packet.bytes.size() <= last_size_ : packet.bytes.size() == last_size_ && !packet.forged;
+  return of_one_source && alike && last.bytes.size() + last_size_ <= kSuperFrameMax &&
          packet.arrived - last_arrived_ <= kJoinedWithin;
 }
 
-void SimLink::note_origin(const Packet& packet, std::size_t begin) {
+void SimLink::join_last(std::unique_ptr<Packet> packet, bool whole, link::InFrame& frame) {
+  std::vector<std::byte>& joined = in_use_.back()->bytes;
+  note_origin(*packet, joined.size(), whole);
+  joined.insert(joined.end(), packet->bytes.begin(), packet->bytes.end());
+  frame.bytes = joined;
+  if (tells_segments()) frame.segment = last_size_;
+  if (packet->bytes.size() < last_size_) last_size_ = 0;
+  last_arrived_ = packet->arrived;
+  network_.recycle(std::move(packet));
+}
+
+void SimLink::note_origin(const Packet& packet, std::size_t begin, bool whole) {
   Origin& origin = origins_.emplace_back();
   origin.buffer = in_use_.size() - 1;
   origin.begin = begin;
+  origin.whole = whole;
   origin.packet.number = packet.number;
   origin.packet.maker = packet.maker;
   origin.packet.forged = packet.forged;
@@ -120,6 +138,15 @@ const Packet* SimLink::origin_of(const std::byte* at) const {
   return found;
 }
 
+bool SimLink::holds_genuine(ConstBytes bytes) const {
+  for (const Origin& origin : origins_) {
+    const std::byte* const at = in_use_[origin.buffer]->bytes.data() + origin.begin;
+    const bool genuine = origin.whole && !origin.packet.forged && origin.packet.maker == Packet::Maker::endpoint;
+    if (genuine && at >= bytes.data() && at < bytes.data() + bytes.size()) return true;
+  }
+  return false;
+}
+
 std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {
   std::size_t count = 0;
   for (; count < path_errors.size() && !path_errors_.empty(); ++count) {
@@ -129,10 +156,10 @@ std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {
   return count;
 }
 
-void SimLink::arrive(std::unique_ptr<Packet>& packet) {
-  if (ring_.size() >= network_.port(host_, rail_).ring_frames) return;
+void SimLink::arrive(std::unique_ptr<Packet>& packet, Thinner::Place place) {
   packet->arrived = network_.now();
-  ring_.push_back(std::move(packet));
+  if (place == Thinner::Place::aside) return thinner_.put_aside(packet);
+  if (ring_.size() < network_.port(host_, rail_).ring_frames) ring_.push_back(std::move(packet));
 }
 
 void SimLink::add_path_error(const link::PathError& path_error) {

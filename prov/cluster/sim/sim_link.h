@@ -8,6 +8,7 @@
 #include "base/ring_queue.h"
 #include "link/link.h"
 #include "sim/sim_network.h"
+#include "sim/thinner.h"
 
 namespace cluster::sim {
 
@@ -20,17 +21,21 @@ class SimLink final : public link::Link {
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
   bool has_ethertype_path() const override { return ethertype_; }
+  void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
 
-  /// From the network; leaves the packet with the caller if the ring is full.
-  void arrive(std::unique_ptr<Packet>& packet);
+  Thinner::Place place_of(const Packet& packet) { return thinner_.place_of(network_.now(), packet); }
+  /// From the network; leaves the packet with the caller if there is no space for it.
+  void arrive(std::unique_ptr<Packet>& packet, Thinner::Place place);
   void add_path_error(const link::PathError& path_error);
   bool has_frames() const { return !ring_.empty(); }
   /// The packet, without its bytes, that brought what lies at `at`; null if none of the last
   /// receive_burst() did.
   const Packet* origin_of(const std::byte* at) const;
+  /// True if a frame of an endpoint, and unharmed, begins in what lies there.
+  bool holds_genuine(ConstBytes bytes) const;
   /// The process is being killed: nothing it does on its way out reaches the network.
   void disconnect() { disconnected_ = true; }
 
@@ -39,12 +44,19 @@ class SimLink final : public link::Link {
   struct Origin {
     std::size_t buffer = 0;  ///< in in_use_
     std::size_t begin = 0;
+    bool whole = false;
     Packet packet;  ///< without bytes
   };
 
+  /// What this host's receive offload does, which differs from incarnation to incarnation. A kernel that says where joined
+  /// frames end joins whatever looks alike, also what is damaged or forged. Of one that does not say it only what it does to
+  /// sound frames is of interest: whatever lies behind others is lost with them.
   bool joins() const { return (host_ + incarnation_) % 2 == 0; }
+  bool tells_segments() const { return (host_ + incarnation_) % 4 == 0; }
   bool continues_last(const Packet& packet) const;
-  void note_origin(const Packet& packet, std::size_t begin);
+  void join_last(std::unique_ptr<Packet> packet, bool whole, link::InFrame& frame);
+  void note_origin(const Packet& packet, std::size_t begin, bool whole);
+  std::unique_ptr<Packet> take_next();
 
   SimNetwork& network_;
   HostNumber host_;
@@ -53,9 +65,10 @@ class SimLink final : public link::Link {
   std::size_t frame_max_;
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
+  Thinner thinner_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
   std::vector<Origin> origins_;  ///< of what lies in those, in order
-  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: damaged
+  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: nothing is joined to it
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;

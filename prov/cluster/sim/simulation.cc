@@ -21,6 +21,9 @@ constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
 /// way at the slowest rate.
 constexpr Duration kRecoveryTime = 40s;
+/// A siege lasts for several of these, and has begun so long before others come.
+constexpr Duration kBesiegedTimeout = 500ms;
+constexpr Duration kBesiegedBefore = 250ms;
 /// More than this happens in no correct run: something repeats without end.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
@@ -54,6 +57,10 @@ Simulation::Simulation(const RunOptions& options)
   }
   if (!options.trace.empty() && !cluster_.trace.open(options.trace)) {
     throw std::invalid_argument("cannot write " + options.trace);
+  }
+  if (attack_ == AttackKind::siege) {
+    peer_timeout_ = kBesiegedTimeout;
+    horizon_ = 4 * peer_timeout_;
   }
   draw_ports();
   FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, random_);
@@ -190,6 +197,7 @@ RunReport Simulation::run() {
     // Some send before others have an endpoint.
     if (staggered) cluster_.run_for(random_.between(0us, 3ms));
     host->start();
+    if (attack_ == AttackKind::siege && host == cluster_.hosts.front()) cluster_.run_for(kBesiegedBefore);
   }
   run_workload();
   if (attacker_ != nullptr) attacker_->stop();

@@ -8,7 +8,7 @@
 namespace cluster::sim {
 namespace {
 
-/// For slots whose content is all blank: it could not be seen to land.
+/// For slots whose content is all blank, or whose last byte is, which may come alone: it could not be seen to land.
 constexpr std::byte kOtherBlank{0x12};
 constexpr std::byte kSealed{0x77};
 constexpr std::size_t kGapMax = 32;
@@ -60,7 +60,10 @@ void WatchedRegion::expect(std::size_t offset, MessageNumber content, std::size_
   Slot& slot = slots_.at(offset);
   slot.content = content;
   slot.from = from;
-  if (slot.length == 0 || !landed(offset)) return;
+  if (slot.length == 0) return;
+  std::vector<std::byte> whole(from + slot.length);
+  fill_content(content, whole);
+  if (whole.back() != slot.blank && !landed(offset)) return;
   slot.blank = kOtherBlank;
   std::fill_n(base() + offset, slot.length, slot.blank);
 }

@@ -60,6 +60,15 @@ class SocketAddress {
   std::string text() const;
   std::string ip_text() const;
 
+  /// For a keyed hash (base/siphash.h): different for different addresses. `beside` goes into it as well.
+  std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
+    std::array<std::uint64_t, 4> made{};
+    std::memcpy(made.data(), ip_.data(), ip_.size());
+    made[2] = std::uint64_t{port_} << 48 | std::uint64_t{static_cast<std::uint8_t>(family_)} << 40 | std::uint64_t{realm_} << 32 | scope_;
+    made[3] = beside;
+    return made;
+  }
+
   /// Called for each frame that arrives: compares whole words, and there is nothing between the members.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "link/arrival_walk.h"
+
 namespace cluster::engine {
 
 using group::Group;
@@ -177,21 +179,22 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
   return arrivals;
 }
 
-/// What came in one datagram; returns how many were for the group.
+/// What came in one arrival; returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
   const bool sealed = parts_.link != nullptr && parts_.link->seal_overhead() != 0;
   const wire::Integrity integrity = sealed ? wire::Integrity::seal : wire::Integrity::checksum;
   std::size_t arrivals = 0;
-  for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+  for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
-    if (wire::admit(bytes, view, integrity) != wire::Refusal::none) {
+    if (wire::admit(walk.datagram(), view, integrity) != wire::Refusal::none) {
       ++parts_.environment.counters.refused_malformed;
-      break;
+      walk.pass_datagram();
+      continue;
     }
     ++parts_.environment.counters.frames_received;
     arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
-    bytes = bytes.subspan(view.length);
+    walk.pass(1, view.length);
   }
   return arrivals;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/arrival.h"
+#include "link/arrival_walk.h"
 #include "wire/admit.h"
 
 namespace cluster::engine {
@@ -85,24 +86,27 @@ std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& fram
   }
 }
 
-/// The frames that lie back to back in one arrival; returns how many there are.
+/// The frames of one arrival; returns how many there are. One that is refused takes the rest of its datagram with it.
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
   std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
-  for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+  for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
-    const wire::Refusal refusal = wire::admit(bytes, view, integrity_);
-    if (refusal != wire::Refusal::none) {
-      refuse(now, refusal, frame, bytes);
-      return arrivals + 1;
+    const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
+    if (refusal != wire::Refusal::none) [[unlikely]] {
+      refuse(now, refusal, frame, walk.datagram());
+      walk.pass_datagram();
+      ++arrivals;
+      continue;
     }
     if (const std::uint8_t realm = frame.from.to.realm(); realm != 0) [[unlikely]]
       view.opening.name = view.opening.name.in_realm(realm);
     std::size_t count = 1;
     wire::RunView run;
-    const bool alone = singly != 0 || bytes.size() < 2 * view.length;
-    if (!alone && wire::admit_run(bytes, view, run, integrity_)) {
+    const ConstBytes alike = walk.run(view.length);
+    const bool alone = singly != 0 || alike.size() < 2 * view.length;
+    if (!alone && wire::admit_run(alike, view, run, integrity_)) {
       (takes_run(view, run, frame) ? count : singly) = run.count;
     }
     if (singly != 0) --singly;
@@ -113,7 +117,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     }
     counters.frames_received += count;
     arrivals += count;
-    bytes = bytes.subspan(count * view.length);
+    walk.pass(count, view.length);
   }
   return arrivals;
 }

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "base/environment.h"
 #include "base/siphash.h"
@@ -45,14 +44,8 @@ class SessionCookies {
     return link::with_mark(static_cast<std::uint32_t>(hash_of(at, caller)), mark_);
   }
   std::uint64_t hash_of(std::uint64_t at, const wire::Opening& caller) const {
-    std::array<std::uint64_t, 6> words{};
-    const ConstBytes ip = caller.name.ip();
-    std::memcpy(words.data(), ip.data(), ip.size());
-    words[2] = std::uint64_t{caller.name.port()} << 32 | caller.name.scope();
-    words[3] = std::uint64_t{caller.name.realm()} << 32 | caller.session;
-    words[4] = caller.epoch;
-    words[5] = at;
-    return hash_(words);
+    const std::array<std::uint64_t, 4> name = caller.name.words(caller.session);
+    return hash_(std::array<std::uint64_t, 6>{name[0], name[1], name[2], name[3], caller.epoch, at});
   }
 
   SipHash hash_;

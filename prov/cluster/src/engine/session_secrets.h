@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "base/address.h"
 #include "base/siphash.h"
@@ -21,12 +20,7 @@ class SessionSecrets {
   /// What the opening of that session says and its peer has to repeat. It goes to the address of that name, and is worth
   /// nothing in another: a host that collects tokens of the sessions named to it learns none of those named to others.
   std::uint64_t token_of(std::uint32_t session, const SocketAddress& name) const {
-    std::array<std::uint64_t, 4> words{};
-    const ConstBytes ip = name.ip();
-    std::memcpy(words.data(), ip.data(), ip.size());
-    words[2] = std::uint64_t{name.port()} << 32 | name.scope();
-    words[3] = std::uint64_t{name.realm()} << 32 | session;
-    return std::max<std::uint64_t>(hash_(words), 1);
+    return std::max<std::uint64_t>(hash_(name.words(session)), 1);
   }
   const link::SessionMarks& marks() const { return marks_; }
 

@@ -75,6 +75,9 @@ struct InFrame {
   Path from;
   /// When they reached this node, where they then waited to be read; kNever: the link cannot say.
   Time arrived = kNever;
+  /// Of datagrams that the kernel has joined: the bytes of each, except that the last one may be shorter. 0: it is one datagram,
+  /// or the link cannot say.
+  std::size_t segment = 0;
 };
 
 /// An ICMP error about frames sent earlier.

@@ -6,6 +6,9 @@
 // What costs most in a frame is that it wakes a process. So frames without mark, of which every session begins, go to a place
 // aside, which wakes nothing and is emptied by time; what finds it full is dropped. All that a peer says without a mark it says in
 // session 0: the rest is useless here, and only a part of it gets that far, of which a reset tells peers of an earlier process.
+//
+// A peer whose calls find no space learns from the keep-alive responder that this process lives: most keep-alives go there also
+// without a mark, and it bounds what they cost by itself.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +36,7 @@ struct Thinning {
   static constexpr Duration kAsideInterval = 5ms;    ///< between two looks aside
   static constexpr std::size_t kAsideFrames = 24;  ///< of one look
   static constexpr unsigned kUselessShift = 2;   ///< of useless frames one in 2^shift waits aside
+  static constexpr unsigned kKeepAliveShift = 2;  ///< of keep-alives one in 2^shift, which shows that a flood of them goes on
 
   bool none() const { return unknown_shift == 0 && !unmarked_aside; }
 };

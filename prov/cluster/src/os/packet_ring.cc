@@ -9,15 +9,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
+#include "os/kernel_release.h"
+#include "os/offload_header.h"
 #include "os/packet_headers.h"
 #include "os/port_filter.h"
 
 namespace cluster::os {
 namespace {
 
+/// More than the kernel's own header, the address and the offload header take, up to the network header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
+/// Behind the offload header the kernel does not align what follows: with this, payloads begin at words as without it.
+constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
+static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
 // 64 KiB of IP packet, Ethernet and the slot's own header; a multiple of the cache line but no power
 // of two, or all slots' first lines would fall into the same cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
@@ -34,11 +41,23 @@ std::size_t slot_for(std::size_t bytes) {
   return (lines | 1) * kCacheLine;
 }
 
+/// Has the kernel write a header in front of each frame that says where the frames end of which it was joined. Those before 6.2
+/// have no word for joined UDP there, and drop such frames. False: there are none.
+bool ask_for_offload_headers(int socket) {
+  if (!kernel_at_least(6, 2)) return false;
+  const int on = 1;
+  if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return false;
+  const unsigned padding = kOffloadPadding;
+  setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &padding, sizeof padding);  // only speed depends on it
+  return true;
+}
+
 /// The filter is attached before the socket is bound, and an unbound socket of protocol 0 receives nothing:
 /// no other frame gets in.
-int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape) {
+int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
   FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
+  offload_headers = shape.joined && ask_for_offload_headers(socket);
   const int version = TPACKET_V2;
   tpacket_req request{};
   request.tp_block_size = kBlockBytes;
@@ -61,7 +80,7 @@ int set_up(int socket, int index, const SocketAddress& ours, const RingShape& sh
 RingShape RingShape::of_super_frames(SocketAddress::Family family, std::size_t slots) {
   constexpr std::size_t per_block = kBlockBytes / kSuperFrameSlot;
   const std::size_t blocks = (slots + per_block - 1) / per_block;
-  return {ip_ether_type(family), kSuperFrameSlot, std::clamp<std::size_t>(blocks, 1, kBlocksMax)};
+  return {ip_ether_type(family), kSuperFrameSlot, std::clamp<std::size_t>(blocks, 1, kBlocksMax), true};
 }
 
 RingShape RingShape::of_small_frames(std::size_t slots) {
@@ -75,7 +94,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? 0 : errno;
   if (!socket) return nullptr;
-  error = set_up(socket.number(), index, ours, shape);
+  bool offload_headers = false;
+  error = set_up(socket.number(), index, ours, shape, offload_headers);
   if (error != 0) return nullptr;
   const std::size_t bytes = shape.blocks * kBlockBytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket.number(), 0);
@@ -84,17 +104,18 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
     return nullptr;
   }
   madvise(memory, bytes, MADV_DONTFORK);  // a child would keep the socket open
-  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, ours, shape,
+  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, ours, shape, offload_headers,
                                                     {static_cast<std::byte*>(memory), bytes}, environment));
 }
 
 PacketRing::PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
-                       std::span<std::byte> memory, const Environment& environment)
+                       bool offload_headers, std::span<std::byte> memory, const Environment& environment)
     : socket_(std::move(socket)),
       index_(index),
       ours_(ours),
       ether_type_(shape.ether_type),
       slot_bytes_(shape.slot_bytes),
+      has_offload_headers_(offload_headers),
       memory_(memory),
       counters_(environment.counters),
       arrivals_(environment.clock) {
@@ -145,9 +166,19 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   const std::size_t size = header.tp_snaplen;
   const bool whole = size == header.tp_len && begin + size <= slot_bytes_ && (status & TP_STATUS_COPY) == 0;
   frame.arrived = arrivals_.time_of(std::chrono::seconds(header.tp_sec) + Duration(header.tp_nsec));
-  if (whole && read_headers({slot + begin, size}, index_, frame)) return true;
+  if (whole && read_headers({slot + begin, size}, index_, frame)) {
+    frame.segment = has_offload_headers_ ? segment_of(slot + begin) : 0;
+    return true;
+  }
   ++counters_.link_malformed;
   return false;
+}
+
+/// Of what was joined, whose headers are those of its first frame; 0: it is one frame.
+std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
+  OffloadHeader header;
+  std::memcpy(&header, ethernet_header - sizeof header, sizeof header);
+  return header.gso_type == OffloadHeader::kGsoUdpL4 ? header.gso_size : 0;
 }
 
 void PacketRing::clear_errors() {

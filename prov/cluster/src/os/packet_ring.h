@@ -32,7 +32,8 @@ struct RingShape {
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
-  std::size_t blocks;  ///< of 1 MiB
+  std::size_t blocks;   ///< of 1 MiB
+  bool joined = false;  ///< the kernel may join frames before they come
 };
 
 class PacketRing {
@@ -59,11 +60,12 @@ class PacketRing {
   void thin(const link::Thinning& thinning);
 
  private:
-  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
+  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape, bool offload_headers,
              std::span<std::byte> memory, const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void release_slots();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
+  std::size_t segment_of(const std::byte* ethernet_header) const;
   void count_losses();
 
   Descriptor socket_;
@@ -71,6 +73,7 @@ class PacketRing {
   SocketAddress ours_;
   std::uint16_t ether_type_;
   std::size_t slot_bytes_;
+  bool has_offload_headers_;  ///< in front of each frame lies what the kernel knows about its segments
   std::span<std::byte> memory_;
   Counters& counters_;
   ArrivalClock arrivals_;

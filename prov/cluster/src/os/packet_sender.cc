@@ -7,21 +7,11 @@
 #include <cstring>
 #include <utility>
 
+#include "os/offload_header.h"
+
 namespace cluster::os {
 namespace {
 
-/// PACKET_VNET_HDR requires it in front of each frame: virtio_net_hdr of <linux/virtio_net.h>, which is no
-/// C++ and on older systems has no UDP segmentation.
-struct OffloadHeader {
-  std::uint8_t flags = 0;
-  std::uint8_t gso_type = 0;
-  std::uint16_t headers_size = 0;
-  std::uint16_t gso_size = 0;
-  std::uint16_t checksum_start = 0;
-  std::uint16_t checksum_offset = 0;
-};
-constexpr std::uint8_t kNeedsChecksum = 1;
-constexpr std::uint8_t kGsoUdpL4 = 5;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
 
 int set_up(int socket, int index, bool qdisc_bypass) {
@@ -78,12 +68,12 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   const bool checksum = super || (family == SocketAddress::Family::v6 && !ethertype);
   OffloadHeader offload;
   if (checksum) {
-    offload.flags = kNeedsChecksum;
+    offload.flags = OffloadHeader::kNeedsChecksum;
     offload.checksum_start = static_cast<std::uint16_t>(size - kUdpBytes);
     offload.checksum_offset = kUdpChecksumOffset;
   }
   if (super) {
-    offload.gso_type = kGsoUdpL4;
+    offload.gso_type = OffloadHeader::kGsoUdpL4;
     offload.gso_size = static_cast<std::uint16_t>(run[0].size);
     offload.headers_size = static_cast<std::uint16_t>(size);
   }

@@ -38,8 +38,8 @@ struct PortSockets {
   std::uint32_t aside = kMain;
 };
 
-/// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark, other frames of
-/// kind keep_alive to their socket, all else to the main one.
+/// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark; of keep-alives, which
+/// go to their socket where there is one, a part (Thinning::kKeepAliveShift). All else to the main one.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.

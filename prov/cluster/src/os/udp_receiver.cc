@@ -1,5 +1,7 @@
 #include "os/udp_receiver.h"
 
+#include <netinet/udp.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -24,7 +26,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
       arrivals_(environment.clock),
       memory_(new std::byte[buffers * kBufferBytes]),
       names_(buffers),
-      control_buffers_(stamps == Timestamps::yes ? buffers : 0),
+      control_buffers_(buffers),
       iovecs_(buffers),
       headers_(buffers) {
   for (std::size_t i = 0; i < buffers; ++i) {
@@ -33,7 +35,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
     header.msg_name = &names_[i];
     header.msg_iov = &iovecs_[i];
     header.msg_iovlen = 1;
-    if (stamps == Timestamps::yes) header.msg_control = control_buffers_[i].bytes;
+    header.msg_control = control_buffers_[i].bytes;
   }
   const int on = 1;
   if (stamps == Timestamps::yes) setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
@@ -42,7 +44,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
 std::size_t UdpReceiver::take(std::size_t wanted) {
   for (std::size_t i = 0; i < wanted; ++i) {
     headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
-    headers_[i].msg_hdr.msg_controllen = control_buffers_.empty() ? 0 : sizeof(ControlBuffer);
+    headers_[i].msg_hdr.msg_controllen = sizeof(ControlBuffer);
   }
   for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
@@ -52,15 +54,22 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
   return 0;
 }
 
-Time UdpReceiver::arrival(msghdr& header) const {
+/// The kernel adds nothing to a datagram that was not joined with others, where it does not stamp them.
+void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
+  frame.arrived = kNever;
+  frame.segment = 0;
   for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
        message = CMSG_NXTHDR(&header, message)) {
-    if (message->cmsg_level != SOL_SOCKET || message->cmsg_type != SCM_TIMESTAMPNS) continue;
-    timespec stamp{};
-    std::memcpy(&stamp, CMSG_DATA(message), sizeof stamp);
-    return arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
+    if (message->cmsg_level == SOL_SOCKET && message->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec stamp{};
+      std::memcpy(&stamp, CMSG_DATA(message), sizeof stamp);
+      frame.arrived = arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
+    } else if (message->cmsg_level == SOL_UDP && message->cmsg_type == UDP_GRO) {
+      int segment = 0;
+      std::memcpy(&segment, CMSG_DATA(message), sizeof segment);
+      frame.segment = static_cast<std::size_t>(segment);
+    }
   }
-  return kNever;
 }
 
 std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
@@ -90,7 +99,7 @@ std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t 
     frame.from = {};
     frame.from.to =
         SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
-    frame.arrived = arrival(header.msg_hdr);
+    read_control(header.msg_hdr, frame);
   }
   return count;
 }

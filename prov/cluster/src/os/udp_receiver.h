@@ -40,7 +40,7 @@ class UdpReceiver {
   };
   std::size_t take(std::size_t wanted);
   std::size_t hand_over(std::span<link::InFrame> frames, std::size_t got);
-  Time arrival(msghdr& header) const;
+  void read_control(msghdr& header, link::InFrame& frame) const;
 
   std::shared_ptr<UdpPort> port_;
   int socket_;
@@ -48,7 +48,7 @@ class UdpReceiver {
   ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<sockaddr_storage> names_;
-  std::vector<ControlBuffer> control_buffers_;  ///< empty without timestamps
+  std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
   /// How many to ask for: asking for one more than there are costs as much as a datagram, so this

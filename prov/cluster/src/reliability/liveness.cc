@@ -65,7 +65,8 @@ bool Liveness::keep_alive_due(Time now) const {
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
-  keep_alive_at_ = now + std::max(kKeepAliveInterval, std::min(least, peer_timeout_ / 4));
+  const Duration usual = probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
+  keep_alive_at_ = now + std::max(usual, std::min(least, peer_timeout_ / 4));
 }
 
 void Liveness::on_met(bool kernel_answers) {

@@ -1,7 +1,9 @@
 // Whether the peer is still there. Asked only while it owes an acknowledgement.
 //
 // Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
-// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). Idle for
+// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). One that has not answered yet is
+// asked as often as it is called, kUnmetKeepAliveInterval: where it is flooded, some of what asks for a session and some of what asks
+// for a sign of life does not get through (link/thinning.h), and it is to be found alive for as long as that takes. Idle for
 // kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of
 // the process counts at once, whether it runs or is stopped. Of a peer that has not answered yet it is not known
 // whether its kernel does: that something has the port keeps it from being unreachable, for kUnmetMax, and
@@ -73,6 +75,7 @@ class Liveness {
  private:
   static constexpr Duration kIdleBeforeKeepAlive = 250ms;
   static constexpr Duration kKeepAliveInterval = 1s;
+  static constexpr Duration kUnmetKeepAliveInterval = 250ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;

@@ -29,6 +29,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber tran
                                              ConstBytes segments) {
   const std::int32_t ahead = s - expected_;
   if (ahead >= static_cast<std::int32_t>(size_) || ahead < -kStaleFrameMax) return Arrival::outside;
+  if (ahead < -static_cast<std::int32_t>(size_)) return Arrival::late;
   if (ahead >= static_cast<std::int32_t>(slots_.size()))
     grow(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
   if (holding_ && s == expected_) return Arrival::held;

@@ -30,6 +30,7 @@ class ReceiveWindow {
   enum class Arrival : std::uint8_t {
     fresh,  ///< call next() until it is false
     duplicate,
+    late,  ///< further back than anything that the peer may still send: a copy that the network has kept, or forged
     held,     ///< the frame that is held already
     outside,  ///< further ahead than the window
   };

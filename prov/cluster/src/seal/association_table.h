@@ -39,7 +39,7 @@ struct Route {
   Duration request_interval{};
   Time asked_since{};  ///< when the first of the requests left that have no answer
   unsigned requests = 0;                       ///< since the last answer
-  std::array<std::uint64_t, 4> keep_alives{};  ///< counters of the last ones sent, as far as not answered
+  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last ones sent, as far as not answered
   unsigned next_keep_alive = 0;
   std::vector<WaitingFrame> waiting;
   Time waiting_since{};

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "link/arrival_walk.h"
+#include "seal/first_frame.h"
 #include "seal/group_seal.h"
 
 namespace cluster::seal {
@@ -20,6 +22,7 @@ class SealedReceiver final : public link::MulticastReceiver {
     const bool in_child = *same_process_ == 0;
     for (link::InFrame& frame : frames.first(count)) {
       frame.bytes = in_child || frame.from.to == name_ ? frame.bytes.first(0) : open_all(frame);
+      frame.segment = 0;  // what has opened says itself how long it is
     }
     return count;
   }
@@ -28,34 +31,32 @@ class SealedReceiver final : public link::MulticastReceiver {
  private:
   /// The frames of one arrival that open, one behind the other where the first one lay.
   Bytes open_all(const link::InFrame& arrival) {
-    Bytes rest = arrival.bytes;
     std::size_t kept = 0;
-    while (!rest.empty()) {
-      const Bytes opened = open_next(rest, arrival.from.to);
-      if (opened.empty()) ++environment_.counters.refused_multicast;
+    for (link::ArrivalWalk walk(arrival); !walk.done();) {
+      const Bytes opened = open_next(walk, arrival.from.to);
       std::memmove(arrival.bytes.data() + kept, opened.data(), opened.size());
       kept += opened.size();
     }
     return arrival.bytes.first(kept);
   }
 
-  /// Takes a frame off the front of `rest`. Nothing that was not verified says where the next one begins, except that it lies
-  /// within this arrival.
-  Bytes open_next(Bytes& rest, const SocketAddress& from) {
+  /// Takes a frame off the front. Empty: it does not open.
+  Bytes open_next(link::ArrivalWalk& walk, const SocketAddress& from) {
     Counters& counters = environment_.counters;
     wire::FrameHeader header;
-    const bool whole = rest.size() >= sizeof header;
-    if (whole) std::memcpy(&header, rest.data(), sizeof header);
-    if (!whole || header.magic != wire::kMagic || header.version != wire::kVersion || header.length < sizeof header ||
-        header.length > rest.size()) {
-      ++counters.refused_malformed;
-      return std::exchange(rest, {}).first(0);
+    const Bytes frame = first_frame(walk.datagram(), header);
+    const bool sealed = !frame.empty() && (header.flags & wire::frame_flag::kSealed) != 0;
+    const Bytes opened = sealed ? opener_.open(environment_.clock.now(), frame, from, counters) : frame.first(0);
+    if (!sealed) ++(frame.empty() ? counters.refused_malformed : counters.refused_unsealed);
+    if (opened.empty()) ++counters.refused_multicast;
+    if (frame.empty()) {
+      walk.pass_datagram();
+    } else if (opened.empty()) {
+      walk.pass_refused(frame.size());
+    } else {
+      walk.pass(1, frame.size());
     }
-    const Bytes frame = rest.first(header.length);
-    rest = rest.subspan(frame.size());
-    if ((header.flags & wire::frame_flag::kSealed) != 0) return opener_.open(environment_.clock.now(), frame, from, counters);
-    ++counters.refused_unsealed;
-    return frame.first(0);
+    return opened;
   }
 
   std::unique_ptr<link::MulticastReceiver> inner_;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "seal/first_frame.h"
 #include "seal/keep_alive_seal.h"
 
 namespace cluster::seal {
@@ -94,25 +95,21 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// Null: there is none for peers of this realm.
-const JobKey* SealedLink::key_towards(const Route& route, const SocketAddress& peer) const {
-  if (route.current != nullptr) return &route.current->key();
-  const auto keys = credentials_.keys_for(peer.realm());
-  return keys.empty() ? nullptr : keys.front().get();
+/// A peer that has not answered yet may have any of this side's keys: it is asked with each, as with requests (association_exchange.h).
+void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header) {
+  Route& route = table_.route(frame.path->to);
+  if (route.current != nullptr) return send_keep_alive(frame, header, route, route.current->key());
+  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, header, route, *key);
 }
 
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain) {
-  const SocketAddress& asked = frame.path->to;
-  Route& route = table_.route(asked);
-  const JobKey* const key = key_towards(route, asked);
-  if (key == nullptr) return;
+void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key) {
   wire::FrameHeader header = plain;
   wire::SealTrailer trailer;
   header.flags = wire::frame_flag::kSealed;
-  header.checksum = sender_id(ours_.salt, key->id());
+  header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   trailer.counter = ++keep_alives_;
-  if (!seal_keep_alive(*key, credentials_.mode, header, asked, trailer)) return;
+  if (!seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer)) return;
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
   const link::Path path = link::without_realm(*frame.path);
   link::OutFrame sealed;
@@ -161,50 +158,41 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
     arrivals_begin_ = 0;
     arrivals_end_ = inner_->receive_burst(std::span(arrivals_).first(std::min(frames.size(), arrivals_.size())));
     if (in_child()) arrivals_end_ = 0;
+    walk_ = link::ArrivalWalk(arrivals_[0]);
   }
   while (arrivals_begin_ < arrivals_end_ && count < frames.size()) {
     count += next_genuine(arrivals_[arrivals_begin_], frames[count]);
-    if (arrivals_[arrivals_begin_].bytes.empty()) ++arrivals_begin_;
+    if (walk_.done() && ++arrivals_begin_ < arrivals_end_) walk_ = link::ArrivalWalk(arrivals_[arrivals_begin_]);
   }
   return count;
 }
 
-/// Takes frames off the front of the arrival. Those that lie back to back, are genuine and of one peer become `out`;
-/// returns 1 if there are any. Nothing that was not verified says where the next frame begins, except that it lies within
-/// this arrival.
-std::size_t SealedLink::next_genuine(link::InFrame& arrival, link::InFrame& out) {
-  Bytes& rest = arrival.bytes;
-  std::byte* const begin = rest.data();
-  std::size_t genuine = 0;
+/// Takes frames off the front of what is left of the arrival. Those that lie back to back, are genuine and of one peer become
+/// `out`; returns 1 if there are any. One that is refused ends them.
+std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
+  Bytes genuine;
   std::optional<std::uint8_t> realm;
-  while (!rest.empty()) {
-    if (rest.size() < sizeof(wire::FrameHeader)) {
+  while (!walk_.done()) {
+    wire::FrameHeader header;
+    const Bytes frame = first_frame(walk_.datagram(), header);
+    if (frame.empty()) {
       ++environment_.counters.refused_malformed;
-      rest = {};
+      walk_.pass_datagram();
       break;
     }
-    const wire::FrameHeader header = header_of(rest);
-    const std::size_t length = header.length;
-    if (header.magic != wire::kMagic || header.version != wire::kVersion ||
-        length < sizeof(wire::FrameHeader) || length > rest.size()) {
-      ++environment_.counters.refused_malformed;
-      rest = {};
-      break;
-    }
-    const Bytes frame = rest.first(length);
     const Fate fate = accept(frame, header, arrival.from, realm);
     if (fate == Fate::later) break;
-    rest = rest.subspan(length);
-    if (fate == Fate::up) {
-      genuine += length;
-      continue;
+    if (fate == Fate::refused) {
+      walk_.pass_refused(frame.size());
+      break;
     }
-    if (genuine != 0) break;  // the frame that was refused lies behind those that go up
-    return 0;
+    walk_.pass(1, frame.size());
+    genuine = {genuine.empty() ? frame.data() : genuine.data(), genuine.size() + frame.size()};
   }
-  if (genuine == 0) return 0;
+  if (genuine.empty()) return 0;
   out = arrival;
-  out.bytes = {begin, genuine};
+  out.bytes = genuine;
+  out.segment = 0;  // the seal vouches for the length of each
   out.from.to = arrival.from.to.in_realm(*realm);
   return 1;
 }
@@ -291,8 +279,10 @@ std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const 
     ++environment_.counters.refused_replayed;
     return std::nullopt;
   }
-  const JobKey* const key = key_towards(*route, address);
-  if (key == nullptr || !verify_keep_alive(*key, credentials_.mode, header, address, trailer)) {
+  const auto verifies = [&, &to = address](const auto& key) {
+    return verify_keep_alive(*key, credentials_.mode, header, to, trailer);
+  };
+  if (!std::ranges::any_of(credentials_.keys_for(address.realm()), verifies)) {
     ++environment_.counters.refused_forged;
     return std::nullopt;
   }

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "link/arrival_walk.h"
 #include "link/link.h"
 #include "seal/association_exchange.h"
 #include "seal/association_table.h"
@@ -65,11 +66,11 @@ class SealedLink final : public link::Link {
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
   GroupSender& group_sender(const SocketAddress& address);
-  const JobKey* key_towards(const Route& route, const SocketAddress& peer) const;
   void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
+  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key);
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
-  std::size_t next_genuine(link::InFrame& arrival, link::InFrame& out);
+  std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
   /// What becomes of a frame. `later`: it is a peer's whose frames do not go up together with those before it.
   enum class Fate : std::uint8_t { refused, up, later };
   Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
@@ -91,6 +92,7 @@ class SealedLink final : public link::Link {
   std::array<link::InFrame, link::kBurstMax> arrivals_;
   std::size_t arrivals_begin_ = 0;  ///< those before it have been looked at
   std::size_t arrivals_end_ = 0;
+  link::ArrivalWalk walk_;  ///< of arrivals_[arrivals_begin_]
 };
 
 }  // namespace cluster::seal

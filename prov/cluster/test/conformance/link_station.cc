@@ -33,6 +33,8 @@ void split(const link::InFrame& arrival, std::vector<Numbered>& frames) {
       return;
     }
     frames.push_back(check(rest.first(size), arrival.from));
+    frames.back().joined = size < arrival.bytes.size();
+    frames.back().segment = arrival.segment;
     rest = rest.subspan(size);
   }
 }

@@ -38,6 +38,8 @@ struct Numbered {
   std::size_t size;
   bool intact;
   link::Path from;
+  bool joined = false;      ///< it came together with others
+  std::size_t segment = 0;  ///< as the link says of the arrival
 };
 
 inline constexpr std::size_t kNumberedMin = 8;

@@ -7,6 +7,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/kernel_release.h"
 #include "os/packet_link.h"
 #include "os/keep_alive_responder.h"
 #include "os/udp_link.h"
@@ -150,6 +151,29 @@ TEST_P(LinkConformance, TakesAnyMixtureOfSizes) {
   for (std::uint32_t i = 0; i < 32; ++i) frames.push_back(numbered(i, kNumberedMin + (i * i * 37) % 1400));
   left.send(to_right, frames);
   expect_sequence(right.receive(frames.size()), 0, frames.size());
+}
+
+TEST_P(LinkConformance, SaysWhereFramesThatCameTogetherEnd) {
+  learn_paths();
+  constexpr std::size_t kSize = 1200;
+  constexpr std::size_t kFrames = 20;
+  std::vector<std::vector<std::byte>> frames;
+  for (std::uint32_t i = 0; i < kFrames; ++i) frames.push_back(numbered(i, i + 1 < kFrames ? kSize : kSize / 2));
+  left.send(to_right, frames);
+  const std::vector<Numbered> arrived = right.receive(kFrames);
+  expect_sequence(arrived, 0, kFrames);
+  std::size_t joined = 0;
+  for (const Numbered& frame : arrived) {
+    joined += frame.joined ? 1 : 0;
+    const bool can_say = !packet(1) || os::kernel_at_least(6, 2);
+    EXPECT_EQ(frame.segment, frame.joined && can_say ? kSize : 0);
+  }
+  const bool cut_before = GetParam().simple_cards || GetParam().kinds[0] == Kind::packet_without_offload;
+  EXPECT_TRUE(joined == kFrames || cut_before) << joined;
+  right.send(to_left, {numbered(7, kSize)});
+  const std::vector<Numbered> alone = left.receive(1);
+  expect_sequence(alone, 7, 1);
+  EXPECT_EQ(alone[0].segment, 0U);
 }
 
 TEST_P(LinkConformance, FrameMaxFollowsTheMtu) {

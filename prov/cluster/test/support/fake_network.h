@@ -28,6 +28,7 @@ struct Conditions {
   bool macs = false;                    ///< frames arrive with the hardware address of their sender
   std::size_t burst = link::kBurstMax;  ///< frames a link takes per call
   bool joined = false;                  ///< arrivals of one sender and length are handed out back to back
+  bool segments = false;                ///< ...and how long each is, is said
 };
 
 class FakeNetwork {
@@ -40,6 +41,7 @@ class FakeNetwork {
     bool raw = false;  ///< sent to a hardware address
     bool ethertype = false;
     Time arrived{};
+    std::size_t segment = 0;  ///< of what a link has joined
   };
 
   Conditions conditions;
@@ -132,6 +134,7 @@ class FakeLink final : public link::Link {
       if (joins) {
         std::vector<std::byte>& last = inbox_.back().bytes;
         last.insert(last.end(), packet.bytes.begin(), packet.bytes.end());
+        if (network_.conditions.segments) inbox_.back().segment = frame_size;
       } else {
         inbox_.push_back(std::move(packet));
       }
@@ -140,6 +143,7 @@ class FakeLink final : public link::Link {
       frames[i].bytes = inbox_[i].bytes;
       frames[i].from = {inbox_[i].from, {}, network_.conditions.macs, 0, inbox_[i].ethertype};
       frames[i].arrived = inbox_[i].arrived;
+      frames[i].segment = inbox_[i].segment;
     }
     return inbox_.size();
   }

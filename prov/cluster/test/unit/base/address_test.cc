@@ -120,6 +120,16 @@ TEST(SocketAddress, WritesItself) {
   EXPECT_FALSE(SocketAddress{}.text().empty());
 }
 
+TEST(SocketAddress, ItsWordsDifferInWhateverItDiffers) {
+  const SocketAddress base = parse("fe80::1", 9228, 3);
+  const SocketAddress all[] = {base, base.with_port(9229), parse("fe80::1", 9228, 4), parse("fe80::2", 9228, 3), base.in_realm(1),
+                               parse("0.0.0.0", 9228), parse("::", 9228)};
+  for (const SocketAddress& one : all) {
+    for (const SocketAddress& other : all) EXPECT_EQ(one.words() == other.words(), one == other);
+    EXPECT_NE(one.words(1), one.words(2));
+  }
+}
+
 TEST(SocketAddress, HashesEqualAlikeAndOthersApart) {
   std::unordered_set<std::size_t> seen;
   for (int host = 1; host < 255; ++host) {

@@ -139,5 +139,31 @@ TEST_F(FloodTest, ASourceThatHasBecomeAMemberSinceItWasAnsweredCallsAnew) {
   EXPECT_EQ(a.counters().sessions_opened, 0u);
 }
 
+/// The token is for the name that the opening carries, whichever address of the caller the application has come to know.
+TEST_F(FloodTest, ASourceThatHasBecomeAMemberByAnotherAddressCallsAnew) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  const SocketAddress other = kUnknownSource.with_port(7);
+  flood(300);
+  ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
+  call.rails = {other};
+  call.take_up(answer_to(call, a));
+  a.book.insert(other);
+  int resets = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    wire::FrameView view;
+    const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+    if (reset && view.reset.session == call.header.session) ++resets;
+    return false;
+  };
+  ForgedFrame guessed = call;
+  guessed.opening->echo ^= 1;
+  inject(kUnknownSource, kA, guessed.bytes());
+  pass(a);
+  EXPECT_EQ(resets, 0) << "it was never answered";
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  EXPECT_EQ(resets, 1);
+}
+
 }  // namespace
 }  // namespace cluster::engine

@@ -61,6 +61,30 @@ TEST_F(ForgedFramesTest, AFrameFromAnotherAddressDoesNotBelongToTheSession) {
   network.conditions.blackout = true;  // the forged sequence has left the two at odds
 }
 
+/// A forger that has guessed the session has soon guessed a sequence that is long over as well.
+TEST_F(ForgedFramesTest, AnOldPlaceMovesNoTransmissionNumber) {
+  converse();
+  for (const std::uint32_t back : {5000u, 60'000u}) {
+    ForgedFrame frame(genuine);
+    frame.header.sequence = frame.header.sequence - back;
+    frame.header.transmission = frame.header.transmission + (1u << 30);
+    frame.header.flags = wire::frame_flag::kSequenced | wire::frame_flag::kOrdered;
+    frame.segment = {.kind = wire::SegmentKind::eager};
+    inject(kB, kA, frame.bytes());
+  }
+  pass(a);
+  const std::uint64_t refused = b.counters().refused_window;
+  const std::uint64_t before = a.counters().unexpected;
+  for (int i = 0; i < 3; ++i) {
+    a.send();
+    b.send();
+    pass(a, b);
+  }
+  EXPECT_EQ(b.counters().refused_window, refused) << "what a acknowledges was sent";
+  EXPECT_EQ(a.counters().unexpected, before + 3);
+  EXPECT_TRUE(b.engine.quiescent());
+}
+
 TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   converse();
   ForgedFrame fin(genuine);

@@ -135,7 +135,9 @@ TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotSpuriousRetransmissions) {
 TEST_F(ReceiveWindowTest, NothingBeyondTheWindow) {
   arrive(63, false);
   arrive(64, false, Arrival::outside);
-  arrive(0xFFFF0000u, false, Arrival::duplicate);
+  arrive(0u - 64, false, Arrival::duplicate);
+  arrive(0u - 65, false, Arrival::late);  // no peer whose frames were acknowledged so far sends it
+  arrive(0xFFFF0000u, false, Arrival::late);
   arrive(0xFFFEFFFFu, false, Arrival::outside);  // too far behind to be an old one
   arrive(0, false);
   arrive(64, false);

@@ -1,4 +1,5 @@
 // Endpoints that have not the same key: nothing arrives, and each side says why.
+#include "seal/keep_alive_seal.h"
 #include "seal/sealed_link.h"
 #include "support/node.h"
 
@@ -31,6 +32,32 @@ class KeyDisagreement : public test::EngineTest {
  private:
   std::uint64_t epochs_ = 10;
 };
+
+/// While a key is changed, and nothing but keep-alives gets through to the peer: it is flooded.
+TEST_F(KeyDisagreement, APeerWithThisSidesSecondKeyIsSeenToLive) {
+  const auto a = node(kA, kB, keyed(Mode::auth, {kOtherKey, kJobKey}));
+  const Credentials peers = test::credentials({kJobKey}, Mode::auth);
+  std::vector<std::vector<std::byte>> answers;
+  network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+    KeepAliveAnswer answer;
+    if (to == kB && answer_keep_alive(peers, packet.bytes, kB, answer)) answers.emplace_back(answer.begin(), answer.end());
+    return to == kB;
+  };
+  a->send();
+  for (int i = 0; i < 1000; ++i) {  // twice the peer timeout
+    clock.advance(10ms);
+    a->engine.poll();
+    for (const std::vector<std::byte>& answer : std::exchange(answers, {})) inject(kB, kA, answer);
+  }
+  EXPECT_EQ(a->counters().sessions_closed, 0u);
+  EXPECT_EQ(a->counters().refused_forged, 0u);
+  network.drop = [](const test::FakeNetwork::Packet&, const SocketAddress& to) { return to == kB; };
+  for (int i = 0; i < 1000; ++i) {
+    clock.advance(10ms);
+    a->engine.poll();
+  }
+  EXPECT_EQ(a->counters().sessions_closed, 1u) << "it lives no more";
+}
 
 TEST_F(KeyDisagreement, AKeyAndNoneDoNotTalkAndEachSideSaysWhy) {
   const auto a = node(kA, kB, keyed());

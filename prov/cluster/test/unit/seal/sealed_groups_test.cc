@@ -33,6 +33,7 @@ struct Arrivals {
   struct Arrival {
     SocketAddress from;
     FrameBytes bytes;
+    std::size_t segment = 0;
   };
   std::vector<Arrival> waiting;
   std::vector<Arrival> handed_out;
@@ -46,6 +47,7 @@ class FakeReceiver final : public link::MulticastReceiver {
     EXPECT_LE(arrivals_.handed_out.size(), frames.size());
     for (std::size_t i = 0; i < arrivals_.handed_out.size(); ++i) {
       frames[i] = {.bytes = arrivals_.handed_out[i].bytes, .from = {.to = arrivals_.handed_out[i].from}};
+      frames[i].segment = arrivals_.handed_out[i].segment;
     }
     return arrivals_.handed_out.size();
   }
@@ -113,8 +115,8 @@ class GroupEndpoint {
     return std::exchange(recording_->frames, {}).at(0);
   }
   /// What its user gets of an arrival: the words of each frame.
-  std::vector<std::string> receive(const SocketAddress& from, const FrameBytes& bytes) {
-    arrivals_.waiting.push_back({from, bytes});
+  std::vector<std::string> receive(const SocketAddress& from, const FrameBytes& bytes, std::size_t segment = 0) {
+    arrivals_.waiting.push_back({from, bytes, segment});
     std::array<link::InFrame, link::MulticastReceiver::kBurst> frames;
     EXPECT_EQ(receiver_->receive_burst(frames), 1u) << "as many as came, so that the caller knows whether there is more";
     std::vector<std::string> words;
@@ -192,6 +194,25 @@ TEST_P(SealedGroupsTest, NoBitOfAFrameCanBeAltered) {
     receiver.environment.clock.advance(1ms);
   }
   EXPECT_TRUE(receiver.takes(kSender, sealed)) << "forgers have moved nothing";
+}
+
+TEST_P(SealedGroupsTest, AForgedFrameInATrainTakesNoOtherWithIt) {
+  for (const std::size_t said : {std::size_t{0}, std::size_t{48}, std::size_t{200}}) {
+    for (std::size_t place = 0; place < 4; ++place) {
+      FrameBytes train;
+      FrameBytes frame;
+      for (std::size_t i = 0; i < 4; ++i) {
+        frame = sender.seal();
+        if (i == place) {
+          frame[frame.size() - 1] ^= std::byte{1};
+          if (said != 0) change_header(frame, [said](auto& header) { header.length = static_cast<std::uint16_t>(said); });
+        }
+        train.insert(train.end(), frame.begin(), frame.end());
+      }
+      EXPECT_EQ(receiver.receive(kSender, train, frame.size()), std::vector(3, std::string(kWords))) << said << " at " << place;
+      receiver.environment.clock.advance(1ms);
+    }
+  }
 }
 
 TEST_P(SealedGroupsTest, AFrameWithoutASealIsNeverTaken) {
