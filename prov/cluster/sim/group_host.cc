@@ -114,11 +114,17 @@ void GroupHost::take_segment(group::Member& member, Incoming& incoming, const wi
   oracle_.taken(settings_.membership, member.stream->id(), incoming.bytes);
 }
 
-void GroupHost::deliver(group::Member& member) {
-  group::ReceiverStream* const stream = member.stream.get();
+void GroupHost::review(const group::Member& member) {
+  const group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr) return;
   if (stream->arrived() - stream->delivered() > group::kStreamWindow) throw SafetyFailure("more is kept than the window");
   oracle_.met(settings_.membership, stream->id());
+}
+
+/// True if something is left.
+bool GroupHost::deliver(group::Member& member) {
+  group::ReceiverStream* const stream = member.stream.get();
+  if (stream == nullptr) return false;
   Incoming& incoming = incoming_[member.name];
   if (incoming.stream != stream->id()) incoming = {.stream = stream->id(), .bytes = {}};
   while (events_.now() >= held_until_ && !stream->front().empty()) {
@@ -130,6 +136,7 @@ void GroupHost::deliver(group::Member& member) {
     stream->consume(header + segment.length);
     group_.on_delivery(member);
   }
+  return !stream->front().empty();
 }
 
 /// Frames and segments that came while it was frozen, then what is due.
@@ -145,7 +152,12 @@ void GroupHost::handle_event(std::uint64_t) {
 void GroupHost::turn() {
   if (frozen()) return;
   if (!group_.leaving()) {
-    group_.each([this](group::Member& member) { deliver(member); });
+    group_.each([this](const group::Member& member) { review(member); });
+    group_.news().deliver([this](group::Member& member) { return deliver(member); });
+    group_.each([this](const group::Member& member) {
+      const bool waits = member.stream != nullptr && !member.stream->front().empty();
+      if (waits && events_.now() >= held_until_) throw SafetyFailure("what has come from a member of a group is no news");
+    });
   }
   group_.run(events_.now(), &socket_.link());
   group_.each([](group::Member& member) { member.posted = false; });  // what is posted here travels at once

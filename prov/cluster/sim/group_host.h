@@ -69,7 +69,8 @@ class GroupHost final : public GroupPort, public EventHandler {
   };
 
   void take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment, ConstBytes payload);
-  void deliver(group::Member& member);
+  void review(const group::Member& member);
+  bool deliver(group::Member& member);
   void turn();
   void note_events();
   bool frozen() const { return events_.now() < frozen_until_; }

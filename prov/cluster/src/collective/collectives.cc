@@ -203,13 +203,14 @@ void Collectives::advance() {
   const std::vector<Ticket*> blocked = std::move(blocked_);
   blocked_.clear();
   for (Ticket* const ticket : blocked) issue(*ticket);
-  while (!outcomes_.empty() || !failures_.empty()) {
+  while (!outcomes_.empty() || !settling_.empty() || !failures_.empty()) {
     const std::vector<Failure> failures = std::move(failures_);
     failures_.clear();
     for (const Failure& failure : failures) fail(*failure.team, failure.status);
-    std::swap(outcomes_, settling_);
-    for (const Outcome& outcome : settling_) settle(outcome);
+    if (settling_.empty()) std::swap(outcomes_, settling_);
+    while (settled_ < settling_.size()) settle(settling_[settled_++]);  // without memory the next call goes on behind it
     settling_.clear();
+    settled_ = 0;
   }
   for (const std::uint64_t id : std::exchange(evicted_, {})) transport_.discard(TeamTag(id, 0, 0).bits(), TeamTag::kAnyOfTeam);
   if (orphans_) leave_orphans();

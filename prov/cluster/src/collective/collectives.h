@@ -99,6 +99,7 @@ class Collectives final : public protocol::CollectiveListener {
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   std::vector<Outcome> outcomes_;
   std::vector<Outcome> settling_;  ///< those that advance() is at; its memory is used again
+  std::size_t settled_ = 0;        ///< of those
   std::vector<Ticket*> blocked_;  ///< to be issued again
   std::vector<Failure> failures_;
   bool orphans_ = false;  ///< there are teams whose join has thrown

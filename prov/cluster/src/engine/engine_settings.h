@@ -14,7 +14,7 @@ inline constexpr std::uint16_t kFlowWindow = 512;
 inline constexpr Duration kAckDelay = 25us;
 /// Of an endpoint with FI_COLLECTIVE: a member answers one message of an operation when those of the others have come as well,
 /// which ranks that share processors send one after the other.
-inline constexpr Duration kAckDelayCollective = 100us;
+inline constexpr Duration kAckDelayCollective = 80us;
 
 struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;                           ///< use shared memory for peers on this node

@@ -218,7 +218,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
 
 /// Members that were met get a carrier here, where no component iterates over peers.
 void GroupTable::reach_members(Entry& entry) {
-  if (!std::exchange(entry.unreached, false)) return;
+  if (!entry.unreached) return;
   std::vector<Member*> lost;
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
@@ -229,6 +229,7 @@ void GroupTable::reach_members(Entry& entry) {
       meet(entry, peer);
     }
   });
+  entry.unreached = false;  // not before: without memory the next turn goes on
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
@@ -247,6 +248,7 @@ bool GroupTable::deliver(Entry& entry, Member& member) {
     if (header == 0 || segment.length > body.size() - header) {
       ++parts_.environment.counters.refused_segment;
       stream->consume(body.size());
+      entry.group->on_delivery(member);
       continue;
     }
     if (!protocol_.ready(channel, segment, entry.content)) return true;

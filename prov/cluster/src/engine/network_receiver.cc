@@ -13,7 +13,6 @@ namespace cluster::engine {
 namespace {
 
 constexpr Duration kPathErrorInterval = 5ms;
-/// Between two warnings of sealed frames, which any process can send.
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
 /// Flows that hold something without more memory for that.
@@ -68,7 +67,8 @@ inline void NetworkReceiver::watch(Time now) {
   if (integrity_ == wire::Integrity::seal) {
     const Counters& counters = parts_.environment.counters;
     const std::uint64_t refused = counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
-                                  counters.refused_replayed + counters.refused_stale - counters.refused_multicast;
+                                  counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
+                                  counters.refused_multicast;
     flood_.note_total(now, refused);
   }
   flood_.review(now);

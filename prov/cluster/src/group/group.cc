@@ -82,15 +82,18 @@ Member* Group::find(const SocketAddress& name) {
 }
 
 Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier) {
-  std::unique_ptr<Member>& place = members_[name];
-  if (place == nullptr) {
-    place = std::make_unique<Member>();
-    place->name = place->listener.name = name;
+  auto place = members_.find(name);
+  if (place == members_.end()) {
+    news_.reserve(members_.size() + 1);
+    auto fresh = std::make_unique<Member>();
+    fresh->name = fresh->listener.name = name;
+    place = members_.emplace(name, std::move(fresh)).first;
   }
-  place->owner = owner;
-  place->carrier = place->listener.carrier = carrier;
+  Member& member = *place->second;
+  member.owner = owner;
+  member.carrier = member.listener.carrier = carrier;
   next_service_ = {};
-  return *place;
+  return member;
 }
 
 void Group::lose(Member& member, Status why) {

@@ -35,7 +35,9 @@ struct KeptFrame {
 
 class KeptFrames {
  public:
-  KeptFrames(const StreamName& stream, std::size_t body_max) : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {}
+  KeptFrames(const StreamName& stream, std::size_t body_max) : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {
+    spare_.reserve(kStreamWindow);  // to release frames never needs memory
+  }
 
   /// Kept are [base, next); what lies before `base` all listeners have.
   std::uint64_t base() const { return base_; }

@@ -12,6 +12,9 @@ namespace cluster::group {
 
 class News {
  public:
+  /// So many members there are at most: to note one never needs memory, or what has come of it might lie there unseen.
+  void reserve(std::size_t members) { members_.reserve(members); }
+  /// Something has come for the member's stream, which there is.
   void note(Member& member) {
     if (!member.stream->front().empty() && std::find(members_.begin(), members_.end(), &member) == members_.end()) {
       members_.push_back(&member);

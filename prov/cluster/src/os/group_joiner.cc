@@ -13,6 +13,7 @@ namespace {
 
 bool any_here(std::span<const SocketAddress> members) {
   const std::vector<Interface> interfaces = list_interfaces();
+  if (interfaces.empty()) return true;  // the kernel does not say
   return std::any_of(members.begin(), members.end(), [&](const SocketAddress& member) {
     return std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& interface) {
       return std::any_of(interface.addresses.begin(), interface.addresses.end(),

@@ -144,6 +144,7 @@ FilterProgram of_use_unmarked() {
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
   // Offset 0 is the first byte behind the UDP header.
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
+  constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
   constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
   constexpr auto kKeepAlive = static_cast<std::uint32_t>(wire::FrameKind::keep_alive);
   constexpr std::uint32_t kPart = (1u << link::Thinning::kKeepAliveShift) - 1;
@@ -165,8 +166,17 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     }
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }
+  // A keep-alive that the kernel has joined with what came behind it, from the same address, would take that along.
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 1));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 9));
+  program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kLength + 1));  // little-endian
+  program.push_back(BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 8));
+  program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
+  program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kLength));
+  program.push_back(BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0));
+  program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.keep_alives));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, PortSockets::kMain));
   return program;

@@ -39,7 +39,8 @@ struct PortSockets {
 };
 
 /// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark; of keep-alives, which
-/// go to their socket where there is one, a part (Thinning::kKeepAliveShift). All else to the main one.
+/// go to their socket where there is one, a part (Thinning::kKeepAliveShift). All else to the main one, also a keep-alive that is joined
+/// with other datagrams.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.

@@ -125,6 +125,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     ++counters_.refused_window;
     return ReceiveResult::refused;
   }
+  const bool old_ack = view.acknowledges() && view.ack - queue_.window().first() < 0;
   if (view.acknowledges() && !acks_.process(now, view, arrived)) {
     status_.end(Status::no_memory);
     return ReceiveResult::nothing_new;
@@ -140,8 +141,12 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   const bool has_place = view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    handshake_.confirm(view);
-    paths_.learn(from, view.sequenced(), count);
+    // There are many old places, so one of them is guessed sooner: it does not say where the peer is.
+    const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
+    if (result != ReceiveResult::late && !(bare && old_ack)) {
+      handshake_.confirm(view);
+      paths_.learn(from, view.sequenced(), count);
+    }
   }
   if (ends) receiver_.on_fin(now, view.sequence);
   liveness_.set_expecting(now, !queue_.drained());

@@ -14,7 +14,7 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
     case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
     // Its transmission number counts for nothing: a forged one that no frame of the peer has reached would be acknowledged from
     // then on, and the peer would take none of these acknowledgements.
-    case ReceiveWindow::Arrival::late: ++counters_.frames_duplicate; return ReceiveResult::nothing_new;
+    case ReceiveWindow::Arrival::late: ++counters_.frames_duplicate; return ReceiveResult::late;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++counters_.frames_duplicate;

@@ -27,6 +27,7 @@ namespace cluster::reliability {
 enum class ReceiveResult : std::uint8_t {
   accepted,     ///< something new: call next(); the sender's address is validated
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
+  late,         ///< further back than anything that the peer may still repeat
   refused,      ///< not of this session or outside the window: dropped and counted
 };
 

@@ -52,7 +52,10 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   count_idle(now);
   const bool refused = error == Status::refused;
   if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
-  if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) outage_.since = now;
+  if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) {
+    outage_.since = now;
+    if (refused && probing_.met) keep_alive_at_ = std::min(keep_alive_at_, keep_alive_sent_ + kRetryAfter);
+  }
   outage_.error = error;
   outage_.last = now;
   outage_.tolerated = !refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
@@ -60,11 +63,12 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
 }
 
 bool Liveness::keep_alive_due(Time now) const {
-  return expecting_ && idle_by(now) >= before_keep_alive() && now >= keep_alive_at_;
+  return expecting_ && (contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
+  keep_alive_sent_ = now;
   const Duration usual = probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
   keep_alive_at_ = now + std::max(usual, std::min(least, peer_timeout_ / 4));
 }
@@ -110,7 +114,7 @@ Status Liveness::check(Time now) {
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next = std::min(std::max(at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  Time next = std::min(std::max(contested() ? Time{} : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
   if (may_probe()) {
     const bool now = probing_.active || outage_.error == Status::refused;
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));

@@ -94,6 +94,8 @@ class Liveness {
   Duration idle_by(Time now) const;
   void count_idle(Time now);
   void restart_idle(Time now);
+  /// Something says that the port of a peer that has answered is closed, and may be forged: the peer itself is asked at once.
+  bool contested() const { return probing_.met && outage_.error == Status::refused; }
   bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }
   bool wants_probe(Time now) const;
 
@@ -105,6 +107,7 @@ class Liveness {
   Duration engine_idle_{};  ///< ...and of its engine
   Time counted_until_{};
   Time keep_alive_at_{};
+  Time keep_alive_sent_{};
   struct Probing {
     bool possible = false;
     bool unmet = false;  ///< possible before the peer has answered

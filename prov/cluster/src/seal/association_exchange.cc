@@ -215,7 +215,10 @@ void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, c
     return route.current != nullptr && route.current->own_id() == header.checksum;
   };
   const auto [route, address] = table_.find_route(from.to, credentials_.all_realms(), named);
-  if (route == nullptr) return;
+  if (route == nullptr) {
+    ++environment_.counters.refused_stale;
+    return;
+  }
   link::Path path = link::without_mac(from);
   path.to = address;
   request(now, *route, path);

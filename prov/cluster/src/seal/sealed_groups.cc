@@ -34,7 +34,7 @@ class SealedReceiver final : public link::MulticastReceiver {
     std::size_t kept = 0;
     for (link::ArrivalWalk walk(arrival); !walk.done();) {
       const Bytes opened = open_next(walk, arrival.from.to);
-      std::memmove(arrival.bytes.data() + kept, opened.data(), opened.size());
+      if (!opened.empty()) std::memmove(arrival.bytes.data() + kept, opened.data(), opened.size());
       kept += opened.size();
     }
     return arrival.bytes.first(kept);

@@ -204,7 +204,10 @@ SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header
     exchange_.on_unsealed(now(), header, from);
     return Fate::refused;
   }
-  if (is(header, FrameKind::keep_alive)) return Fate::refused;  // the keep-alive responder answers
+  if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers
+    ++environment_.counters.keep_alives_ignored;
+    return Fate::refused;
+  }
   if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request) &&
       header.kind <= static_cast<std::uint8_t>(FrameKind::association_unknown)) {
     if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
@@ -269,7 +272,10 @@ void SealedLink::confirm(Association& association) {
 /// Of the peer that was asked for this, with its key; nothing: it is no answer.
 std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const wire::FrameHeader& header,
                                                         const link::Path& from) {
-  if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) return std::nullopt;
+  if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) {
+    ++environment_.counters.refused_malformed;
+    return std::nullopt;
+  }
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + frame.size() - sizeof trailer, sizeof trailer);
   const std::uint64_t counter = trailer.counter;

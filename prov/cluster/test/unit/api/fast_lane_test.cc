@@ -164,6 +164,30 @@ TEST_F(FastLaneTest, ItIsLeftWhenCreditIsUsedUpAndNoMessageIsLost) {
   expect_numbers(kMessages);
 }
 
+TEST_F(FastLaneTest, CreditComesBackForWhatTookIt) {
+  platform.settings.eager_credit = 64 * 1024;
+  start_connected();
+  const std::uint64_t charged = sizeof word + protocol::kMessageCharge;
+  const std::uint64_t rounds = 2 * (protocol::kInitialCredit + platform.settings.eager_credit) / charged;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    post();
+    ASSERT_EQ(send(), 0);
+    expect_arrival();
+  }
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    ASSERT_EQ(send(), 0);
+    turn_both();  // into the store
+    post();
+    expect_arrival();
+  }
+}
+
+TEST_F(FastLaneTest, ItIsLeftWhereUnknownSendersAreReported) {
+  info.info.caps |= FI_SOURCE | FI_SOURCE_ERR;
+  start_connected();
+  EXPECT_EQ(lane_users(), kOnlyDown);
+}
+
 TEST_F(FastLaneTest, ItIsLeftWhileMessagesWaitInTheQueue) {
   start_connected();
   const std::uint64_t before = sent();
@@ -196,6 +220,23 @@ TEST_F(FastLaneTest, ItIsLeftWhileAReadIsUnderWay) {
   ASSERT_EQ(send(), 0);
   expect_arrival();
   EXPECT_EQ(lane_users(), kBoth);
+  EXPECT_EQ(fi_close(&region->fid), 0);
+}
+
+TEST_F(FastLaneTest, ItIsLeftWhileAWriteIsAnnounced) {
+  info.info.caps |= FI_RMA;
+  start_connected();
+  std::vector<std::byte> from(1 << 20, std::byte{7}), into(from.size());
+  fid_mr* region = nullptr;
+  ASSERT_EQ(fi_mr_reg(domain, into.data(), into.size(), FI_REMOTE_WRITE, 0, 1, 0, &region, nullptr), 0);
+  const std::uint64_t before = sent();
+  ASSERT_EQ(fi_write(left.endpoint, from.data(), from.size(), nullptr, to_right, 0, fi_mr_key(region), nullptr), 0);
+  post();
+  ASSERT_EQ(send(), 0);
+  EXPECT_EQ(sent(), before) << "the write has not been fetched";
+  expect_arrival();
+  EXPECT_EQ(into, from) << "a message behind a write comes behind it";
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(await(left.sends, entry), 1);
   EXPECT_EQ(fi_close(&region->fid), 0);
 }
 

@@ -1,6 +1,7 @@
 #include "os/keep_alive_responder.h"
 
 #include <gtest/gtest.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,6 +99,23 @@ TEST_F(KeepAliveResponderTest, EverythingElseIsLeftToTheEndpoint) {
     send(*asker, port->name(), std::vector<std::byte>(size, std::byte{1}));
     EXPECT_EQ(receive(*port, buffer), static_cast<ssize_t>(size)) << "loopback delivers at once";
   }
+}
+
+/// The first frame says which socket gets what the kernel has joined, and may be forged.
+TEST_F(KeepAliveResponderTest, AKeepAliveInFrontOfJoinedFramesTakesNoneAlong) {
+  const auto sender = open(), port = open();
+  const std::shared_ptr<void> responder = start_keep_alive_responder(port, world_.log);
+  ASSERT_TRUE(responder);
+  const auto frame = wire::ControlFrame::keep_alive(7, 0);
+  std::vector<std::byte> joined;
+  for (int i = 0; i < 4; ++i) joined.insert(joined.end(), frame.bytes().begin(), frame.bytes().end());
+  const int segment = static_cast<int>(frame.bytes().size());
+  ASSERT_EQ(setsockopt(sender->socket(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment), 0);
+  send(*sender, port->name(), joined);
+  std::array<std::byte, 512> buffer;
+  ssize_t got = -1;
+  test::eventually([&] { return (got = receive(*port, buffer)) > 0; });
+  EXPECT_EQ(got, static_cast<ssize_t>(joined.size())) << "the endpoint gets all of it";
 }
 
 TEST_F(KeepAliveResponderTest, OnceDroppedKeepAlivesGoToTheEndpoint) {

@@ -28,6 +28,20 @@ TEST(Liveness, APeerThatIsIdleForThePeerTimeoutIsUnreachable) {
   EXPECT_EQ(liveness.check(at(10s)), Status::unreachable);
 }
 
+/// Who cannot ask the peer's kernel has only the peer itself to say that an error is forged.
+TEST(Liveness, APeerWhosePortIsSaidToBeClosedIsAskedAtOnce) {
+  Liveness liveness(5s);
+  liveness.on_met(false);
+  liveness.set_expecting(at(0s), true);
+  for (Time now = at(10ms); now < at(2s); now += 5ms) {
+    liveness.on_path_error(now, Status::refused, true);
+    ASSERT_EQ(liveness.check(now), Status::ok);
+    if (!liveness.keep_alive_due(now)) continue;
+    liveness.on_keep_alive_sent(now);
+    liveness.on_sign_of_life(now, false, Liveness::By::responder);
+  }
+}
+
 TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   Liveness liveness(10s);
   liveness.set_expecting(at(0s), true);
