@@ -28,7 +28,7 @@ TEST(Liveness, APeerThatIsIdleForThePeerTimeoutIsUnreachable) {
   EXPECT_EQ(liveness.check(at(10s)), Status::unreachable);
 }
 
-/// Who cannot ask the peer's kernel has only the peer itself to say that an error is forged.
+/// Where the peer's kernel cannot be asked, only the peer itself can say that an error is forged.
 TEST(Liveness, APeerWhosePortIsSaidToBeClosedIsAskedAtOnce) {
   Liveness liveness(5s);
   liveness.on_met(false);
