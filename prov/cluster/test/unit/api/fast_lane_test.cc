@@ -164,21 +164,22 @@ TEST_F(FastLaneTest, ItIsLeftWhenCreditIsUsedUpAndNoMessageIsLost) {
   expect_numbers(kMessages);
 }
 
+/// Without credit messages take another way: it is seen by those that take the lane.
 TEST_F(FastLaneTest, CreditComesBackForWhatTookIt) {
   platform.settings.eager_credit = 64 * 1024;
   start_connected();
   const std::uint64_t charged = sizeof word + protocol::kMessageCharge;
   const std::uint64_t rounds = 2 * (protocol::kInitialCredit + platform.settings.eager_credit) / charged;
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    post();
-    ASSERT_EQ(send(), 0);
-    expect_arrival();
-  }
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    ASSERT_EQ(send(), 0);
-    turn_both();  // into the store
-    post();
-    expect_arrival();
+  for (const bool posted_first : {true, false}) {
+    const std::uint64_t before = sent();
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      if (posted_first) post();
+      ASSERT_EQ(send(), 0);
+      turn_both();
+      if (!posted_first) post();
+      expect_arrival();
+    }
+    EXPECT_GT(sent() - before, rounds / 10 * 9) << posted_first;
   }
 }
 
