@@ -1,10 +1,10 @@
 """Chaos: ranks on virtual nodes exchange checked messages, puts and atomics while ranks are killed and restarted, fork, are
-stopped and continued, run short of descriptors, and rails are cut and restored.
+stopped and continued, run short of descriptors and of memory, and rails are cut and restored.
 
     chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4]
 
 It fails when a byte is wrong, an operation does not end, one with a peer that lived all the time fails (a false death), or the
-death of a rank is reported late. An operation of or with a rank that has no descriptor left may fail. The seed decides what is done in which order; what it meets depends on the machine.
+death of a rank is reported late. An operation of or with a rank that has no descriptor or no memory left may fail. The seed decides what is done in which order; what it meets depends on the machine.
 """
 import argparse
 import os
@@ -18,6 +18,7 @@ from life_process import Life, Process, virtual_nodes
 
 PEER_TIMEOUT = 3.0
 SHORT_MAX = 2.0
+SHORT_OF = {"short of descriptors": resource.RLIMIT_NOFILE, "short of memory": resource.RLIMIT_AS}
 CUT_MAX, STOP_MAX = 1.0, 6.0  # one rail at a time; stops last for longer than the peer timeout
 REPORTED_WITHIN = 1.0
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))
@@ -32,7 +33,7 @@ class Rank:
         self.pending = {}  # operation -> (rank, life of it, life of this one, posted at)
         self.life, self.died_at, self.stopped_until = 0, None, None
         self.away = []  # (from, until): when it was stopped
-        self.short_until, self.was_short_at = None, float("-inf")  # of descriptors
+        self.short_of, self.short_until, self.was_short_at = None, None, float("-inf")
 
     def start(self):
         settings = {"FI_CLUSTER_PEER_TIMEOUT": str(int(PEER_TIMEOUT * 1000)), "FI_LOG_LEVEL": "warn"}
@@ -41,19 +42,24 @@ class Rank:
         self.handles, self.pending, self.died_at, self.short_until = {}, {}, None, None
         self.life += 1
 
-    def run_short(self, until):
-        """It gets no more descriptors than it has."""
-        _, most = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
-        held = max(map(int, os.listdir(f"/proc/{self.process.pid}/fd")))
-        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (held + 1, most))
-        self.short_until = until
+    def run_short(self, of, until):
+        """It gets no more descriptors, or no more memory, than it has."""
+        pid = self.process.pid
+        if of == resource.RLIMIT_NOFILE:
+            held = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 1
+        else:
+            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+                held = int(file.read().split()[0]) * resource.getpagesize()
+        _, most = resource.prlimit(pid, of)
+        resource.prlimit(pid, of, (held, most))
+        self.short_of, self.short_until = of, until
 
     def has_plenty(self):
-        _, most = resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (most, most))
+        _, most = resource.prlimit(self.process.pid, self.short_of)
+        resource.prlimit(self.process.pid, self.short_of, (most, most))
         self.short_until, self.was_short_at = None, time.monotonic()
 
-    def lacked_descriptors(self, since):
+    def was_short(self, since):
         return bool(self.short_until) or self.was_short_at > since
 
     def know(self, ranks):
@@ -79,7 +85,7 @@ class Chaos:
         self.cluster = virtual_nodes.make(options.nodes, "--rails", "2")
         self.ranks = [Rank(number, self.cluster, options.nodes) for number in range(options.ranks)]
         self.nodes, self.serial, self.cut = options.nodes, 0, None
-        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut", "short of descriptors"), 0)
+        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut", *SHORT_OF), 0)
         self.began, self.story = time.monotonic(), []
         for rank in self.ranks:
             rank.start()
@@ -112,7 +118,7 @@ class Chaos:
                 continue
             self.counts["failed"] += 1
             lived = other.alive and other.life == life and life > 0
-            short = any(each.lacked_descriptors(posted - SHORT_MAX) for each in (rank, other))
+            short = any(each.was_short(posted - SHORT_MAX) for each in (rank, other))
             if lived and not short and not self.knows_of_death(rank, other):
                 raise RuntimeError(f"false death: rank {rank.number} with rank {other.number}: {text}; '{order}'; {rank.process.log()}")
         for name, (other, life, posted, order) in rank.pending.items():
@@ -156,7 +162,7 @@ class Chaos:
         self.cluster.run(node, "ip", "link", "set", "eth1", "up" if up else "down")
 
     def harm(self):
-        what = self.random.choice(("kill", "stop", "fork", "cut", "short", "start", "start"))
+        what = self.random.choice(("kill", "stop", "fork", "cut", *SHORT_OF, "start", "start"))
         rank = self.random.choice(self.ranks)
         running = rank.alive and not rank.stopped_until
         if what == "kill" and rank.alive and sum(each.alive for each in self.ranks) > 3:
@@ -169,10 +175,10 @@ class Chaos:
             self.tell(f"fork {rank.number}")
             rank.process.fork(self.random.choice(("live", "close", "exec", "use")))
             self.counts["forked"] += 1
-        elif what == "short" and running and not rank.short_until:
-            self.tell(f"short {rank.number}")
-            rank.run_short(time.monotonic() + self.random.uniform(0.1, SHORT_MAX))
-            self.counts["short of descriptors"] += 1
+        elif what in SHORT_OF and running and not rank.short_until:
+            self.tell(f"{what} {rank.number}")
+            rank.run_short(SHORT_OF[what], time.monotonic() + self.random.uniform(0.1, SHORT_MAX))
+            self.counts[what] += 1
         elif what == "cut" and not self.cut:
             self.cut = (1 + self.random.randrange(self.nodes), time.monotonic() + self.random.uniform(0.1, CUT_MAX))
             self.set_rail(self.cut[0], False)

@@ -34,8 +34,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <list>
+#include <new>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "message_endpoint.h"
@@ -118,7 +120,7 @@ class LifePeer : public MessageEndpoint {
   void keep(int count, std::size_t size) {
     for (int i = 0; i < count; ++i) {
       Operation& kept = add("kept", Operation::Kind::checked_receive, size);
-      must(fi_recv(endpoint_, kept.bytes.data(), size, nullptr, FI_ADDR_UNSPEC, &kept.context), "fi_recv");
+      keep_posted(kept);
     }
   }
 
@@ -159,6 +161,7 @@ class LifePeer : public MessageEndpoint {
   /// True if anything came.
   bool progress() {
     bool any = false;
+    if (!refused_.empty()) post_refused();
     fi_cq_msg_entry entry{};
     const long got = fi_cq_read(cq_, &entry, 1);
     if (got == 1) complete(entry.op_context, entry.len);
@@ -192,6 +195,19 @@ class LifePeer : public MessageEndpoint {
     std::exit(1);
   }
 
+  /// One that is refused for want of memory is posted later.
+  void keep_posted(Operation& kept) {
+    const long status = fi_recv(endpoint_, kept.bytes.data(), kept.bytes.size(), nullptr, FI_ADDR_UNSPEC, &kept.context);
+    if (status == -FI_ENOMEM || status == -FI_EAGAIN) {
+      refused_.push_back(&kept);
+    } else {
+      must(status, "fi_recv");
+    }
+  }
+  void post_refused() {
+    for (Operation* kept : std::exchange(refused_, {})) keep_posted(*kept);
+  }
+
   template <typename Post>
   void post_patiently(Operation& operation, Post&& post_it) {
     long status;
@@ -219,7 +235,7 @@ class LifePeer : public MessageEndpoint {
       std::memcpy(&operation.seed, operation.bytes.data(), sizeof operation.seed);
       operation.check(size);
       say("got " + std::to_string(operation.seed) + " " + std::to_string(size));
-      must(fi_recv(endpoint_, operation.bytes.data(), operation.bytes.size(), nullptr, FI_ADDR_UNSPEC, context), "fi_recv");
+      keep_posted(operation);
     } else if (operation.kind == Operation::Kind::put) {
       operation.kind = Operation::Kind::put_read_back;
       std::fill(operation.bytes.begin(), operation.bytes.end(), 0);
@@ -236,7 +252,7 @@ class LifePeer : public MessageEndpoint {
   void end(void* context, int error, const std::string& text) {
     Operation& operation = of(context);
     if (operation.kind == Operation::Kind::checked_receive) {  // its sender has died in the midst of a message
-      must(fi_recv(endpoint_, operation.bytes.data(), operation.bytes.size(), nullptr, FI_ADDR_UNSPEC, context), "fi_recv");
+      keep_posted(operation);
       return;
     }
     say("end " + operation.id + " " + std::to_string(error) + " " + std::to_string(now_ns()) + " " + text);
@@ -246,6 +262,7 @@ class LifePeer : public MessageEndpoint {
   fid_eq* eq_ = nullptr;
   fid_mr* mr_ = nullptr;
   std::list<Operation> operations_;
+  std::vector<Operation*> refused_;  ///< receives that are to stay posted
   std::vector<unsigned char> region_ = std::vector<unsigned char>(kRegionBytes);
   std::vector<unsigned char> place_ = std::vector<unsigned char>(kRegionBytes);
 };
@@ -308,6 +325,8 @@ bool obey(LifePeer& peer, const std::string& line) {
 }  // namespace
 
 int main(int count, char** words) {
+  // Where its driver lets it run short of memory, this program itself waits for some.
+  std::set_new_handler([] { usleep(1000); });
   LifePeer peer(count > 1 ? words[1] : nullptr);
   say("name " + peer.name());
   std::string input;

@@ -10,19 +10,22 @@
 
 namespace perf {
 
-/// One message there and one back, by ends that send() and receive().
+/// One message there and one back, by ends that send() and receive(), each after a pause of so many seconds.
 template <typename Ends>
-Benchmark ping_pong(const std::shared_ptr<Ends>& ends, const Item& item) {
+Benchmark ping_pong(const std::shared_ptr<Ends>& ends, const Item& item, double pause = 0) {
   Benchmark work;
   work.figure = Figure::one_way_us;
   work.messages = 2;
   work.bytes = 2 * static_cast<double>(item.bytes);
-  work.lead = [ends](std::uint64_t) {
+  work.pauses = 2 * pause;
+  work.lead = [ends, pause](std::uint64_t) {
+    if (pause > 0) compute_for(pause);
     ends->send();
     ends->receive();
   };
-  work.follow = [ends](std::uint64_t) {
+  work.follow = [ends, pause](std::uint64_t) {
     ends->receive();
+    if (pause > 0) compute_for(pause);
     ends->send();
   };
   return work;
@@ -30,7 +33,7 @@ Benchmark ping_pong(const std::shared_ptr<Ends>& ends, const Item& item) {
 
 /// `ring` and `ring_rate`: messages through 64-byte slots in memory that both processes map.
 Benchmark ring_measure(const Item& item, ControlConnection& line);
-/// `futex`: one way of a word in memory that both processes map, whose reader sleeps.
+/// `futex`: one way of a word in memory that both processes map, whose reader has been asleep for a while.
 Benchmark futex_measure(const Item& item, ControlConnection& line);
 /// `copy`: one core copies BYTES from one buffer into another.
 Benchmark copy_measure(const Item& item);
@@ -44,9 +47,10 @@ struct DatagramChoice {
   bool sleeps = false;  ///< in recv(), not asking again and again
   int busy_poll = 0;    ///< microseconds
 };
-/// `datagram`, and `asleep`, whose reader sleeps in any case: one way of a datagram of BYTES through UDP sockets.
+/// `datagram`, and `asleep`, whose reader has been asleep in recv() for a while: one way of a datagram of BYTES through UDP
+/// sockets.
 Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
-                           const DatagramChoice& choice);
+                           const DatagramChoice& choice, double pause = 0);
 /// `stream`: WINDOW messages of BYTES between two nodes through UDP sockets that send and receive up to 64 KB
 /// a call, then an answer; bytes per second, copied to their place.
 Benchmark stream_measure(const Item& item, ControlConnection& line, const WireChoice& wire);

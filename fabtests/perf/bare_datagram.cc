@@ -53,8 +53,8 @@ class Datagrams {
 }  // namespace
 
 Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
-                           const DatagramChoice& choice) {
-  return ping_pong(std::make_shared<Datagrams>(line, wire, choice, item.bytes), item);
+                           const DatagramChoice& choice, double pause) {
+  return ping_pong(std::make_shared<Datagrams>(line, wire, choice, item.bytes), item, pause);
 }
 
 }  // namespace perf

@@ -40,7 +40,7 @@ class Sleepers {
 }  // namespace
 
 Benchmark futex_measure(const Item& item, ControlConnection& line) {
-  return ping_pong(std::make_shared<Sleepers>(line), item);
+  return ping_pong(std::make_shared<Sleepers>(line), item, kFallAsleepSeconds);
 }
 
 }  // namespace perf

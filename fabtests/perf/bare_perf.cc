@@ -40,7 +40,7 @@ void declare(CLI::App& app, CommandLine& line) {
       "measures, as MEASURE:BYTES[:WINDOW]:\n"
       "  ring        one-way time through a ring in shared memory\n"
       "  ring_rate   messages per second through it, WINDOW, then one answer\n"
-      "  futex       one-way time of a word in shared memory whose reader sleeps\n"
+      "  futex       one-way time of a word in shared memory whose reader has been asleep for a while\n"
       "  copy        bytes per second that one core copies\n"
       "  frame       one-way time of a raw Ethernet frame\n"
       "  frame_rate  frames per second, WINDOW, then one answer\n"
@@ -49,7 +49,7 @@ void declare(CLI::App& app, CommandLine& line) {
       "              them under way, with PACKET_VNET_HDR and as UDP in any case; wants --slot-bytes 65664\n"
       "  datagram    one-way time of a datagram through UDP sockets; standard error says whether their\n"
       "              driver has a queue that could be polled\n"
-      "  asleep      the same where the reader sleeps in recv()\n"
+      "  asleep      the same where the reader has been asleep in recv() for a while\n"
       "  stream      bytes per second through UDP sockets that send and receive up to 64 KB a call, WINDOW\n"
       "              messages, then one answer\n"
       "exit status: 0 good, 1 failed, 2 usage");
@@ -63,7 +63,9 @@ Benchmark work_for(const Item& item, ControlConnection& line, const CommandLine&
   if (item.measure == "frame" || item.measure == "frame_rate") return frame_measure(item, line, wire);
   if (item.measure == "super") return super_frame_measure(item, line, wire);
   if (item.measure == "datagram") return datagram_measure(item, line, wire, options.datagram);
-  if (item.measure == "asleep") return datagram_measure(item, line, wire, {.sleeps = true, .busy_poll = 0});
+  if (item.measure == "asleep") {
+    return datagram_measure(item, line, wire, {.sleeps = true, .busy_poll = 0}, kFallAsleepSeconds);
+  }
   if (item.measure == "stream") return stream_measure(item, line, wire);
   throw std::invalid_argument("there is no measure '" + item.measure + "'");
 }

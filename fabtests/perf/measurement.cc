@@ -142,7 +142,7 @@ class Leader {
              double before, double after) const {
     const double round = result.round_seconds;
     const char* unit = "us";
-    double value = 1e6 * round;
+    double value = 1e6 * (round - work_.pauses);
     switch (work_.figure) {
       case Figure::one_way_us: value /= 2; break;
       case Figure::round_us: break;
@@ -162,8 +162,9 @@ class Leader {
     std::printf("{\"measure\": \"%s\", \"bytes\": %zu, \"window\": %u, \"value\": %.6g, \"unit\": \"%s\"",
                 item.measure.c_str(), item.bytes, item.window, value, unit);
     if (!stamps.empty()) {
-      std::printf(", \"p50\": %.6g, \"p99\": %.6g, \"p999\": %.6g", 0.5e6 * quantile(stamps, 0.5),
-                  0.5e6 * quantile(stamps, 0.99), 0.5e6 * quantile(stamps, 0.999));
+      const auto one_way_us = [&](double part) { return 0.5e6 * (quantile(stamps, part) - work_.pauses); };
+      std::printf(", \"p50\": %.6g, \"p99\": %.6g, \"p999\": %.6g", one_way_us(0.5), one_way_us(0.99),
+                  one_way_us(0.999));
     }
     const double rounds = static_cast<double>(result.rounds);
     std::printf(", \"messages\": %.0f, \"volume\": %.0f, \"seconds\": %.6g, \"cpu_seconds\": %.6g",
@@ -191,6 +192,12 @@ ControlConnection connect_sides(const std::string& call) {
   if (colon == std::string::npos) throw std::invalid_argument("--call wants HOST:PORT");
   return ControlConnection::call(call.substr(0, colon),
                                  static_cast<std::uint16_t>(std::stoul(call.substr(colon + 1))));
+}
+
+void compute_for(double seconds) {
+  const auto start = Clock::now();
+  while (since(start) < seconds) {
+  }
 }
 
 void lead(std::span<ControlConnection> lines, const std::vector<Item>& plan,

@@ -24,6 +24,7 @@ struct Benchmark {
   std::function<void(std::uint64_t)> follow;  ///< empty: the follower only keeps things going
   double messages = 1;                        ///< per round
   double bytes = 0;                           ///< per round
+  double pauses = 0;                          ///< seconds of each round that pass on purpose, no part of the figure
   /// The figure is the mean, not the median over short parts: what waits for its turn on a processor is
   /// part of what is measured.
   bool mean = false;
@@ -43,6 +44,12 @@ struct MeasurementSettings {
 /// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
 /// printed as "port N" for the program that starts the other side.
 ControlConnection connect_sides(const std::string& call);
+/// How long a side pauses before it sends where the other is to be asleep by then: longer than anybody looks before it
+/// sleeps.
+inline constexpr double kFallAsleepSeconds = 300e-6;
+/// Lets so much time pass without giving up the processor.
+void compute_for(double seconds);
+
 /// The whole plan, item after item, with the followers at the other ends of these lines.
 void lead(std::span<ControlConnection> lines, const std::vector<Item>& plan,
           const MeasurementSettings& conduct);

@@ -19,6 +19,7 @@ struct Measure {
 
 constexpr Measure kMeasures[] = {
     {"latency", Needs::tagged, "one-way time of a tagged message, half of a round trip"},
+    {"wake", Needs::tagged, "the same, each side idle for a while before it sends: with --wait block the other sleeps"},
     {"bandwidth", Needs::tagged, "WINDOW messages, then one answer; bytes per second"},
     {"rate", Needs::tagged, "the same, in messages per second"},
     {"bidirectional", Needs::tagged, "WINDOW messages each way at once; bytes per second of both together"},

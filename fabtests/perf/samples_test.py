@@ -136,7 +136,7 @@ class Limits(unittest.TestCase):
                 self.assertLessEqual({("latency", size), ("rate", 8), ("bandwidth", 65536), ("bandwidth", 1 << 20),
                                       ("put", 1 << 20), ("put_latency", 8)}, spinning)
                 self.assertEqual(found["latency", size, "spin"], "ring" if place == "inside" else "frame")
-                self.assertEqual(found["latency", 8, "block"], "futex" if place == "inside" else "asleep")
+                self.assertEqual(found["wake", 8, "block"], "futex" if place == "inside" else "asleep")
                 if place == "inside":
                     self.assertLessEqual({("put_shared", 1 << 20), ("put_shared_latency", 8), ("put_shared_rate", 8),
                                           ("get_shared", 1 << 20)}, spinning)

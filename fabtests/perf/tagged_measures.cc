@@ -1,7 +1,6 @@
 // Tagged messages: ping-pong, windows of messages, both directions, many pairs, overlap.
 #include <rdma/fi_tagged.h>
 
-#include <chrono>
 #include <memory>
 
 #include "measures.h"
@@ -83,16 +82,19 @@ class Messages {
 
 using Shared = std::shared_ptr<Messages>;
 
-Benchmark ping_pong(const Shared& messages) {
+Benchmark ping_pong(const Shared& messages, double pause = 0) {
   Benchmark work;
   work.figure = Figure::one_way_us;
   work.messages = 2;
-  work.lead = [messages](std::uint64_t serial) {
+  work.pauses = 2 * pause;
+  work.lead = [messages, pause](std::uint64_t serial) {
+    if (pause > 0) compute_for(pause);
     messages->ping(serial);
     messages->take(serial);
   };
-  work.follow = [messages](std::uint64_t serial) {
+  work.follow = [messages, pause](std::uint64_t serial) {
     messages->take(serial);
+    if (pause > 0) compute_for(pause);
     messages->ping(serial);
   };
   return work;
@@ -128,12 +130,6 @@ Benchmark both_ways(const Shared& messages) {
   return work;
 }
 
-void compute_for(double seconds) {
-  const auto start = std::chrono::steady_clock::now();
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) {
-  }
-}
-
 Benchmark overlap(const Shared& messages) {
   Benchmark work = windows(messages, 1, 1, Figure::round_us);
   const auto computing = std::make_shared<double>(0);
@@ -153,6 +149,7 @@ Benchmark tagged_work(Endpoints& side, const Item& item, bool cold) {
   const auto messages = std::make_shared<Messages>(side, item, cold);
   Benchmark work;
   if (item.measure == "latency") work = ping_pong(messages);
+  if (item.measure == "wake") work = ping_pong(messages, kFallAsleepSeconds);
   if (item.measure == "bandwidth") work = windows(messages, 1, item.window, Figure::bytes_per_second);
   if (item.measure == "rate") work = windows(messages, 1, item.window, Figure::messages_per_second);
   if (item.measure == "bidirectional") work = both_ways(messages);

@@ -22,8 +22,8 @@ class Limit:
 
 
 _LIMITS = (  # of those that apply the first counts
-    Limit(INSIDE, ("latency",), 0, 64, "futex", 8, "block"),
-    Limit(BETWEEN, ("latency",), 0, 64, "asleep", 64, "block"),
+    Limit(INSIDE, ("wake",), 0, 64, "futex", 8, "block"),
+    Limit(BETWEEN, ("wake",), 0, 64, "asleep", 64, "block"),
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 0, 8, "ring", 8),
     # With more slots the ring, which has a number in each, is slower than a transport that copies as a whole.
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 9, 256, "ring"),

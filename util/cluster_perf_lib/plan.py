@@ -75,7 +75,7 @@ def full():
                 Group("remote", remote, needs="rma"),
                 Group("shared", shared, needs="rma", places=(INSIDE,)),
                 Group("atomic", [Item("fetch_add_latency", 8), Item("fetch_add", 8, 64)], needs="atomic"),
-                Group("cpu", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
+                Group("cpu", [Item("latency", 8), Item("wake", 8), Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
         mpi_groups=[latency, bandwidth, rate, both],
         crowd_groups=[Group("crowd", [Item("barrier", 0), Item("ring", 64 * _KIB), Item("alltoall", 64)], needs="MPI")],
         bare_inside=[Item("ring", size) for size in (8, 16, 64, 256, 1024, 4096)]
@@ -112,8 +112,8 @@ def readme():
         Group("shared", [Item("put_shared_latency", 8), Item("put_shared_rate", 8, 64), Item("put_shared", _MIB, 16),
                          Item("get_shared", _MIB, 16)], needs="rma", places=inside),
         Group("remote", [Item("put_latency", 8), Item("put", _MIB, 16)], needs="rma", places=between),
-        Group("cpu", [Item("latency", 8)], wait="block", places=inside),
-        Group("cpu", [Item("latency", 8), Item("bandwidth", _MIB, 16)], wait="block", places=between)]
+        Group("cpu", [Item("latency", 8), Item("wake", 8)], wait="block", places=inside),
+        Group("cpu", [Item("latency", 8), Item("wake", 8), Item("bandwidth", _MIB, 16)], wait="block", places=between)]
     return Plan(groups=groups,
                 mpi_groups=[Group("mpi", [Item("latency", 8), rate], places=inside),
                             Group("mpi", between_items, places=between)],

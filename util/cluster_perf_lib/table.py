@@ -64,8 +64,9 @@ def warnings(results):
 
 
 def _cpu(results):
-    """Processor time of both sides, where they waited asleep: a side that spins uses all there is."""
-    mine = [result for result in results if result["wait"] == "block" and "cpu_us_per_message" in result]
+    """Processor time of both sides, where they waited asleep: a side that spins uses all there is, and so does one that pauses."""
+    mine = [result for result in results
+            if result["wait"] == "block" and result["measure"] != "wake" and "cpu_us_per_message" in result]
     lines = ["", "Processor time of both sides together, waiting asleep"] if mine else []
     for result in mine:
         per = (f"{result['cpu_seconds_per_gb']:.3f} s per GB" if "cpu_seconds_per_gb" in result

@@ -1,0 +1,130 @@
+"""The conformance suite, each of its tests with a call of the provider that fails, once.
+
+    conformance_faults.py --build BUILD --shim FILE --program conformance [--faults N] [--seed S] [--setting NAME] [--only TEST]
+
+A first run of a test counts the calls that the provider makes on even sides. Then it runs with N of them failing, one in each
+run (the seed says which: first a function, then one of its calls). Such a test may fail, where the provider reports an error;
+what nobody may do is to die of a signal, to hang, to give wrong bytes, or to let an operation go without an end.
+"""
+import argparse
+import concurrent.futures
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
+
+SETTINGS = {
+    "shm": ("", {}),
+    "udp": ("FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp", {}),
+    "udp-auto": ("FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp", {"CONFORMANCE_PROGRESS": "auto"}),
+}
+TEST_SECONDS = 60
+RUN_SECONDS = TEST_SECONDS + 30
+NEVER = re.compile(r"died of signal|did not end in time|is \d+ instead of \d+|terminate called|AddressSanitizer|runtime error")
+WITHOUT_END = "no completion in time"
+# Tests of what this host can do, or of time; and one of an address that no loopback has.
+LEFT_OUT = ("Stress.", "Failure.SendingToAMissingNodeFailsInBoundedTime")
+
+
+class Suite:
+    def __init__(self, options):
+        self.program, self.shim = os.path.abspath(options.program), os.path.abspath(options.shim)
+        self.provider = os.path.join(os.path.abspath(options.build), "prov", "cluster")
+
+    def tests(self, only):
+        text = subprocess.run([self.program, "--gtest_list_tests"], capture_output=True, text=True, timeout=60, check=True).stdout
+        suite, found = "", []
+        for line in text.splitlines():
+            name = line.partition("#")[0].rstrip()
+            if line.startswith("  "):
+                found.append(suite + name.strip())
+            elif name.endswith("."):
+                suite = name
+        return [name for name in found if only in name and not name.startswith(LEFT_OUT)]
+
+    def run(self, setting, test, **faults):
+        """(exit status or None, all that it printed); the faults are those of even sides."""
+        common, more = SETTINGS[setting]
+        even = " ".join(filter(None, (common, *(f"{name}={value}" for name, value in faults.items()))))
+        environment = virtual_nodes.of_provider(
+            self.provider, LD_PRELOAD=self.shim, CONFORMANCE_NODE="127.0.0.1", CONFORMANCE_SECONDS=str(TEST_SECONDS),
+            CONFORMANCE_ROUNDS="20", CONFORMANCE_ENV_A=even, CONFORMANCE_ENV_B=common, **more)
+        command = [self.program, "--gtest_brief=1", f"--gtest_filter={test}"]
+        child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 errors="replace", start_new_session=True)
+        try:
+            text, _ = child.communicate(timeout=RUN_SECONDS)
+            return child.returncode, text
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            return None, child.communicate()[0]
+
+    def calls(self, setting, test):
+        """Function -> how often the provider calls it; None if the test cannot pass here."""
+        with tempfile.NamedTemporaryFile("r") as file:
+            status, _ = self.run(setting, test, LIFE_FAULT_COUNTS=file.name)
+            return {name: int(count) for name, count in (line.split() for line in file)} if status == 0 else None
+
+
+def verdict(status, text):
+    """What is wrong with a run in which a call failed; empty if nothing is."""
+    if status is None:
+        return "hangs"
+    found = NEVER.search(text)
+    if status < 0 or found:
+        return found.group() if found else f"signal {-status}"
+    reported = [line for line in text.splitlines() if "Failure" in line]
+    if WITHOUT_END in text and text.count(WITHOUT_END) >= len(reported) - text.count(" failed\n") > 0:
+        return WITHOUT_END + ", and no error"
+    return ""
+
+
+def one_test(suite, setting, test, options):
+    """(runs, those in which the fault showed, complaints)"""
+    calls = suite.calls(setting, test)
+    if not calls:
+        return 0, 0, []
+    choice = random.Random(f"{options.seed} {setting} {test}")
+    noticed, complaints = 0, []
+    for _ in range(options.faults):
+        function = choice.choice(sorted(calls))
+        fault = f"{function}:{choice.randint(1, calls[function])}"
+        status, text = suite.run(setting, test, LIFE_FAULT=fault)
+        noticed += status != 0
+        wrong = verdict(status, text)
+        if wrong or options.show:
+            complaints.append(f"{setting} {test} {fault}: {wrong or status}\n" + "\n".join(text.splitlines()[-25:]))
+    return options.faults, noticed, complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--faults", type=int, default=3, help="of each test and setting (default: %(default)s)")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--setting", action="append", choices=SETTINGS)
+    parser.add_argument("--only", default="", help="tests whose name contains this")
+    parser.add_argument("--show", action="store_true", help="what each run printed, also of those that are right")
+    parser.add_argument("--jobs", type=int, default=4, help="programs at once, which wait most of the time")
+    options = parser.parse_args()
+    suite, wrong = Suite(options), 0
+    tests = suite.tests(options.only)
+    for setting in options.setting or SETTINGS:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
+            results = list(workers.map(lambda test, on=setting: one_test(suite, on, test, options), tests))
+        runs, noticed = sum(result[0] for result in results), sum(result[1] for result in results)
+        complaints = [line for result in results for line in result[2]]
+        wrong += len([line for line in complaints if not options.show]) + (runs == 0)
+        print("\n".join(complaints + [f"{setting}: {sum(result[0] > 0 for result in results)} tests, {runs} faults, "
+                                      f"{noticed} noticed, {len(complaints)} shown"]), flush=True)
+    sys.exit(wrong != 0)
+
+
+main()
