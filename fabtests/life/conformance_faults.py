@@ -4,7 +4,7 @@
 
 A first run of a test counts the calls that the provider makes on even sides. Then it runs with N of them failing, one in each
 run (the seed says which: first a function, then one of its calls). Such a test may fail, where the provider reports an error;
-what nobody may do is to die of a signal, to hang, to give wrong bytes, or to let an operation go without an end.
+what no side may do is to die of a signal, to hang, to give wrong bytes, or to let an operation go without an end.
 """
 import argparse
 import concurrent.futures
@@ -85,12 +85,12 @@ def verdict(status, text):
 
 
 def one_test(suite, setting, test, options):
-    """(runs, those in which the fault showed, complaints)"""
+    """(runs, those in which the fault showed, those that went wrong)"""
     calls = suite.calls(setting, test)
     if not calls:
         return 0, 0, []
     choice = random.Random(f"{options.seed} {setting} {test}")
-    noticed, complaints = 0, []
+    noticed, faulty = 0, []
     for _ in range(options.faults):
         function = choice.choice(sorted(calls))
         fault = f"{function}:{choice.randint(1, calls[function])}"
@@ -98,8 +98,8 @@ def one_test(suite, setting, test, options):
         noticed += status != 0
         wrong = verdict(status, text)
         if wrong or options.show:
-            complaints.append(f"{setting} {test} {fault}: {wrong or status}\n" + "\n".join(text.splitlines()[-25:]))
-    return options.faults, noticed, complaints
+            faulty.append(f"{setting} {test} {fault}: {wrong or status}\n" + "\n".join(text.splitlines()[-25:]))
+    return options.faults, noticed, faulty
 
 
 def main():
@@ -120,10 +120,10 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
             results = list(workers.map(lambda test, on=setting: one_test(suite, on, test, options), tests))
         runs, noticed = sum(result[0] for result in results), sum(result[1] for result in results)
-        complaints = [line for result in results for line in result[2]]
-        wrong += len([line for line in complaints if not options.show]) + (runs == 0)
-        print("\n".join(complaints + [f"{setting}: {sum(result[0] > 0 for result in results)} tests, {runs} faults, "
-                                      f"{noticed} noticed, {len(complaints)} shown"]), flush=True)
+        faulty = [line for result in results for line in result[2]]
+        wrong += len([line for line in faulty if not options.show]) + (runs == 0)
+        print("\n".join(faulty + [f"{setting}: {sum(result[0] > 0 for result in results)} tests, {runs} faults, "
+                                      f"{noticed} noticed, {len(faulty)} shown"]), flush=True)
     sys.exit(wrong != 0)
 
 

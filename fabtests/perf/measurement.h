@@ -44,7 +44,7 @@ struct MeasurementSettings {
 /// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
 /// printed as "port N" for the program that starts the other side.
 ControlConnection connect_sides(const std::string& call);
-/// How long a side pauses before it sends where the other is to be asleep by then: longer than anybody looks before it
+/// How long a side pauses before it sends where the other is to be asleep by then: longer than a provider looks before it
 /// sleeps.
 inline constexpr double kFallAsleepSeconds = 300e-6;
 /// Lets so much time pass without giving up the processor.
