@@ -79,18 +79,24 @@ struct Operation {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
   fi_addr_t peer = FI_ADDR_UNSPEC;
+  unsigned losses = 0;  ///< that had been reported when it began
   std::vector<unsigned char> bytes;
   std::list<Operation>::iterator place;
 
   void fill() {
     for (std::size_t at = 0; at < bytes.size(); ++at) bytes[at] = checked_byte(seed, at);
   }
+  /// The first wrong byte; the size if there is none.
+  std::size_t first_wrong(std::size_t size) const {
+    std::size_t at = 0;
+    while (at < size && bytes[at] == checked_byte(seed, at)) ++at;
+    return at;
+  }
   void check(std::size_t size) const {
-    for (std::size_t at = 0; at < size; ++at) {
-      if (bytes[at] == checked_byte(seed, at)) continue;
-      say("wrong byte " + std::to_string(at) + " of " + std::to_string(size) + " of seed " + std::to_string(seed));
-      std::exit(1);
-    }
+    const std::size_t at = first_wrong(size);
+    if (at == size) return;
+    say("wrong byte " + std::to_string(at) + " of " + std::to_string(size) + " of seed " + std::to_string(seed));
+    std::exit(1);
   }
 };
 
@@ -135,6 +141,7 @@ class LifePeer : public MessageEndpoint {
     Operation& put = add(id, Operation::Kind::put, size);
     put.seed = seed;
     put.peer = peer;
+    put.losses = losses_;
     put.offset = kPlaceBytes * (1 + place);
     put.fill();
     post_patiently(put, [&] {
@@ -171,18 +178,23 @@ class LifePeer : public MessageEndpoint {
       end(error.op_context, error.err, fi_cq_strerror(cq_, error.prov_errno, error.err_data, nullptr, 0));
     }
     any |= got == 1 || got == -FI_EAVAIL;
+    return take_event() || any;
+  }
+
+ private:
+  bool take_event() {
     unsigned char event[sizeof(fi_eq_cm_entry) + sizeof(fi_cluster_peer_lost)];
     std::uint32_t kind = 0;
     if (fi_eq_read(eq_, &kind, event, sizeof event, 0) == static_cast<ssize_t>(sizeof event) && kind == FI_SHUTDOWN) {
       fi_cluster_peer_lost lost;
       std::memcpy(&lost, event + sizeof(fi_eq_cm_entry), sizeof lost);
+      ++losses_;
       say("lost " + std::to_string(lost.err) + " " + std::to_string(now_ns()) + " " + lost.cause);
-      any = true;
+      return true;
     }
-    return any;
+    return false;
   }
 
- private:
   long begin(const std::string& kind, std::size_t size, fi_addr_t peer, void* context) {
     if (kind == "send") return fi_send(endpoint_, region_.data(), size, nullptr, peer, context);
     if (kind == "recv") return fi_recv(endpoint_, place_.data(), size, nullptr, peer, context);
@@ -244,9 +256,19 @@ class LifePeer : public MessageEndpoint {
                        operation.offset, kKey, context);
       });
     } else {
-      if (operation.kind == Operation::Kind::put_read_back) operation.check(operation.bytes.size());
+      const bool read_back = operation.kind == Operation::Kind::put_read_back;
+      if (read_back && of_two_lives(operation)) return end(context, FI_ECONNRESET, "read back from the next life of its target");
+      if (read_back) operation.check(operation.bytes.size());
       end(context, 0, "");
     }
+  }
+
+  /// What was written into a process that has ended since is not in its successor, which the read went to.
+  bool of_two_lives(const Operation& put) {
+    if (put.first_wrong(put.bytes.size()) == put.bytes.size()) return false;
+    while (take_event()) {
+    }
+    return put.losses != losses_;
   }
 
   void end(void* context, int error, const std::string& text) {
@@ -262,6 +284,7 @@ class LifePeer : public MessageEndpoint {
   fid_eq* eq_ = nullptr;
   fid_mr* mr_ = nullptr;
   std::list<Operation> operations_;
+  unsigned losses_ = 0;
   std::vector<Operation*> refused_;  ///< receives that are to stay posted
   std::vector<unsigned char> region_ = std::vector<unsigned char>(kRegionBytes);
   std::vector<unsigned char> place_ = std::vector<unsigned char>(kRegionBytes);
