@@ -171,7 +171,7 @@ class Chaos:
             self.start(rank)
         elif what == "stop" and running:
             self.stop(rank)
-        elif what == "fork" and running:
+        elif what == "fork" and running and not rank.short_until:  # without memory it would not answer before it has some
             self.tell(f"fork {rank.number}")
             rank.process.fork(self.random.choice(("live", "close", "exec", "use")))
             self.counts["forked"] += 1

@@ -4,7 +4,7 @@
 
 A first run of a test counts the calls that the provider makes on even sides. Then it runs with N of them failing, one in each
 run (the seed says which: first a function, then one of its calls). Such a test may fail where the provider reports an error,
-and then go on in vain: it expects none. What no side may do is to die of a signal, or to hang, to give wrong bytes or to let an
+and then wait for what does not come: it expects none. What no side may do is to die of a signal, or to hang, to give wrong bytes or to let an
 operation go without an end where no error was reported.
 """
 import argparse

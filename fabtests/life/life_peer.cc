@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -303,6 +304,7 @@ void execute_sleep() { execlp("sleep", "sleep", std::to_string(kChildSeconds).c_
 
 void fork_child(LifePeer& peer, const std::string& what) {
   const pid_t child = fork();
+  must(child < 0 ? -errno : 0, "fork");
   if (child == 0) be_child(peer, what);
   say("child " + std::to_string(child));
 }
