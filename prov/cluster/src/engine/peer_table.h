@@ -93,6 +93,7 @@ class PeerTable final : public protocol::AddressHandles {
   explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) { failed_.reserve(kFailedAtOnce); }
   /// Must come before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
+  bool attached() const { return addresses_ != nullptr; }
 
   Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);

@@ -44,6 +44,7 @@ struct NodeKind {
   std::optional<seal::Credentials> credentials = std::nullopt;  ///< it seals
   std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
   const volatile std::uint32_t* same_process = &kSameProcess;
+  bool enabled = true;
 };
 
 /// An endpoint that knows one peer, under handle 0.
@@ -62,8 +63,9 @@ struct Node {
                                    .roster = kind.roster}) {
     if (kind.roster != nullptr) entry.emplace(kind.roster, name);
     book.insert(peer);
-    engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
+    if (kind.enabled) enable();
   }
+  void enable() { engine.attach(book, {.tx_queue = &sent, .rx_queue = &received}); }
   void send() {
     ++word;
     const ConstBytes slice = as_bytes(&word, sizeof word);

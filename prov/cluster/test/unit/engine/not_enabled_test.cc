@@ -1,0 +1,57 @@
+// An endpoint that has been asked for its name, but is not enabled yet: peers may already call it, and so may strangers.
+#include <gtest/gtest.h>
+
+#include "engine/background_runner.h"
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+struct NotEnabledTest : test::EngineTest {
+  void pass_in_background() {
+    for (int i = 0; i < 200; ++i) {
+      clock.advance(5us);
+      a.engine.poll();
+      EXPECT_EQ(b.engine.run_in_background().after, BackgroundRunner::kIdle);
+    }
+  }
+
+  test::Node a{network, test::kA, test::kB, 1000};
+  test::Node b{network, test::kB, test::kA, 2000, nullptr, test::node_settings(), {.enabled = false}};
+};
+
+TEST_F(NotEnabledTest, WhatComesWaitsUntilItIs) {
+  a.send();
+  pass_in_background();
+  EXPECT_EQ(b.counters().frames_received, 0u);
+  b.enable();
+  b.receive();
+  pass(a, b);
+  EXPECT_EQ(b.got, a.word);
+}
+
+TEST_F(NotEnabledTest, TheSameWithAProgressThreadThatServes) {
+  b.engine.enable_auto_progress();
+  a.send();
+  pass_in_background();
+  EXPECT_EQ(b.counters().frames_received, 0u);
+  b.enable();
+  b.receive();
+  pass(a, b);
+  EXPECT_EQ(b.got, a.word);
+}
+
+TEST_F(NotEnabledTest, ItIsClosedWithFramesInItsSocket) {
+  a.send();
+  a.engine.poll();
+  {
+    test::Node c{network, test::kUnknownSource, test::kA, 3000, nullptr, test::node_settings(), {.enabled = false}};
+    inject(test::kA, test::kUnknownSource, as_bytes(&a.word, sizeof a.word));
+    clock.advance(1ms);
+  }
+  pass_in_background();
+  EXPECT_EQ(b.counters().frames_received, 0u);
+}
+
+}  // namespace
+}  // namespace cluster::engine
