@@ -159,10 +159,13 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
     return !path->is_ethertype() && path->validator.validated() && !concerns(*path);
   });
   if (!others) return false;
+  bool reached = false;
   for (const auto& path : paths_) {
-    if (concerns(*path)) path->validator.fail(now);
+    if (!concerns(*path)) continue;
+    reached |= path->validator.proven();
+    path->validator.fail(now);
   }
-  return true;
+  return !reached || error.status != Status::refused;
 }
 
 std::vector<PathStats> PathManager::stats() const {

@@ -82,7 +82,8 @@ class PathManager {
   /// A challenge was answered. The peer's host counts only for paths that were proven: every host answers.
   void on_response(Time now, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// ICMP reports that the peer is not reached there. True if that concerns one path and others work.
+  /// ICMP reports that the peer is not reached there. True if that concerns one path alone: others work, and it is not the port of
+  /// the peer's process that is said to be closed, on a path by which that process has been reached.
   bool on_path_error(Time now, const link::PathError& error);
 
   std::vector<PathStats> stats() const;

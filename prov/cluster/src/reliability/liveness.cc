@@ -69,8 +69,12 @@ bool Liveness::keep_alive_due(Time now) const {
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
   keep_alive_sent_ = now;
-  const Duration usual = probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
-  keep_alive_at_ = now + std::max(usual, std::min(least, peer_timeout_ / 4));
+  keep_alive_at_ = now + std::max(keep_alive_interval(now), std::min(least, peer_timeout_ / 4));
+}
+
+Duration Liveness::keep_alive_interval(Time now) const {
+  if (contested() && now - outage_.since <= kRefusedTolerated) return kContestedKeepAliveInterval;
+  return probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
 void Liveness::on_met(bool kernel_answers) {

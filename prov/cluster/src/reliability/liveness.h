@@ -14,7 +14,8 @@
 // at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
 //
 // ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
-// starting or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
+// starting or be on its way back. While one says that the port of a peer that has answered is closed, the peer is asked every
+// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
 // unreachable, a hard error there, would end the session at once.
 //
 // A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
@@ -76,6 +77,7 @@ class Liveness {
   static constexpr Duration kIdleBeforeKeepAlive = 250ms;
   static constexpr Duration kKeepAliveInterval = 1s;
   static constexpr Duration kUnmetKeepAliveInterval = 250ms;
+  static constexpr Duration kContestedKeepAliveInterval = 60ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
@@ -94,6 +96,7 @@ class Liveness {
   Duration idle_by(Time now) const;
   void count_idle(Time now);
   void restart_idle(Time now);
+  Duration keep_alive_interval(Time now) const;
   /// Something says that the port of a peer that has answered is closed, and may be forged: the peer itself is asked at once.
   bool contested() const { return probing_.met && outage_.error == Status::refused; }
   bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }

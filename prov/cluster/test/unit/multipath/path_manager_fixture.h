@@ -33,9 +33,9 @@ struct PathManagerTest : testing::Test {
     ASSERT_TRUE(validated(1) && validated(2));
   }
   /// About the path in that network.
-  bool path_error(Duration at, int network) {
+  bool path_error(Duration at, int network, Status status = Status::unreachable) {
     const auto link = static_cast<std::uint8_t>(network);
-    return paths.on_path_error(Time(at), {address(network, kPeer), Status::refused, link});
+    return paths.on_path_error(Time(at), {address(network, kPeer), status, link});
   }
 
   void send(Duration at, std::size_t path) {

@@ -120,6 +120,17 @@ TEST_F(PathManagerTest, APathErrorFailsThatPathWhileOthersWork) {
   EXPECT_TRUE(path_error(2ms, 2));
 }
 
+/// Found by the simulator (flooder, seed 1089614181105592743): the path that was left was cut, and the only one that said nothing.
+TEST_F(PathManagerTest, APortThatIsClosedOnAPathThatHasWorkedConcernsThePeer) {
+  paths.join(addresses);
+  paths.on_response(Time{}, way(1, 1), true);
+  EXPECT_TRUE(path_error(1ms, 2, Status::refused)) << "it has never led to the peer: perhaps it leads to another host";
+  EXPECT_FALSE(path_error(1ms, 1, Status::refused));
+  EXPECT_FALSE(validated(1)) << "and it carries nothing until it has answered";
+  EXPECT_FALSE(path_error(2ms, 1, Status::refused)) << "again";
+  EXPECT_TRUE(validated(0));
+}
+
 TEST_F(PathManagerTest, APathErrorConcernsTheLinkByWhichTheFramesLeft) {
   validate_both();
   EXPECT_TRUE(paths.on_path_error(Time(1ms), {address(1, kPeer), Status::unreachable, 2}));

@@ -248,6 +248,24 @@ TEST(Liveness, OneForgedPathErrorIsNotEnough) {
   EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(5s));
 }
 
+TEST(Liveness, APortThatIsContestedIsAskedAboutSeveralTimesBeforeTheVerdict) {
+  Liveness liveness(5s);
+  liveness.on_met(false);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_path_error(at(0s), Status::refused, true);
+  int asked = 0;
+  for (Duration time = 0ms; time < 5s; time += 10ms) {
+    if (!liveness.keep_alive_due(at(time))) continue;
+    liveness.on_keep_alive_sent(at(time));
+    if (time < 300ms) ++asked;
+    if (time >= 400ms) {
+      EXPECT_FALSE(liveness.keep_alive_due(at(time + 990ms))) << "one error alone proves nothing: as often as ever again";
+      break;
+    }
+  }
+  EXPECT_GE(asked, 4);
+}
+
 TEST(Liveness, AnEndpointThatIsStuckIsGivenUpIfThatIsAskedFor) {
   for (const Duration stuck : {0s, 20s}) {
     Liveness liveness(5s, stuck, Liveness::Probes::of_met);
