@@ -131,13 +131,13 @@ std::optional<std::size_t> PathManager::path_of_response(const link::Path& from)
   return std::nullopt;
 }
 
-void PathManager::on_response(Time now, const link::Path& from, bool by_engine) {
+void PathManager::on_response(Time now, Time asked, const link::Path& from, bool by_engine) {
   if (from.ethertype) {  // it shows that the EtherType path leads there and back, and nothing of the IP path
     const auto ip = paths_.find(from);
     if (!ip || !by_engine || paths_[*ip].companion == PathState::kNone) return;
     PathState& ethertype = paths_[paths_[*ip].companion];
     ethertype.recovery.copy_rtt(paths_[*ip].recovery);
-    ethertype.validator.on_response(now);
+    ethertype.validator.on_response(now, asked);
     return;
   }
   const auto number = path_of_response(from);
@@ -147,7 +147,7 @@ void PathManager::on_response(Time now, const link::Path& from, bool by_engine) 
   if (from.mac_known || path.address.to != from.to) paths_.set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
   if (by_engine && known == validated_addresses_.end()) validated_addresses_.push_back(from.to);
-  paths_.report(path, path.validator.on_response(now));
+  paths_.report(path, path.validator.on_response(now, asked));
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {

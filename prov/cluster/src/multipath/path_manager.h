@@ -79,8 +79,8 @@ class PathManager {
   std::optional<Challenge> challenge_due(Time now) const;
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
-  /// A challenge was answered. The peer's host counts only for paths that were proven: every host answers.
-  void on_response(Time now, const link::Path& from, bool by_engine);
+  /// What was asked then was answered. The peer's host counts only for paths that were proven: every host answers.
+  void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// ICMP reports that the peer is not reached there. True if that concerns one path alone: others work, and it is not the port of
   /// the peer's process that is said to be closed, on a path by which that process has been reached.

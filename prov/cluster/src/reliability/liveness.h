@@ -41,11 +41,13 @@ class Liveness {
         stuck_timeout_(stuck_timeout),
         probing_{.possible = probes != Probes::none, .unmet = probes == Probes::of_all} {}
 
-  /// What a sign of life has come from.
+  /// A frame of the peer to our session. What came over the EtherType path proves nothing about the IP path, and is not counted.
+  void on_sign_of_life(Time now, bool by_ethertype);
+  /// Who answers a question.
   enum class By : std::uint8_t { engine, responder };
-  /// A frame of the peer to our session, or of its keep-alive responder. What came over the EtherType path proves nothing about
-  /// the IP path, and is not counted.
-  void on_sign_of_life(Time now, bool by_ethertype, By by = By::engine);
+  /// What was asked then has been answered. So the peer lived at some moment since, and no more is counted: a host on the way may
+  /// have kept answers, to feign life of a peer that has ended.
+  void on_answer(Time now, Time asked, By by);
   /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
   /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged.
   void forget_path_errors() { outage_.error = Status::ok; }

@@ -28,7 +28,7 @@ struct PathManagerTest : testing::Test {
   void validate_both() {
     paths.join(addresses);
     for (const int network : {1, 2})
-      paths.on_response(Time{}, way(network, static_cast<std::uint8_t>(network)), true);
+      paths.on_response(Time{}, Time{}, way(network, static_cast<std::uint8_t>(network)), true);
     ASSERT_EQ(paths.size(), 3u);
     ASSERT_TRUE(validated(1) && validated(2));
   }
