@@ -43,7 +43,7 @@ class Liveness {
 
   /// A frame of the peer to our session. What came over the EtherType path proves nothing about the IP path, and is not counted.
   void on_sign_of_life(Time now, bool by_ethertype);
-  /// Who answers a question.
+  /// What answers a question.
   enum class By : std::uint8_t { engine, responder };
   /// What was asked then has been answered. So the peer lived at some moment since, and no more is counted: a host on the way may
   /// have kept answers, to feign life of a peer that has ended.
