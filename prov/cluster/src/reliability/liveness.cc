@@ -83,7 +83,7 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 
 Duration Liveness::keep_alive_interval(Time now) const {
   if (contested() && now - outage_.since <= kRefusedTolerated) return kContestedKeepAliveInterval;
-  return probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
+  return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
 void Liveness::on_met(bool kernel_answers) {

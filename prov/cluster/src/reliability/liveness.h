@@ -1,7 +1,8 @@
 // Whether the peer is still there. Asked only while it owes an acknowledgement.
 //
 // Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
-// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). One that has not answered yet is
+// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6), or a fifth of
+// the peer timeout if that is less. One that has not answered yet is
 // asked as often as it is called, kUnmetKeepAliveInterval: where it is flooded, some of what asks for a session and some of what asks
 // for a sign of life does not get through (link/thinning.h), and it is to be found alive for as long as that takes. Idle for
 // kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of

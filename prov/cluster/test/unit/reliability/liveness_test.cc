@@ -72,6 +72,23 @@ TEST(Liveness, AnAnswerToWhatWasAskedBeforeAPathErrorDoesNotRefuteIt) {
   }
 }
 
+/// Found by the simulator (siege): a peer timeout of half a second, and the second question would have come after it.
+TEST(Liveness, APeerIsAskedSeveralTimesWithinAnyPeerTimeout) {
+  for (const Duration timeout : {Duration(500ms), Duration(1s), Duration(5s)}) {
+    Liveness liveness(timeout);
+    liveness.on_met(false);
+    liveness.set_expecting(at(0s), true);
+    int asked = 0;
+    for (Time now = at(0s); liveness.check(now) == Status::ok; now += 5ms) {
+      if (!liveness.keep_alive_due(now)) continue;
+      liveness.on_keep_alive_sent(now);
+      ++asked;
+    }
+    EXPECT_GE(asked, 4) << timeout.count();
+    EXPECT_LE(asked, 5) << timeout.count();
+  }
+}
+
 TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   Liveness liveness(10s);
   liveness.set_expecting(at(0s), true);
