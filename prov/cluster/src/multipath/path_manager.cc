@@ -35,6 +35,17 @@ void PathManager::try_next_rail() {
   paths_.set_address(0, to);
 }
 
+link::Path PathManager::keep_alive_path(bool met) {
+  link::Path path = scheduler_.next_validated();
+  if (met || rails_.size() < 2) return path;
+  asked_home_ = !asked_home_;
+  const std::uint8_t home = rail_towards(rails_, path.to);
+  if (!asked_home_ || path.link == home) return path;
+  path.link = home;
+  path.mac_known = false;
+  return path;
+}
+
 void PathManager::join(std::span<const SocketAddress> peer) {
   if (joined_ || peer.empty()) return;
   joined_ = true;

@@ -56,6 +56,9 @@ class PathManager {
 
   /// No answer yet to what was sent on path 0: the next time by another rail.
   void try_next_rail();
+  /// Where the peer is asked for a sign of life: each path in turn. One that has not answered yet is asked every other time over the
+  /// rail of its subnet, since between calls over others there may be many questions.
+  link::Path keep_alive_path(bool met);
   /// The peer's addresses are known: further paths.
   void join(std::span<const SocketAddress> peer);
   /// Only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host. Until
@@ -111,6 +114,7 @@ class PathManager {
   bool reply_by_ethertype_ = false;  ///< ...or the EtherType path beside it
   std::uint8_t tried_rail_ = 0;      ///< of those that are not of the peer's subnet, the last tried
   std::size_t tries_ = 0;
+  bool asked_home_ = false;
   unsigned since_switch_ =
       kSinglePathArrivals;  ///< arrivals since one came over another path than that before it
 };

@@ -350,6 +350,18 @@ TEST_F(PathManagerTest, KeepAlivesTakeTheValidatedPathsInTurn) {
   EXPECT_EQ(paths.scheduler().next_validated().link, first);
 }
 
+/// Found by the simulator (siege): all questions left over the rail that was tried last, where the peer is not.
+TEST_F(PathManagerTest, APeerThatHasNotAnsweredIsAskedOverItsOwnRailAsWell) {
+  paths.try_next_rail();
+  ASSERT_NE(paths[0].address.link, 0);
+  const std::uint8_t tried = paths[0].address.link;
+  EXPECT_EQ(paths.keep_alive_path(false).link, 0);
+  EXPECT_EQ(paths.keep_alive_path(false).link, tried);
+  EXPECT_EQ(paths.keep_alive_path(false).link, 0);
+  EXPECT_EQ(paths.keep_alive_path(false).to, address(0, kPeer));
+  EXPECT_EQ(paths.keep_alive_path(true).link, tried) << "it has answered there";
+}
+
 TEST_F(PathManagerTest, StatsShowAllPaths) {
   validate_both();
   path_error(1ms, 1);
