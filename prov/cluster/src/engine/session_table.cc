@@ -89,7 +89,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
     session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
-  if (!member) flow->paths().stay_on_link();
+  if (!member) flow->paths().allow_everywhere(false);
   sessions_[session] = &peer;
   return flow;
 }

@@ -61,10 +61,8 @@ class PathManager {
   link::Path keep_alive_path(bool met);
   /// The peer's addresses are known: further paths.
   void join(std::span<const SocketAddress> peer);
-  /// Only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host. Until
-  /// allow_everywhere().
-  void stay_on_link() { everywhere_ = false; }
-  void allow_everywhere() { everywhere_ = true; }
+  /// If not, only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host.
+  void allow_everywhere(bool allowed) { everywhere_ = allowed; }
   /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// For what answers the last arrival.
