@@ -23,6 +23,8 @@ class SealedHarness {
   explicit SealedHarness(FuzzedDataProvider& input)
       : input_(input), mode_(input.ConsumeBool() ? seal::Mode::encrypt : seal::Mode::auth) {
     for (Side& side : sides_) restart(side);
+    network_.conditions.joined = input.ConsumeBool();
+    network_.conditions.segments = input.ConsumeBool();
     network_.drop = [this](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
       if (on_its_way_) return false;
       if (recorded_.size() < kRecordedMax) recorded_.push_back({packet.from, to, packet.bytes});

@@ -306,7 +306,10 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
     case Kind::no_progress_thread:
       return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
-    case Kind::stopped: return host.pause(incident.duration, SimHost::PauseKind::stopped);
+    case Kind::stopped:
+      // Behind a key a peer that was never met is not waited for because its kernel says that a process is there.
+      if (plan_.keyed && incident.duration >= plan_.outage_min) oracle_.incarnations().hides(incident.host);
+      return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::crash:
       if (!host.running()) return;

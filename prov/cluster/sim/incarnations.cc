@@ -8,6 +8,7 @@ void Incarnations::begins(HostNumber host, Time now, bool clock_went_back) {
   Host& state = hosts_[host];
   ++state.incarnation;
   state.alive = true;
+  state.hidden = false;
   state.began = now;
   state.clock_went_back = clock_went_back;
   state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
@@ -138,15 +139,21 @@ bool Incarnations::cut_off(HostNumber one, HostNumber other) const {
   return found != interruptions_.end() && found->second.now;
 }
 
-/// True if the network was gone between the two for long, or is gone now and that may be an outage.
+/// True if the network was gone between the two for long.
 bool Incarnations::had_outage(HostNumber one, HostNumber other) const {
   const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});
   if (found == interruptions_.end()) return false;
-  return found->second.was_outage || (found->second.now && outage_min_ != Duration::max());
+  return found->second.was_outage;
+}
+
+/// Met or not: while the network is gone for what may be longer than peers wait, they give each other up.
+bool Incarnations::may_be_given_up(HostNumber self, HostNumber peer) const {
+  return outage_min_ != Duration::max() && cut_off(self, peer);
 }
 
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
+  if (may_be_given_up(self, peer) || (other.hidden && !has_met(self, peer))) return true;
   if (!other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
   const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
   if (had_met) return false;

@@ -38,6 +38,8 @@ class Incarnations {
   void ends(HostNumber host) { hosts_[host].alive = false; }
   std::uint32_t of(HostNumber host) const { return hosts_[host].incarnation; }
   bool alive(HostNumber host) const { return hosts_[host].alive; }
+  /// The present incarnation is silent for so long that those that have not met it may take it for one that is not there.
+  void hides(HostNumber host) { hosts_[host].hidden = true; }
   /// Interruptions of at least this length may last longer than two peers wait for each other.
   void expect_outages(Duration at_least) { outage_min_ = at_least; }
   /// The network begins or ends to carry frames between two hosts, in both directions.
@@ -96,6 +98,7 @@ class Incarnations {
     std::uint32_t incarnation = 0;
     Time began{};
     bool alive = false;
+    bool hidden = false;
     bool clock_went_back = false;
     bool clock_ever_went_back = false;
   };
@@ -108,6 +111,7 @@ class Incarnations {
   };
 
   bool had_outage(HostNumber one, HostNumber other) const;
+  bool may_be_given_up(HostNumber self, HostNumber peer) const;
   const Lane* lane(HostNumber from, HostNumber to) const;
   bool is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;

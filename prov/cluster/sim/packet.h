@@ -28,6 +28,7 @@ struct Packet {
   Time sent_at{};
   Time arrived{};          ///< at the receiving process
   bool ethertype = false;  ///< an EtherType frame
+  bool damaged = false;    ///< on its way
   bool forged = false;     ///< by an attacker, whomever it claims to come from...
   std::uint16_t port = 0;  ///< ...and from which port; 0: the usual one
 };

@@ -14,10 +14,11 @@ constexpr std::size_t kPathErrorsMax = 64;
 constexpr std::size_t kSuperFrameMax = 65000;
 constexpr Duration kJoinedWithin = 5us;
 
-/// A sealed frame is damaged or not; its length shows.
-bool is_whole(ConstBytes bytes) {
+/// What it says of itself is not enough: a bit that flips may make a plain frame look like a sealed one.
+bool is_whole(const Packet& packet) {
+  const ConstBytes bytes = packet.bytes;
   wire::FrameHeader header;
-  if (bytes.size() < sizeof header) return false;
+  if (packet.damaged || bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
   if ((header.flags & wire::frame_flag::kSealed) != 0) return header.length == bytes.size();
   wire::FrameView view;
@@ -60,7 +61,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   while (in_use_.size() < frames.size()) {
     std::unique_ptr<Packet> arrived = take_next();
     if (arrived == nullptr) break;
-    const bool whole = joins() && is_whole(arrived->bytes);
+    const bool whole = joins() && is_whole(*arrived);
     if ((whole || tells_segments()) && continues_last(*arrived)) {
       join_last(std::move(arrived), whole, frames[in_use_.size() - 1]);
       continue;

@@ -90,7 +90,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->maker = Packet::Maker::endpoint;
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
-  packet->forged = false;
+  packet->damaged = packet->forged = false;
   packet->port = 0;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
@@ -137,7 +137,7 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->rail = rail;
   packet->incarnation = 0;
   packet->sent_at = event_queue_.now();
-  packet->ethertype = false;
+  packet->ethertype = packet->damaged = false;
   packet->forged = true;
   trace_.frame("forged", *packet);
   plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::at_switch, std::move(packet));
@@ -165,7 +165,10 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
     burst = in_burst ? now : now + kBurstMost;
   if (now < burst && random.chance(impairment.burst_loss)) return false;
   if (random.chance(impairment.loss)) return false;
-  if (random.chance(impairment.corrupt) && damage(packet, random)) ++totals_.corrupted;
+  if (random.chance(impairment.corrupt) && damage(packet, random)) {
+    packet.damaged = true;
+    ++totals_.corrupted;
+  }
   if (random.chance(impairment.reorder)) {
     late = random.between(Duration{0}, impairment.reorder_by);
     ++totals_.reordered;
@@ -265,7 +268,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   answer->from = packet.to;
   answer->to = packet.from;
   answer->rail = packet.rail;
-  answer->forged = answer->ethertype = false;
+  answer->damaged = answer->forged = answer->ethertype = false;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
   plan(now + way, Hop::icmp_error, std::move(answer));
 }

@@ -141,6 +141,31 @@ TEST_F(IncarnationsTest, AnOutagePermitsErrorsUntilTheTwoHaveMetAgain) {
   EXPECT_TRUE(error_permitted(during));
 }
 
+/// Found by a siege, whose peer timeout is short: elsewhere few outages are long enough to be noticed before they end.
+TEST_F(IncarnationsTest, AnOutagePermitsErrorsWhileItLastsAlsoToThoseThatHaveMet) {
+  incarnations.expect_outages(1s);
+  announce(kCaller, 2);
+  announce(kCalled, 3);
+  read(kCaller, 2, 1);
+  read(kCalled, 3, 1);
+  const OperationStart before = incarnations.begin(kCaller, kCalled);
+  EXPECT_FALSE(error_permitted(before));
+  incarnations.connection_changed(kCaller, kCalled, false, kNow);
+  EXPECT_TRUE(error_permitted(before));
+}
+
+TEST_F(IncarnationsTest, OneThatIsSilentPermitsErrorsToThoseThatHaveNotMetIt) {
+  const OperationStart before = incarnations.begin(kCaller, kCalled);
+  EXPECT_FALSE(error_permitted(before));
+  incarnations.hides(kCalled);
+  EXPECT_TRUE(error_permitted(before));
+  announce(kCaller, 2);
+  announce(kCalled, 3);
+  read(kCaller, 2, 1);
+  read(kCalled, 3, 1);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
 TEST_F(IncarnationsTest, AShortInterruptionPermitsNoErrors) {
   incarnations.expect_outages(1s);
   incarnations.connection_changed(kCaller, kCalled, false, kNow);

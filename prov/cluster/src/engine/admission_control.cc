@@ -31,7 +31,7 @@ bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t o
 
 void AdmissionControl::account_unknown(Time now, Peer& peer) {
   const bool counts = peer.flow != nullptr && !peers_.is_member(peer.channel);
-  if (!counts && peer.flow != nullptr) peer.flow->paths().allow_everywhere();  // the application has inserted it meanwhile
+  if (!counts && peer.flow != nullptr) peer.flow->paths().allow_everywhere(true);  // the application has inserted it meanwhile
   peers_.set_held(peer, counts ? held_for(peer) : 0);
   if (counts && peer.channel.rma.refused >= kRefusedAccessesMax) peers_.mark_failed(peer, Status::access);
   if (peers_.unknown_bytes() > settings_.unknown_bytes_max) drop_unknown(now);

@@ -1,7 +1,7 @@
 // How often frames that ask for a session are answered. Each answer is a system call and a frame towards a name that
 // any host can have written there, so a flood of such frames must not draw as many answers (RFC 9000 21.3, 21.9).
 //
-// Names that are in the address vector, or have a session, are answered about once in a millisecond each (peer_limit.h),
+// Names that are in the address vector, or have a session, are answered some thousand times a second each (peer_limit.h),
 // however many ask in their name: a peer that gets no answer asks again soon. All other names share kPerSecond answers, and
 // kBurst of them may come at once: a crowd of clients that start together. In a flood there is no such reserve.
 #pragma once

@@ -21,7 +21,7 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 }
 
 /// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset), to sources that are known
-/// about once in a millisecond each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
+/// some thousand times a second each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
 /// others send. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
 /// would answer a flood with a flood, and cost each of them a system call.
 class ResetSender {
@@ -46,8 +46,8 @@ class ResetSender {
   bool admits(Time now, const SocketAddress& source) {
     if (!peers_.known(source)) return unknown_.admits(now);
     PeerLimit& resets = peers_.find_or_add(source).contact.resets;
-    if (!resets.due(now)) return false;
-    resets.note(now, random_);
+    if (!resets.due(now, random_)) return false;
+    resets.note(now);
     return true;
   }
 

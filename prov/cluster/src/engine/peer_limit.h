@@ -1,29 +1,41 @@
-// How often something is done that any host can ask for in the name of one peer: once, and then not for an interval of
-// kLeast to kMost that is drawn anew each time. A host that asks at a regular pace could otherwise come first whenever it
-// may be done again, and so keep the peer itself out without a flood; of intervals that it cannot know it misses most.
+// How often something is done that any host can ask for in the name of one peer: kSure times in kInterval, and further times
+// with a probability that falls with the square of how often it has been done.
+//
+// A host that asks in the peer's name takes from what is there for the peer, which asks again only after some milliseconds, and
+// later less and less often. So as much is there as comes through in a flood (link/thinning.h). Below that
+// (flood_watch.h: 32 frames in the interval) each time is done with a probability of one half at least, whatever has come before,
+// and since it is drawn each time none gains by asking at a certain pace.
 #pragma once
 
 #include <cstdint>
 
 #include "base/environment.h"
 #include "base/units.h"
+#include "link/thinning.h"
 
 namespace cluster::engine {
 
 class PeerLimit {
  public:
-  static constexpr Duration kLeast = 300us;
-  static constexpr Duration kMost = 1700us;
+  static constexpr Duration kInterval = link::Thinning::kAsideInterval;
+  static constexpr std::uint64_t kSure = link::Thinning::kAsideFrames;
 
-  bool due(Time now) const { return now >= next_; }
+  bool due(Time now, Random& random) const {
+    if (now >= until_ || done_ < kSure) return true;
+    return random.next() % (done_ * done_) < kSure * kSure;
+  }
   /// It is done now.
-  void note(Time now, Random& random) {
-    constexpr auto kChoices = static_cast<std::uint64_t>((kMost - kLeast).count());
-    next_ = now + kLeast + Duration(random.next() % kChoices);
+  void note(Time now) {
+    if (now >= until_) {
+      until_ = now + kInterval;
+      done_ = 0;
+    }
+    ++done_;
   }
 
  private:
-  Time next_{};
+  Time until_{};
+  std::uint64_t done_ = 0;  ///< in this interval
 };
 
 }  // namespace cluster::engine

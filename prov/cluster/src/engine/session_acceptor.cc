@@ -75,7 +75,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     return refuse(now, peer, view, from);
   reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
                                                                          : sessions_.answering(now, peer, path);
-  peer.contact.answers.note(now, parts_.environment.random);  // only now: what draws no answer keeps none from the peer
+  peer.contact.answers.note(now);  // only now: what draws no answer keeps none from the peer
   flow.answer_opening(view, path, *parts_.link);
 }
 
@@ -85,7 +85,7 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
   if (flood && answered_.answered(now, digest)) return false;
   Peer* const peer = peers_.find(name);
   const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
-                                            : peer == nullptr || peer->contact.answers.due(now);
+                                            : peer == nullptr || peer->contact.answers.due(now, parts_.environment.random);
   if (flood && admitted) answered_.note(now, digest);
   return admitted;
 }

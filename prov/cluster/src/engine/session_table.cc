@@ -89,7 +89,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
     session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
-  if (!member) flow->paths().stay_on_link();
+  if (!member) flow->paths().allow_everywhere(false);
   sessions_[session] = &peer;
   return flow;
 }
@@ -191,26 +191,30 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
 
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message.
 void SessionTable::remind_idle_peers(Time now) {
-  const auto flows = static_cast<std::int64_t>(tx_.flows().size());
-  const Duration watch = std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * flows);
+  const auto is_member = [this](const Peer* peer) { return peers_.is_member(peer->channel); };
+  const std::vector<Peer*>& flows = tx_.flows();
+  const auto members = std::ranges::count_if(flows, is_member);
+  const auto watch = [&](std::int64_t many) { return std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * many); };
+  std::size_t unknown_left = kUnknownReminded;
   protocol::Matcher& matcher = messenger_.matcher();
   const bool any_may_send =
       matcher.queues().application(true).find_wildcard() != nullptr ||
       matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
   Time due = kNever;  // the first that is awaited
-  for (Peer* peer : tx_.flows()) {
+  for (Peer* peer : flows) {
     if (peer->channel.waits_for_peer()) {
-      due = std::min(due, remind_if_idle(now, *peer));
+      due = std::min(due, remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
     } else if (any_may_send) {
-      remind_if_idle(now, *peer, watch);
+      const auto many = is_member(peer) ? members : static_cast<std::int64_t>(flows.size());
+      remind_if_idle(now, *peer, watch(many), unknown_left);
     }
   }
   messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
-    due = std::min(due, remind_if_idle(now, *static_cast<Peer*>(channel.owner)));
+    due = std::min(due, remind_if_idle(now, *static_cast<Peer*>(channel.owner), kIdleBeforeReminder, unknown_left));
   });
   const Duration interval = due == kNever ? kReminderIntervalIdle : std::clamp(due - now, kReminderInterval, kIdleBeforeReminder);
-  next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * flows);
+  next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
 /// Sessions that were named and that no peer has turned to.
@@ -235,10 +239,14 @@ void SessionTable::drop_half_open(Time now) {
 }
 
 /// Returns when it is to be asked for next.
-Time SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {
+Time SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle, std::size_t& unknown_left) {
   const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
   if (!in_use || !peer.flow->queue().drained()) return now + kReminderInterval;
   if (now - peer.heard_at < idle) return peer.heard_at + idle;
+  if (!peers_.is_member(peer.channel)) {
+    if (unknown_left == 0) return now + kReminderInterval;
+    --unknown_left;
+  }
   messenger_.remind(peer.channel);
   return now + idle;
 }

@@ -7,8 +7,9 @@
 // addressed it takes the place of the other.
 //
 // Timers: while an operation is under way each peer from which nothing has come for kIdleBeforeReminder is sent its
-// credit again (looked at no more often than each kReminderInterval, longer with many peers): it either acknowledges that
-// or, in a new incarnation, refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
+// credit again (looked at no more often than each kReminderInterval, longer with many members): it either acknowledges that
+// or, in a new incarnation, refuses it (remind_idle_peers). Unknown sources, of which there may be any number, make no member wait
+// longer: of them kUnknownReminded are reminded at a time. A half-open session that is not used is dropped after the peer timeout.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +79,9 @@ class SessionTable {
   /// The same while a receive from any sender waits, which each peer may be about to serve; longer with many peers.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
-  /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this).
+  /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this), to members as to others.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
+  static constexpr std::size_t kUnknownReminded = 100;  ///< in kReminderInterval
   /// Half-open sessions of unknown sources, some 5 KB each.
   static constexpr std::size_t kHalfOpenMax = 256;
 
@@ -87,7 +89,7 @@ class SessionTable {
   void use_carrier(Peer& peer);
   void add(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void drop_half_open(Time now);
-  Time remind_if_idle(Time now, Peer& peer, Duration idle = kIdleBeforeReminder);
+  Time remind_if_idle(Time now, Peer& peer, Duration idle, std::size_t& unknown_left);
 
   const EngineParts& parts_;
   PeerTable& peers_;

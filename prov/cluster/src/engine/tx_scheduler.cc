@@ -83,7 +83,7 @@ bool TxScheduler::run_timers(Time now) {
     expired = true;
     mark(peer);
     if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
-      const link::Path& path = flow.paths().scheduler().next_validated();
+      const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
       send_control(*link_, flow.keep_alive(now, path).bytes(), path);
     }
   }

@@ -3,16 +3,19 @@
 // there: an answer that repeats them comes from a host that receives what is sent to that address. So no peer
 // can answer in the name of another address, however many challenges it has seen at its own.
 //
-// The last kRemembered are good for an answer, each once.
+// The last kRemembered are good for an answer, each once. What an answer proves is true of some moment since it was asked for: a host
+// on the way may have kept it.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "base/units.h"
 
 namespace cluster::multipath {
 
@@ -21,22 +24,22 @@ class PathChallenges {
   explicit PathChallenges(Random& random) : random_(random) {}
 
   /// What a challenge to this address has to carry.
-  std::uint64_t draw(const SocketAddress& to) {
+  std::uint64_t draw(Time now, const SocketAddress& to) {
     const std::uint64_t data = random_.next();
     if (sent_.size() < kRemembered) {
-      sent_.push_back({data, to});
+      sent_.push_back({data, to, now});
     } else {
-      sent_[next_++ % kRemembered] = {data, to};
+      sent_[next_++ % kRemembered] = {data, to, now};
     }
     return data;
   }
-  /// True if the answer repeats what was sent to the address that it comes from.
-  bool answered(std::uint64_t data, const SocketAddress& from) {
+  /// When it was asked for, if the answer repeats what was sent to the address that it comes from.
+  std::optional<Time> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });
-    if (found == sent_.end()) return false;
+    if (found == sent_.end()) return std::nullopt;
     found->to = {};
-    return true;
+    return found->at;
   }
   /// Bytes of memory it holds.
   std::size_t footprint() const { return sent_.capacity() * sizeof(Challenge); }
@@ -48,6 +51,7 @@ class PathChallenges {
   struct Challenge {
     std::uint64_t data;
     SocketAddress to;
+    Time at;
   };
 
   Random& random_;

@@ -35,6 +35,17 @@ void PathManager::try_next_rail() {
   paths_.set_address(0, to);
 }
 
+link::Path PathManager::keep_alive_path(bool met) {
+  link::Path path = scheduler_.next_validated();
+  if (met || rails_.size() < 2) return path;
+  asked_home_ = !asked_home_;
+  const std::uint8_t home = rail_towards(rails_, path.to);
+  if (!asked_home_ || path.link == home) return path;
+  path.link = home;
+  path.mac_known = false;
+  return path;
+}
+
 void PathManager::join(std::span<const SocketAddress> peer) {
   if (joined_ || peer.empty()) return;
   joined_ = true;
@@ -131,13 +142,13 @@ std::optional<std::size_t> PathManager::path_of_response(const link::Path& from)
   return std::nullopt;
 }
 
-void PathManager::on_response(Time now, const link::Path& from, bool by_engine) {
+void PathManager::on_response(Time now, Time asked, const link::Path& from, bool by_engine) {
   if (from.ethertype) {  // it shows that the EtherType path leads there and back, and nothing of the IP path
     const auto ip = paths_.find(from);
     if (!ip || !by_engine || paths_[*ip].companion == PathState::kNone) return;
     PathState& ethertype = paths_[paths_[*ip].companion];
     ethertype.recovery.copy_rtt(paths_[*ip].recovery);
-    ethertype.validator.on_response(now);
+    ethertype.validator.on_response(now, asked);
     return;
   }
   const auto number = path_of_response(from);
@@ -147,7 +158,7 @@ void PathManager::on_response(Time now, const link::Path& from, bool by_engine) 
   if (from.mac_known || path.address.to != from.to) paths_.set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
   if (by_engine && known == validated_addresses_.end()) validated_addresses_.push_back(from.to);
-  paths_.report(path, path.validator.on_response(now));
+  paths_.report(path, path.validator.on_response(now, asked));
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {
@@ -159,10 +170,13 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
     return !path->is_ethertype() && path->validator.validated() && !concerns(*path);
   });
   if (!others) return false;
+  bool reached = false;
   for (const auto& path : paths_) {
-    if (concerns(*path)) path->validator.fail(now);
+    if (!concerns(*path)) continue;
+    reached |= path->validator.proven();
+    path->validator.fail(now);
   }
-  return true;
+  return !reached || error.status != Status::refused;
 }
 
 std::vector<PathStats> PathManager::stats() const {

@@ -56,12 +56,13 @@ class PathManager {
 
   /// No answer yet to what was sent on path 0: the next time by another rail.
   void try_next_rail();
+  /// Where the peer is asked for a sign of life: each path in turn. One that has not answered yet is asked every other time over the
+  /// rail of its subnet, since between calls over others there may be many questions.
+  link::Path keep_alive_path(bool met);
   /// The peer's addresses are known: further paths.
   void join(std::span<const SocketAddress> peer);
-  /// Only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host. Until
-  /// allow_everywhere().
-  void stay_on_link() { everywhere_ = false; }
-  void allow_everywhere() { everywhere_ = true; }
+  /// If not, only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host.
+  void allow_everywhere(bool allowed) { everywhere_ = allowed; }
   /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// For what answers the last arrival.
@@ -79,10 +80,11 @@ class PathManager {
   std::optional<Challenge> challenge_due(Time now) const;
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
-  /// A challenge was answered. The peer's host counts only for paths that were proven: every host answers.
-  void on_response(Time now, const link::Path& from, bool by_engine);
+  /// What was asked then was answered. The peer's host counts only for paths that were proven: every host answers.
+  void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// ICMP reports that the peer is not reached there. True if that concerns one path and others work.
+  /// ICMP reports that the peer is not reached there. True if that concerns one path alone: others work, and it is not the port of
+  /// the peer's process that is said to be closed, on a path by which that process has been reached.
   bool on_path_error(Time now, const link::PathError& error);
 
   std::vector<PathStats> stats() const;
@@ -110,6 +112,7 @@ class PathManager {
   bool reply_by_ethertype_ = false;  ///< ...or the EtherType path beside it
   std::uint8_t tried_rail_ = 0;      ///< of those that are not of the peer's subnet, the last tried
   std::size_t tries_ = 0;
+  bool asked_home_ = false;
   unsigned since_switch_ =
       kSinglePathArrivals;  ///< arrivals since one came over another path than that before it
 };

@@ -10,13 +10,18 @@ PathValidator::Event PathValidator::on_acked(Time now, Time sent_at) {
   return validate(now);
 }
 
-PathValidator::Event PathValidator::on_response(Time now) {
-  unanswered_ = 0;
-  return validated() ? Event::none : validate(now);
+PathValidator::Event PathValidator::on_response(Time now, Time asked) {
+  if (validated()) {
+    if (asked >= unanswered_since_) unanswered_ = 0;
+    return Event::none;
+  }
+  return asked < failed_at_ ? Event::none : validate(now);
 }
 
 bool PathValidator::on_unanswered(Time now) {
-  if (!validated() || ++unanswered_ < rules_.unanswered_max) return false;
+  if (!validated()) return false;
+  if (unanswered_ == 0) unanswered_since_ = now;
+  if (++unanswered_ < rules_.unanswered_max) return false;
   fail(now);
   return true;
 }

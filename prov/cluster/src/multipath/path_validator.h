@@ -50,8 +50,8 @@ class PathValidator {
 
   /// A frame that was sent on it at `sent_at` has been acknowledged.
   Event on_acked(Time now, Time sent_at);
-  /// The peer has answered a challenge.
-  Event on_response(Time now);
+  /// The peer has answered what was asked then: of a failure since then that says nothing.
+  Event on_response(Time now, Time asked);
   /// A frame on it was not acknowledged in time and goes again on another path. True if it has failed by
   /// that.
   bool on_unanswered(Time now);
@@ -78,6 +78,7 @@ class PathValidator {
   bool warned_ = false;            ///< that it does not answer
   bool challenged_since_ = false;  ///< ...the last failure
   unsigned unanswered_ = 0;
+  Time unanswered_since_{};
   unsigned challenges_ = 0;
   Time validated_at_{};
   Time failed_at_{};

@@ -1,6 +1,7 @@
 #include "reliability/flow.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace cluster::reliability {
 namespace {
@@ -194,16 +195,21 @@ void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
 }
 
 bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& from) {
-  if (!challenges_.answered(answer.challenge(), from.to)) return false;
+  const std::optional<Time> asked = challenges_.answered(answer.challenge(), from.to);
+  if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  liveness_.on_sign_of_life(now, from.ethertype, by_engine ? Liveness::By::engine : Liveness::By::responder);
-  paths_.on_response(now, from, by_engine);
+  if (from.ethertype) {
+    liveness_.on_sign_of_life(now, true);
+  } else {
+    liveness_.on_answer(now, *asked, by_engine ? Liveness::By::engine : Liveness::By::responder);
+  }
+  paths_.on_response(now, *asked, from, by_engine);
   return true;
 }
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
   liveness_.on_keep_alive_sent(now, timer_.least());
-  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to), handshake_.peer_session());
+  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(now, path.to), handshake_.peer_session());
 }
 
 /// A port that was open and is so no more: the process has ended.

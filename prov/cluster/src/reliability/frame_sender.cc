@@ -284,13 +284,13 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
     while (const auto due = paths_.challenge_due(sent.now)) {
       const bool proven = paths_[due->path].validator.proven();  // so the responder may answer
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
-      send_challenge(sent.now, *due, challenges.draw(due->to.to), kind, frame_size_.frame_max(), link);
+      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(), link);
     }
   }
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
   if (sent_ < kFramesBeforeEthertype || !frame_size_.search_complete()) return;
   while (const auto due = paths_.ethertype_challenge_due(sent.now)) {
-    send_challenge(sent.now, *due, challenges.draw(due->to.to), FrameKind::path_challenge,
+    send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), FrameKind::path_challenge,
                    sizeof(wire::FrameHeader), link);
   }
 }

@@ -23,15 +23,24 @@ void Liveness::count_idle(Time now) {
   counted_until_ = std::max(counted_until_, now);
 }
 
-void Liveness::on_sign_of_life(Time now, bool by_ethertype, By by) {
+void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
-  if (by == By::responder) count_idle(now);
   restart_idle(now);
   outage_.error = Status::ok;
-  if (by == By::responder) return;
   engine_idle_ = Duration{};
   probing_.active = false;
+}
+
+void Liveness::on_answer(Time now, Time asked, By by) {
+  heard_at_ = std::max(heard_at_, asked);
+  count_idle(now);
+  const Duration since = now - asked;
+  idle_ = std::min(idle_, since);
+  if (asked >= outage_.since) outage_.error = Status::ok;
+  if (by == By::responder) return;
+  engine_idle_ = std::min(engine_idle_, since);
+  if (since < before_probe()) probing_.active = false;
 }
 
 void Liveness::set_expecting(Time now, bool owed) {
@@ -69,8 +78,12 @@ bool Liveness::keep_alive_due(Time now) const {
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
   count_idle(now);
   keep_alive_sent_ = now;
-  const Duration usual = probing_.met ? kKeepAliveInterval : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
-  keep_alive_at_ = now + std::max(usual, std::min(least, peer_timeout_ / 4));
+  keep_alive_at_ = now + std::max(keep_alive_interval(now), std::min(least, peer_timeout_ / 4));
+}
+
+Duration Liveness::keep_alive_interval(Time now) const {
+  if (contested() && now - outage_.since <= kRefusedTolerated) return kContestedKeepAliveInterval;
+  return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
 void Liveness::on_met(bool kernel_answers) {

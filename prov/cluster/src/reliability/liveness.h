@@ -1,7 +1,8 @@
 // Whether the peer is still there. Asked only while it owes an acknowledgement.
 //
 // Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
-// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). One that has not answered yet is
+// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6), or a fifth of
+// the peer timeout if that is less. One that has not answered yet is
 // asked as often as it is called, kUnmetKeepAliveInterval: where it is flooded, some of what asks for a session and some of what asks
 // for a sign of life does not get through (link/thinning.h), and it is to be found alive for as long as that takes. Idle for
 // kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of
@@ -14,7 +15,8 @@
 // at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
 //
 // ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
-// starting or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
+// starting or be on its way back. While one says that the port of a peer that has answered is closed, the peer is asked every
+// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
 // unreachable, a hard error there, would end the session at once.
 //
 // A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
@@ -40,11 +42,13 @@ class Liveness {
         stuck_timeout_(stuck_timeout),
         probing_{.possible = probes != Probes::none, .unmet = probes == Probes::of_all} {}
 
-  /// What a sign of life has come from.
+  /// A frame of the peer to our session. What came over the EtherType path proves nothing about the IP path, and is not counted.
+  void on_sign_of_life(Time now, bool by_ethertype);
+  /// What answers a question.
   enum class By : std::uint8_t { engine, responder };
-  /// A frame of the peer to our session, or of its keep-alive responder. What came over the EtherType path proves nothing about
-  /// the IP path, and is not counted.
-  void on_sign_of_life(Time now, bool by_ethertype, By by = By::engine);
+  /// What was asked then has been answered. So the peer lived at some moment since, and no more is counted: a host on the way may
+  /// have kept answers, to feign life of a peer that has ended.
+  void on_answer(Time now, Time asked, By by);
   /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
   /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged.
   void forget_path_errors() { outage_.error = Status::ok; }
@@ -76,6 +80,7 @@ class Liveness {
   static constexpr Duration kIdleBeforeKeepAlive = 250ms;
   static constexpr Duration kKeepAliveInterval = 1s;
   static constexpr Duration kUnmetKeepAliveInterval = 250ms;
+  static constexpr Duration kContestedKeepAliveInterval = 60ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
@@ -94,6 +99,7 @@ class Liveness {
   Duration idle_by(Time now) const;
   void count_idle(Time now);
   void restart_idle(Time now);
+  Duration keep_alive_interval(Time now) const;
   /// Something says that the port of a peer that has answered is closed, and may be forged: the peer itself is asked at once.
   bool contested() const { return probing_.met && outage_.error == Status::refused; }
   bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }

@@ -54,6 +54,7 @@ class FakeNetwork {
   std::function<bool(const Packet&, const SocketAddress& to)> drop;
   /// If set: each look for path errors finds that nothing is at this address.
   std::optional<SocketAddress> absent;
+  link::Thinning thinning;  ///< as a link was asked for last
   /// If set: true if the link of this address takes nothing now.
   std::function<bool(const SocketAddress& from)> link_full;
 
@@ -147,6 +148,7 @@ class FakeLink final : public link::Link {
     }
     return inbox_.size();
   }
+  void thin(const link::Thinning& thinning) override { network_.thinning = thinning; }
   std::size_t read_path_errors(std::span<link::PathError> errors) override {
     if (!network_.absent || errors.empty()) return 0;
     errors[0] = {*network_.absent, Status::refused};

@@ -91,6 +91,31 @@ TEST_F(FloodTest, CopiesOfACallDrawNoFurtherAnswers) {
   EXPECT_EQ(a.counters().frames_sent, before + 1) << "a call that is no copy";
 }
 
+/// Found by the simulator (flooder, seed 1089614181105592972): hundreds of unknown sources, and the death of a peer that owed a message
+/// was noticed as much later.
+TEST_F(FloodTest, UnknownSourcesDoNotPutOffWhatAMemberIsAsked) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  const Bytes slice = as_bytes(&a.got, sizeof a.got);
+  ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
+  flood(300);
+  pass(a);
+  int asked = 0;
+  network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
+    asked += to == kB ? 1 : 0;
+    return to == kB;
+  };
+  int milliseconds = 0;
+  while (asked == 0 && milliseconds < 1000) {
+    clock.advance(1ms);
+    a.engine.poll();
+    ++milliseconds;
+  }
+  EXPECT_LE(milliseconds, 410) << "credit is sent again after 400 ms, however many others have called";
+}
+
 TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
   const ForgedFrame call = call_again(a);

@@ -16,7 +16,7 @@ struct EthertypePathTest : PathManagerTest {
   void respond(Duration at) {
     link::Path from = way(0, 0);
     from.ethertype = true;
-    paths.on_response(Time(at), from, true);
+    paths.on_response(Time(at), Time(at), from, true);
   }
   std::size_t path_for_lone_frame() { return paths.scheduler().path_for_lone_frame(0); }
 
@@ -38,7 +38,7 @@ TEST_F(EthertypePathTest, TheHostsAnswerDoesNotValidateIt) {
   ASSERT_TRUE(challenge);
   link::Path from = way(0, 0);
   from.ethertype = true;
-  paths.on_response(Time{}, from, false);
+  paths.on_response(Time{}, Time{}, from, false);
   EXPECT_FALSE(validated(challenge->path));
 }
 

@@ -18,7 +18,7 @@ struct PathChallengesTest : testing::Test {
 };
 
 TEST_F(PathChallengesTest, AnAnswerCountsFromWhereTheQuestionWentAndOnce) {
-  const std::uint64_t data = challenges.draw(place(1));
+  const std::uint64_t data = challenges.draw(Time{}, place(1));
   EXPECT_FALSE(challenges.answered(data, place(2)));
   EXPECT_FALSE(challenges.answered(data + 1, place(1)));
   EXPECT_TRUE(challenges.answered(data, place(1)));
@@ -26,17 +26,24 @@ TEST_F(PathChallengesTest, AnAnswerCountsFromWhereTheQuestionWentAndOnce) {
 }
 
 TEST_F(PathChallengesTest, EachCarriesBitsOfItsOwnAndLateAnswersCount) {
-  const std::uint64_t first = challenges.draw(place(1));
-  const std::uint64_t second = challenges.draw(place(1));
+  const std::uint64_t first = challenges.draw(Time{}, place(1));
+  const std::uint64_t second = challenges.draw(Time{}, place(1));
   EXPECT_NE(first, second);
   EXPECT_TRUE(challenges.answered(second, place(1)));
   EXPECT_TRUE(challenges.answered(first, place(1)));
 }
 
+TEST_F(PathChallengesTest, AnAnswerTellsWhenItWasAskedFor) {
+  const std::uint64_t first = challenges.draw(Time(1ms), place(1));
+  const std::uint64_t second = challenges.draw(Time(2ms), place(1));
+  EXPECT_EQ(challenges.answered(second, place(1)), Time(2ms));
+  EXPECT_EQ(challenges.answered(first, place(1)), Time(1ms));
+}
+
 TEST_F(PathChallengesTest, TheMemoryIsBounded) {
-  const std::uint64_t first = challenges.draw(place(1));
+  const std::uint64_t first = challenges.draw(Time{}, place(1));
   std::uint64_t last = 0;
-  for (int i = 0; i < 1000; ++i) last = challenges.draw(place(1));
+  for (int i = 0; i < 1000; ++i) last = challenges.draw(Time{}, place(1));
   EXPECT_FALSE(challenges.answered(first, place(1)));
   EXPECT_TRUE(challenges.answered(last, place(1)));
   EXPECT_LE(challenges.footprint(), 4096u);

@@ -28,14 +28,14 @@ struct PathManagerTest : testing::Test {
   void validate_both() {
     paths.join(addresses);
     for (const int network : {1, 2})
-      paths.on_response(Time{}, way(network, static_cast<std::uint8_t>(network)), true);
+      paths.on_response(Time{}, Time{}, way(network, static_cast<std::uint8_t>(network)), true);
     ASSERT_EQ(paths.size(), 3u);
     ASSERT_TRUE(validated(1) && validated(2));
   }
   /// About the path in that network.
-  bool path_error(Duration at, int network) {
+  bool path_error(Duration at, int network, Status status = Status::unreachable) {
     const auto link = static_cast<std::uint8_t>(network);
-    return paths.on_path_error(Time(at), {address(network, kPeer), Status::refused, link});
+    return paths.on_path_error(Time(at), {address(network, kPeer), status, link});
   }
 
   void send(Duration at, std::size_t path) {

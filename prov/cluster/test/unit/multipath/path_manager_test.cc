@@ -15,7 +15,7 @@ TEST_F(PathManagerTest, TheFirstIsValidatedAndOthersAreChallengedBeforeTheyAreUs
   EXPECT_EQ(due(Time(1ms)), 1u);
   paths.on_challenge_sent(Time(1ms), 1);
   EXPECT_EQ(due(Time(1ms)), 2u);
-  paths.on_response(Time{}, way(1, 1), true);
+  paths.on_response(Time{}, Time{}, way(1, 1), true);
   EXPECT_TRUE(validated(1));
   EXPECT_FALSE(validated(2));
   paths.join(addresses);
@@ -52,26 +52,26 @@ TEST_F(PathManagerTest, AnAddressThatThisSideHasTooIsNoPath) {
 TEST_F(PathManagerTest, AnAnswerFromAnotherAddressCorrectsTheGuess) {
   const std::vector<SocketAddress> crossed{address(0, kPeer), address(7, kPeer), address(8, kPeer)};
   paths.join(crossed);
-  paths.on_response(Time{}, {address(8, kPeer), {}, false, 1}, true);
+  paths.on_response(Time{}, Time{}, {address(8, kPeer), {}, false, 1}, true);
   ASSERT_TRUE(validated(1));
   EXPECT_EQ(paths[1].address.to, address(8, kPeer));
-  paths.on_response(Time{}, {address(9, kPeer), {}, false, 2}, true);
+  paths.on_response(Time{}, Time{}, {address(9, kPeer), {}, false, 2}, true);
   EXPECT_FALSE(validated(2)) << "an address that the peer has not listed";
 }
 
 TEST_F(PathManagerTest, TheHostsAnswerCountsOnlyForAPathThatWorkedBefore) {
   paths.join(addresses);
-  paths.on_response(Time{}, way(1, 1), false);
+  paths.on_response(Time{}, Time{}, way(1, 1), false);
   EXPECT_FALSE(validated(1)) << "every host answers";
   EXPECT_TRUE(paths.validated_addresses().empty());
-  paths.on_response(Time{}, way(1, 1), true);
+  paths.on_response(Time{}, Time{}, way(1, 1), true);
   EXPECT_TRUE(validated(1));
   ASSERT_EQ(paths.validated_addresses().size(), 1u);
   EXPECT_EQ(paths.validated_addresses()[0], address(1, kPeer));
   path_error(1ms, 1);
-  paths.on_response(Time{}, way(1, 1), false);
+  paths.on_response(Time(2ms), Time(2ms), way(1, 1), false);
   EXPECT_TRUE(validated(1));
-  paths.on_response(Time{}, way(1, 1), true);
+  paths.on_response(Time(2ms), Time(2ms), way(1, 1), true);
   EXPECT_EQ(paths.validated_addresses().size(), 1u);
 }
 
@@ -115,9 +115,20 @@ TEST_F(PathManagerTest, APathErrorFailsThatPathWhileOthersWork) {
   EXPECT_EQ(due(Time(1ms)), 1u) << "challenged at once";
   EXPECT_TRUE(path_error(1ms, 0));
   EXPECT_FALSE(path_error(1ms, 2)) << "the last one: it concerns the peer";
-  paths.on_response(Time{}, way(1, 1), true);
+  paths.on_response(Time(2ms), Time(2ms), way(1, 1), true);
   EXPECT_TRUE(validated(1));
   EXPECT_TRUE(path_error(2ms, 2));
+}
+
+/// Found by the simulator (flooder, seed 1089614181105592743): the path that was left was cut, and the only one that said nothing.
+TEST_F(PathManagerTest, APortThatIsClosedOnAPathThatHasWorkedConcernsThePeer) {
+  paths.join(addresses);
+  paths.on_response(Time{}, Time{}, way(1, 1), true);
+  EXPECT_TRUE(path_error(1ms, 2, Status::refused)) << "it has never led to the peer: perhaps it leads to another host";
+  EXPECT_FALSE(path_error(1ms, 1, Status::refused));
+  EXPECT_FALSE(validated(1)) << "and it carries nothing until it has answered";
+  EXPECT_FALSE(path_error(2ms, 1, Status::refused)) << "again";
+  EXPECT_TRUE(validated(0));
 }
 
 TEST_F(PathManagerTest, APathErrorConcernsTheLinkByWhichTheFramesLeft) {
@@ -156,7 +167,7 @@ TEST_F(PathManagerTest, ThePathsToOnePeerAreLimited) {
 TEST_F(PathManagerTest, AnUnansweredFrameTakesNoWorsePath) {
   paths.join(addresses);
   EXPECT_EQ(paths.scheduler().select_other(Time(1ms), 0).path, 0u) << "the others have never worked";
-  paths.on_response(Time{}, way(2, 2), true);
+  paths.on_response(Time{}, Time{}, way(2, 2), true);
   EXPECT_EQ(paths.scheduler().select_other(Time(1ms), 0).path, 2u);
   path_error(2ms, 2);
   EXPECT_EQ(paths.scheduler().select_other(Time(3ms), 0).path, 0u);
@@ -185,7 +196,7 @@ TEST_F(PathManagerTest, WhileNoneIsValidatedEachThatHasEverBeenGetsItsTurn) {
   EXPECT_EQ(paths.scheduler().select(Time(5s)).frames, 0u) << "its link is full";
   paths.scheduler().begin_turn();
   EXPECT_GT(paths.scheduler().select(Time(5s)).frames, 0u);
-  paths.on_response(Time{}, way(2, 2), true);
+  paths.on_response(Time(5s), Time(5s), way(2, 2), true);
   EXPECT_EQ(paths.scheduler().select(Time(5s)).path, 2u) << "the only validated one";
 }
 
@@ -331,12 +342,24 @@ TEST_F(PathManagerTest, KeepAlivesTakeNoPathThatHasFailedWhileAnotherIsValidated
 
 TEST_F(PathManagerTest, KeepAlivesTakeTheValidatedPathsInTurn) {
   paths.join(addresses);
-  paths.on_response(Time{}, way(2, 2), true);
+  paths.on_response(Time{}, Time{}, way(2, 2), true);
   const std::uint8_t first = paths.scheduler().next_validated().link;
   const std::uint8_t second = paths.scheduler().next_validated().link;
   EXPECT_NE(first, second);
   EXPECT_EQ(first + second, 0 + 2);
   EXPECT_EQ(paths.scheduler().next_validated().link, first);
+}
+
+/// Found by the simulator (siege): all questions left over the rail that was tried last, where the peer is not.
+TEST_F(PathManagerTest, APeerThatHasNotAnsweredIsAskedOverItsOwnRailAsWell) {
+  paths.try_next_rail();
+  ASSERT_NE(paths[0].address.link, 0);
+  const std::uint8_t tried = paths[0].address.link;
+  EXPECT_EQ(paths.keep_alive_path(false).link, 0);
+  EXPECT_EQ(paths.keep_alive_path(false).link, tried);
+  EXPECT_EQ(paths.keep_alive_path(false).link, 0);
+  EXPECT_EQ(paths.keep_alive_path(false).to, address(0, kPeer));
+  EXPECT_EQ(paths.keep_alive_path(true).link, tried) << "it has answered there";
 }
 
 TEST_F(PathManagerTest, StatsShowAllPaths) {

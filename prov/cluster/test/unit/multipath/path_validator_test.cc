@@ -26,7 +26,7 @@ TEST(PathValidator, AnUnvalidatedPathIsChallengedAtGrowingIntervalsAndLoggedOnce
   EXPECT_EQ(last, PathValidator::kChallengeIntervalMax);
   EXPECT_EQ(warnings, 1u);
   EXPECT_FALSE(path.proven());
-  EXPECT_EQ(path.on_response(now), Event::works);
+  EXPECT_EQ(path.on_response(now, now), Event::works);
   EXPECT_TRUE(path.validated() && path.proven());
   EXPECT_FALSE(path.challenge_due(now + 1h));
 }
@@ -43,7 +43,19 @@ TEST(PathValidator, AnIpPathFailsWithTheThirdUnansweredFrameInARow) {
   EXPECT_TRUE(path.challenge_due(Time(5ms))) << "at once";
   path.on_acked(Time(6ms), Time(4ms));
   EXPECT_FALSE(path.validated()) << "sent before the failure: proves nothing";
-  EXPECT_EQ(path.on_response(Time(6ms)), Event::none) << "so short a failure was not logged";
+  EXPECT_EQ(path.on_response(Time(6ms), Time(6ms)), Event::none) << "so short a failure was not logged";
+  EXPECT_TRUE(path.validated());
+}
+
+TEST(PathValidator, AnAnswerToWhatWasAskedBeforeTheFailureSaysNothingOfIt) {
+  PathValidator path(PathValidator::kIp, State::validated);
+  EXPECT_FALSE(path.on_unanswered(Time(2ms)));
+  EXPECT_FALSE(path.on_unanswered(Time(3ms)));
+  path.on_response(Time(4ms), Time(1ms));
+  EXPECT_TRUE(path.on_unanswered(Time(5ms)));
+  path.on_response(Time(6ms), Time(4ms));
+  EXPECT_FALSE(path.validated()) << "a host on the way may have kept it";
+  path.on_response(Time(8ms), Time(7ms));
   EXPECT_TRUE(path.validated());
 }
 
@@ -56,7 +68,7 @@ TEST(PathValidator, AFrameThatWasSentAfterTheFailureValidatesAgain) {
 
 TEST(PathValidator, AnEthertypePathFailsWithTheFirstLoss) {
   PathValidator path(PathValidator::kEthertype, State::unvalidated);
-  path.on_response(Time(1ms));
+  path.on_response(Time(1ms), Time(1ms));
   EXPECT_TRUE(path.on_unanswered(Time(2ms)));
   EXPECT_EQ(path.state(), State::failed);
 }
@@ -72,14 +84,14 @@ TEST(PathValidator, APathThatFailsSoonAfterItWasValidatedIsChallengedEverLater) 
     last = wait;
     now += wait;
     path.on_challenge_sent(now);
-    path.on_response(now);
+    path.on_response(now, now);
     now += 1ms;
     path.fail(now);
   }
   EXPECT_EQ(last, PathValidator::kChallengeIntervalMax);
   now += last;
   path.on_challenge_sent(now);
-  path.on_response(now);
+  path.on_response(now, now);
   now += PathValidator::kEthertype.trusted_after;
   path.fail(now);
   EXPECT_TRUE(path.challenge_due(now)) << "it had worked for long";
@@ -89,7 +101,7 @@ TEST(PathValidator, ASpuriousLossTakesTheFailureBackUntilAChallengeIsSent) {
   PathValidator path(PathValidator::kEthertype, State::unvalidated);
   path.on_spurious_loss();
   EXPECT_FALSE(path.validated()) << "it has never been validated";
-  path.on_response(Time(1ms));
+  path.on_response(Time(1ms), Time(1ms));
   path.fail(Time(2s));
   path.on_spurious_loss();
   EXPECT_TRUE(path.validated());

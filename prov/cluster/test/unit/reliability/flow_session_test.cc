@@ -140,6 +140,41 @@ TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
   EXPECT_EQ(pair.a.counters.refused_window, 3u);
 }
 
+/// Any of the many old places is guessed sooner than one of the present ones.
+TEST(FlowSession, AnOldPlaceDoesNotSayWhereThePeerIs) {
+  constexpr std::size_t kFrames = 10;
+  FlowPair pair(1);
+  for (std::size_t i = 0; i < kFrames; ++i) pair.a.send_small(1000);
+  ASSERT_TRUE(pair.run(100ms));
+  reliability::Flow& a = *pair.a.flow;
+  reliability::Flow& b = *pair.b.flow;
+  const Sequence first = reliability::first_sequence(a.handshake().session());
+  ASSERT_EQ(a.queue().window().first() - first, static_cast<std::int32_t>(kFrames));
+  const auto sends_to_a_mac = [](reliability::Flow& flow) { return flow.paths()[0].address.mac_known; };
+  const auto elsewhere = [](std::uint8_t node) { return link::Path{name_of(node), {std::byte{0xEE}}, true}; };
+
+  wire::FrameView acknowledgement;
+  acknowledgement.flags = wire::frame_flag::kAcknowledges;
+  acknowledgement.session = a.handshake().session();
+  acknowledgement.ack = first + kFrames / 2;
+  acknowledgement.largest_acked = {1};
+  EXPECT_EQ(a.receive(pair.clock.now(), acknowledgement, elsewhere(2)), ReceiveResult::nothing_new);
+  EXPECT_FALSE(sends_to_a_mac(a));
+  acknowledgement.ack = first + kFrames;
+  EXPECT_EQ(a.receive(pair.clock.now(), acknowledgement, elsewhere(2)), ReceiveResult::nothing_new);
+  EXPECT_TRUE(sends_to_a_mac(a)) << "of what is acknowledged so far";
+
+  wire::FrameView data;
+  data.flags = wire::frame_flag::kSequenced;
+  data.session = b.handshake().session();
+  data.sequence = first + -30'000;
+  EXPECT_EQ(b.receive(pair.clock.now(), data, elsewhere(1)), ReceiveResult::late);
+  EXPECT_FALSE(sends_to_a_mac(b));
+  data.sequence = first + (kFrames - 1);
+  EXPECT_EQ(b.receive(pair.clock.now(), data, elsewhere(1)), ReceiveResult::nothing_new);
+  EXPECT_TRUE(sends_to_a_mac(b)) << "a copy of what the peer may repeat";
+}
+
 TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   FlowPair pair(1);
   for (int i = 0; i < 20; ++i) pair.a.send_small(1000);

@@ -38,7 +38,54 @@ TEST(Liveness, APeerWhosePortIsSaidToBeClosedIsAskedAtOnce) {
     ASSERT_EQ(liveness.check(now), Status::ok);
     if (!liveness.keep_alive_due(now)) continue;
     liveness.on_keep_alive_sent(now);
-    liveness.on_sign_of_life(now, false, Liveness::By::responder);
+    liveness.on_answer(now, now, Liveness::By::responder);
+  }
+}
+
+/// By a host on the way, of a peer that has ended after two seconds.
+TEST(Liveness, AnswersThatWereKeptFeignNoLife) {
+  for (const auto by : {Liveness::By::responder, Liveness::By::engine}) {
+    Liveness liveness(5s);
+    liveness.on_met(false);
+    liveness.set_expecting(at(0s), true);
+    Time now = at(2s);
+    for (Duration asked = 100ms; liveness.check(now) == Status::ok && asked <= 2s; now += 10ms) {
+      if (now.time_since_epoch() % 1s != 0s) continue;
+      liveness.on_answer(now, at(asked), by);
+      asked += 100ms;
+    }
+    EXPECT_GE(now, at(5s)) << "what is true is believed";
+    EXPECT_LE(now, at(7s));
+  }
+}
+
+TEST(Liveness, AnAnswerToWhatWasAskedBeforeAPathErrorDoesNotRefuteIt) {
+  for (const Duration asked : {90ms, 150ms}) {
+    Liveness liveness(5s);
+    liveness.on_met(false);
+    liveness.set_expecting(at(0s), true);
+    for (Duration time = 100ms; time <= 500ms; time += 50ms) {
+      liveness.on_path_error(at(time), Status::refused, true);
+      if (time == 200ms) liveness.on_answer(at(time), at(asked), Liveness::By::responder);
+    }
+    EXPECT_EQ(liveness.check(at(500ms)), asked < 100ms ? Status::refused : Status::ok);
+  }
+}
+
+/// Found by the simulator (siege): a peer timeout of half a second, and the second question would have come after it.
+TEST(Liveness, APeerIsAskedSeveralTimesWithinAnyPeerTimeout) {
+  for (const Duration timeout : {Duration(500ms), Duration(1s), Duration(5s)}) {
+    Liveness liveness(timeout);
+    liveness.on_met(false);
+    liveness.set_expecting(at(0s), true);
+    int asked = 0;
+    for (Time now = at(0s); liveness.check(now) == Status::ok; now += 5ms) {
+      if (!liveness.keep_alive_due(now)) continue;
+      liveness.on_keep_alive_sent(now);
+      ++asked;
+    }
+    EXPECT_GE(asked, 4) << timeout.count();
+    EXPECT_LE(asked, 5) << timeout.count();
   }
 }
 
@@ -246,6 +293,24 @@ TEST(Liveness, OneForgedPathErrorIsNotEnough) {
   liveness.set_expecting(at(0s), true);
   liveness.on_path_error(at(0s), Status::refused, true);
   EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(5s));
+}
+
+TEST(Liveness, APortThatIsContestedIsAskedAboutSeveralTimesBeforeTheVerdict) {
+  Liveness liveness(5s);
+  liveness.on_met(false);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_path_error(at(0s), Status::refused, true);
+  int asked = 0;
+  for (Duration time = 0ms; time < 5s; time += 10ms) {
+    if (!liveness.keep_alive_due(at(time))) continue;
+    liveness.on_keep_alive_sent(at(time));
+    if (time < 300ms) ++asked;
+    if (time >= 400ms) {
+      EXPECT_FALSE(liveness.keep_alive_due(at(time + 990ms))) << "one error alone proves nothing: as often as ever again";
+      break;
+    }
+  }
+  EXPECT_GE(asked, 4);
 }
 
 TEST(Liveness, AnEndpointThatIsStuckIsGivenUpIfThatIsAskedFor) {
