@@ -51,7 +51,7 @@ void SenderStream::define_starts() {
   if (!cutter_.between_messages()) return;
   for (Listener* listener : listeners_) {
     if (listener->started) continue;
-    listener->started = listener->start_due = true;
+    listener->started = listener->start_due = starts_ = true;
     listener->start = listener->arrived = listener->cursor = frames_.next();
     listener->window_end = frames_.next() + kStreamWindow;
   }
@@ -227,6 +227,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (now >= timers_.repair) repair(now, link, group);
   timers_.ready = kNever;
   send_new(now, link, group);
+  define_starts();
   if (now >= timers_.repeat) {
     timers_.repeat = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
