@@ -143,6 +143,14 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
   messenger_.control().send(channel, {.kind = SegmentKind::group_end, .id = segment.id, .key = segment.key});
 }
 
+void GroupTable::on_carrier_left(protocol::Channel& channel) {
+  for (const std::unique_ptr<Entry>& entry : groups_) {
+    if (entry->group->find(channel.name) == nullptr) continue;
+    entry->group->meet(channel.name, channel.owner, nullptr);
+    entry->unreached = true;
+  }
+}
+
 void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
   for (const std::unique_ptr<Entry>& entry : groups_) {

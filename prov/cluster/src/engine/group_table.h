@@ -65,6 +65,7 @@ class GroupTable final : public protocol::GroupArrivals {
   bool quiescent() const;
 
   void on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) override;
+  void on_carrier_left(protocol::Channel& channel) override;
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
