@@ -133,6 +133,7 @@ bool EventLoop::poll_network() {
 
 void EventLoop::deliver_held() {
   local_.receive_held(turns());
+  if (groups_.holding()) groups_.deliver_held();
   if (parts_.link == nullptr) return;
   const Time now = parts_.environment.clock.now();
   network_.receive_held(now);

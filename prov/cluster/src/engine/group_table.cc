@@ -156,7 +156,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   for (const std::unique_ptr<Entry>& entry : groups_) {
     Member* const member = entry->group->find(peer.name());
     if (member == nullptr || member->owner != &peer) continue;
-    deliver(*entry, *member);
+    deliver(*entry, *member, SIZE_MAX);  // there is no further turn for it
     if (const auto incoming = entry->incoming.find(peer.name()); incoming != entry->incoming.end()) {
       protocol_.abort(incoming->second.assembly, status);
       entry->incoming.erase(incoming);
@@ -241,14 +241,14 @@ void GroupTable::reach_members(Entry& entry) {
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
-bool GroupTable::deliver(Entry& entry, Member& member) {
+bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
   group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr || stream->front().empty()) return false;
   Incoming& incoming = entry.incoming[member.name];
   if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
   incoming.stream = stream->id();
   protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
-  for (std::size_t i = 0; i < kBodiesPerTurn; ++i) {
+  for (std::size_t i = 0; i < bodies; ++i) {
     const ConstBytes body = stream->front();
     if (body.empty()) return false;
     wire::Segment segment;
@@ -286,7 +286,8 @@ void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
   entry.unfinished = false;
-  group.news().deliver([&](Member& member) { return deliver(entry, member); });
+  group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
+  holding_ = holding_ || group.news().any();
   if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
     group.each([&](Member& member) {
       Peer& peer = *static_cast<Peer*>(member.owner);
@@ -339,8 +340,16 @@ void GroupTable::report(Entry& entry) {
   if (of_application && bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
 }
 
+void GroupTable::deliver_held() {
+  holding_ = false;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i]->group->news().any()) turn_now(*groups_[i]);
+  }
+}
+
 bool GroupTable::run() {
   const Time now = parts_.environment.clock.now();
+  holding_ = false;  // what has news is due, and says so again
   std::size_t arrivals = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Entry& entry = *groups_[i];

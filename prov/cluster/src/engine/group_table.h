@@ -60,6 +60,10 @@ class GroupTable final : public protocol::GroupArrivals {
   bool active() const { return !groups_.empty(); }
   /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
   bool run();
+  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
+  bool holding() const { return holding_; }
+  /// One of these may have come about.
+  void deliver_held();
   Time deadline() const;
   /// Nothing is owed to any member.
   bool quiescent() const;
@@ -96,8 +100,8 @@ class GroupTable final : public protocol::GroupArrivals {
   bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void meet(Entry& entry, Peer& peer);
   void reach_members(Entry& entry);
-  /// True if something that has arrived is left.
-  bool deliver(Entry& entry, group::Member& member);
+  /// At most so many bodies; true if something that has arrived is left.
+  bool deliver(Entry& entry, group::Member& member, std::size_t bodies);
   void drop_ended_streams(Entry& entry);
   bool due(Time now, const Entry& entry) const;
   void turn(Time now, Entry& entry);
@@ -115,6 +119,7 @@ class GroupTable final : public protocol::GroupArrivals {
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<Entry>> groups_;
   std::uint64_t opened_ = 0;  ///< groups so far
+  bool holding_ = false;
 };
 
 }  // namespace cluster::engine
