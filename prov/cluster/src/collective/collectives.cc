@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -89,7 +90,11 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  begin(operation);
+  try {
+    begin(operation);
+  } catch (const std::bad_alloc&) {
+    stalled_ = pending_ = true;  // it has its number: a call that is repeated would be another operation
+  }
   return Status::ok;
 }
 
@@ -199,10 +204,34 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
+/// Those that are blocked again go to the end. Without memory the rest stays.
+void Collectives::issue_blocked() {
+  std::size_t issued = 0;
+  const auto drop = [&] { blocked_.erase(blocked_.begin(), blocked_.begin() + static_cast<std::ptrdiff_t>(issued)); };
+  try {
+    for (const std::size_t count = blocked_.size(); issued < count; ++issued) issue(*blocked_[issued]);
+  } catch (...) {
+    drop();
+    throw;
+  }
+  drop();
+}
+
+/// Operations that went on no further for want of memory.
+void Collectives::resume_stalled() {
+  for (const auto& [id, team] : teams_) {
+    for (const auto& operation : team->operations()) {
+      if (team->status() != Status::ok) break;
+      operation->run.resume([&](Step step, const Action&) { issue(operation->tickets[step]); });
+    }
+    finish_operations(*team);
+  }
+  stalled_ = false;
+}
+
 void Collectives::advance() {
-  const std::vector<Ticket*> blocked = std::move(blocked_);
-  blocked_.clear();
-  for (Ticket* const ticket : blocked) issue(*ticket);
+  issue_blocked();
+  if (stalled_) resume_stalled();
   while (!outcomes_.empty() || !settling_.empty() || !failures_.empty()) {
     const std::vector<Failure> failures = std::move(failures_);
     failures_.clear();
@@ -230,7 +259,9 @@ void Collectives::settle(const Outcome& outcome) {
   if (status != Status::ok) {
     fail(team, status);
   } else if (team.status() == Status::ok) {
+    stalled_ = true;  // unless it comes to its end
     operation.run.done(outcome.ticket->step, [&](Step step, const Action&) { issue(operation.tickets[step]); });
+    stalled_ = false;
   }
   finish_operations(team);
 }
