@@ -17,6 +17,11 @@ Status status_from(std::uint64_t data) {
              : Status::reset;
 }
 
+bool leads_node(const Team& team) {
+  const TeamLayout& layout = team.layout();
+  return layout.leaders()[layout.node()] == layout.self();
+}
+
 }  // namespace
 
 Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
@@ -84,8 +89,12 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
-  if (spreads(team.layout(), possible)) open_group(team, possible.root);
+  const bool spread = spreads(team.layout(), possible) && leads_node(team) && team.status() == Status::ok;
+  // All leaders do so for the same operation of the team.
+  if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
+  operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
+  if (operation.awaits_group) transport_.expect(*team.group());
   // Not before: a call that found no memory is repeated, and all members have to count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
@@ -96,15 +105,6 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
     stalled_ = pending_ = true;  // it has its number: a call that is repeated would be another operation
   }
   return Status::ok;
-}
-
-/// All leaders do so for the same operation of the team.
-void Collectives::open_group(Team& team, Member root) {
-  const TeamLayout& layout = team.layout();
-  const bool leads = layout.leaders()[layout.node()] == layout.self();
-  if (!leads || team.status() != Status::ok) return;
-  if (!team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
-  if (layout.node_of(root) != layout.node()) transport_.expect(*team.group());
 }
 
 void Collectives::begin(Operation& operation) {
@@ -307,6 +307,7 @@ void Collectives::finish_operations(Team& team) {
     }
     const std::unique_ptr<Operation> ended = std::move(*next);
     next = operations.erase(next);
+    if (ended->awaits_group) transport_.end_wait(*team.group());
     report(*ended, ended->run.finished() ? Status::ok : team.status());
   }
 }

@@ -76,7 +76,6 @@ class Collectives final : public protocol::CollectiveListener {
     Status status;
   };
 
-  void open_group(Team& team, Member root);
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
   /// What comes of this team from now on is thrown away.

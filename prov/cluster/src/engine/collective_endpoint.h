@@ -20,6 +20,7 @@ class CollectiveEndpoint final : public collective::Transport {
   std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) override;
   bool group_joined(std::uint64_t group) const override { return loop_.groups().joined(group); }
   void expect(std::uint64_t group) override { loop_.groups().expect(group); }
+  void end_wait(std::uint64_t group) override { loop_.groups().end_wait(group); }
   void close_group(std::uint64_t group) override { loop_.groups().leave(group); }
   Status send(const protocol::SendOp& op) override;
   Status receive(const protocol::RecvOp& op) override;

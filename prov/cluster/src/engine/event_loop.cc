@@ -196,6 +196,7 @@ void EventLoop::handle_events() {
         parts_.local_listener->clear_doorbell();
         deaths_.check_closed();
         break;
+      case Waiter::Source::multicast: groups_.on_wake(); break;
       case Waiter::Source::peer:
         lost_.carriers().advance_greetings();
         deaths_.check(*event.peer);

@@ -22,7 +22,7 @@ constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 /// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
 /// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
-/// until something is awaited from it.
+/// unless something is awaited from it.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
@@ -59,7 +59,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   if (socket == nullptr) {
     parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(), reason.c_str());
   } else if (socket->descriptor() >= 0) {
-    waiter_.watch_link(socket->descriptor());
+    waiter_.watch_group(socket->descriptor());
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
@@ -87,7 +87,17 @@ void GroupTable::expect(std::uint64_t handle) {
   if (entry == nullptr) return;
   entry->poll_interval = kPollInterval;
   entry->next_poll = {};
-  entry->awaited = true;
+  ++entry->awaited;
+}
+
+void GroupTable::end_wait(std::uint64_t handle) {
+  Entry* const entry = find(handle);
+  if (entry != nullptr && entry->awaited > 0) --entry->awaited;
+}
+
+/// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
+void GroupTable::on_wake() {
+  for (const std::unique_ptr<Entry>& entry : groups_) entry->next_poll = {};
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -177,8 +187,7 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     if (count < kBurst) break;
   }
   entry.unread = bursts == kBurstsMax;
-  entry.awaited = entry.awaited && arrivals == 0;
-  if (arrivals != 0 || entry.awaited || entry.content == protocol::GroupProtocol::Content::application) {
+  if (arrivals != 0 || entry.awaited > 0 || entry.content == protocol::GroupProtocol::Content::application) {
     entry.poll_interval = kPollInterval;
   } else {
     entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
@@ -365,7 +374,7 @@ bool GroupTable::run() {
 }
 
 void GroupTable::close(Entry& entry) {
-  if (entry.socket != nullptr) waiter_.unwatch_link(entry.socket->descriptor());
+  if (entry.socket != nullptr) waiter_.unwatch_group(entry.socket->descriptor());
   for (auto& [name, incoming] : entry.incoming) protocol_.abort(incoming.assembly, Status::canceled);
   entry.group->stream().abandon();
   report(entry);

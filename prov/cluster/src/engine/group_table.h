@@ -53,8 +53,11 @@ class GroupTable final : public protocol::GroupArrivals {
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
-  /// Something is to come from it soon.
+  /// Something is to come from it soon, until as many calls of end_wait() have followed.
   void expect(std::uint64_t handle);
+  void end_wait(std::uint64_t handle);
+  /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
+  void on_wake();
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
@@ -88,7 +91,7 @@ class GroupTable final : public protocol::GroupArrivals {
     bool unreached = false;  ///< some member may have no carrier yet
     bool unfinished = false;  ///< the last turn left something that can be delivered
     bool unread = false;     ///< the socket has more
-    bool awaited = false;    ///< something is to come, and nothing has come since that was known
+    std::size_t awaited = 0;  ///< operations that wait for something of it
     Time next_poll{};        ///< of the socket
     Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
