@@ -25,6 +25,7 @@ class FakeTransport final : public Transport {
   void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
     destinations.push_back(op.to);
+    levels.push_back(op.completion_level);
     if (sends_until_exhausted-- == 0) throw std::bad_alloc();
     contexts.push_back(op.context);
     return Status::ok;
@@ -47,6 +48,7 @@ class FakeTransport final : public Transport {
   bool closed = false;
   std::vector<std::vector<SocketAddress>> groups;
   std::vector<std::uint64_t> destinations;
+  std::vector<protocol::CompletionLevel> levels;
   std::vector<void*> contexts;
   std::set<std::uint64_t> discarded;
 };
@@ -147,6 +149,20 @@ TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
   std::vector<std::byte> bytes(kMulticastMin);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = bytes}, nullptr, true), Status::ok);
   EXPECT_TRUE(transport_.groups.empty());
+}
+
+/// What is lost of it the root has to send again.
+TEST_F(CollectivesTest, ALongMulticastIsOverWhenAllHaveIt) {
+  transport_.multicast = transport_.joined = true;
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  std::vector<std::byte> bytes(2 * kLong);
+  const auto level_of = [&](std::size_t length) {
+    EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = Bytes(bytes).first(length)}, nullptr, true), Status::ok);
+    return transport_.levels.back();
+  };
+  EXPECT_EQ(level_of(kMulticastMin), protocol::CompletionLevel::inject);
+  EXPECT_EQ(level_of(bytes.size()), protocol::CompletionLevel::transmit);
 }
 
 TEST_F(CollectivesTest, AGroupIsAwaitedAsLongAsWhatAnotherNodeSpreadsIsToCome) {
