@@ -74,7 +74,7 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  // Where nobody hands it on, the message is one.
+  // Where no member hands it on, the message is one.
   const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }

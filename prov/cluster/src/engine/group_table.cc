@@ -38,6 +38,12 @@ std::size_t body_max(const link::Link* link) {
   return std::max(kBodyMin, frame - group::kBodyOverhead);
 }
 
+bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) {
+  const std::vector<SocketAddress>& roster = group.settings().roster;
+  if (roster.empty()) return peers.is_member(channel);
+  return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
+}
+
 }  // namespace
 
 GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
@@ -82,17 +88,16 @@ bool GroupTable::joined(std::uint64_t handle) {
   return entry != nullptr && entry->joined;
 }
 
-void GroupTable::expect(std::uint64_t handle) {
+void GroupTable::expect(std::uint64_t handle, bool waits) {
   Entry* const entry = find(handle);
   if (entry == nullptr) return;
+  if (!waits) {
+    if (entry->awaited > 0) --entry->awaited;
+    return;
+  }
   entry->poll_interval = kPollInterval;
   entry->next_poll = {};
   ++entry->awaited;
-}
-
-void GroupTable::end_wait(std::uint64_t handle) {
-  Entry* const entry = find(handle);
-  if (entry != nullptr && entry->awaited > 0) --entry->awaited;
 }
 
 /// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
@@ -128,12 +133,6 @@ void GroupTable::meet(Entry& entry, Peer& peer) {
   entry.unreached |= peer.channel.carrier == nullptr;
 }
 
-bool GroupTable::may_join(const Entry& entry, protocol::Channel& channel) {
-  const std::vector<SocketAddress>& roster = entry.group->settings().roster;
-  if (roster.empty()) return peers_.is_member(channel);
-  return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
-}
-
 void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
   const auto found = std::find_if(groups_.begin(), groups_.end(),
@@ -143,7 +142,7 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
     Entry& entry = **found;
     Member* member = entry.group->find(peer.name());
     const bool introduces = segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
-    if (member == nullptr && introduces && !entry.group->leaving() && may_join(entry, channel)) {
+    if (member == nullptr && introduces && !entry.group->leaving() && may_join(*entry.group, peers_, channel)) {
       meet(entry, peer);
       member = entry.group->find(peer.name());
     }
@@ -276,19 +275,13 @@ bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
   return entry.unfinished = true;
 }
 
-/// Streams that have ended inside of a message, because their member has gone or has begun anew.
-void GroupTable::drop_ended_streams(Entry& entry) {
-  for (auto item = entry.incoming.begin(); item != entry.incoming.end();) {
-    const Member* const member = entry.group->find(item->first);
+void GroupTable::Entry::drop_ended_streams(protocol::GroupProtocol& protocol) {
+  for (auto item = incoming.begin(); item != incoming.end();) {
+    const Member* const member = group->find(item->first);
     const bool lives = member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
-    if (!lives) protocol_.abort(item->second.assembly, Status::reset);
-    item = lives ? std::next(item) : entry.incoming.erase(item);
+    if (!lives) protocol.abort(item->second.assembly, Status::reset);
+    item = lives ? std::next(item) : incoming.erase(item);
   }
-}
-
-/// What members say, and what is done here, makes the deadline of the group pass, or is news.
-bool GroupTable::due(Time now, const Entry& entry) const {
-  return entry.group->news().any() || now >= entry.group->deadline() || now >= entry.close_by;
 }
 
 void GroupTable::turn(Time now, Entry& entry) {
@@ -304,7 +297,7 @@ void GroupTable::turn(Time now, Entry& entry) {
     });
   }
   report(entry);
-  if (group.news().take_ends() && !entry.incoming.empty()) drop_ended_streams(entry);
+  if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
@@ -363,21 +356,17 @@ bool GroupTable::run() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Entry& entry = *groups_[i];
     if (entry.socket != nullptr) arrivals += receive(now, entry);
-    if (due(now, entry)) turn(now, entry);
+    if (entry.due(now)) turn(now, entry);
   }
   std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
     if (!entry->group->left() && now < entry->close_by) return false;
-    close(*entry);
+    if (entry->socket != nullptr) waiter_.unwatch_group(entry->socket->descriptor());
+    for (auto& [name, incoming] : entry->incoming) protocol_.abort(incoming.assembly, Status::canceled);
+    entry->group->stream().abandon();
+    report(*entry);
     return true;
   });
   return arrivals != 0;
-}
-
-void GroupTable::close(Entry& entry) {
-  if (entry.socket != nullptr) waiter_.unwatch_group(entry.socket->descriptor());
-  for (auto& [name, incoming] : entry.incoming) protocol_.abort(incoming.assembly, Status::canceled);
-  entry.group->stream().abandon();
-  report(entry);
 }
 
 Time GroupTable::deadline() const {

@@ -53,9 +53,8 @@ class GroupTable final : public protocol::GroupArrivals {
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
-  /// Something is to come from it soon, until as many calls of end_wait() have followed.
-  void expect(std::uint64_t handle);
-  void end_wait(std::uint64_t handle);
+  /// One more operation waits for something of it, or (`waits` false) one less.
+  void expect(std::uint64_t handle, bool waits);
   /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
   void on_wake();
 
@@ -95,6 +94,11 @@ class GroupTable final : public protocol::GroupArrivals {
     Time next_poll{};        ///< of the socket
     Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
+
+    /// What members say, and what is done here, makes the deadline of the group pass, or is news.
+    bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
+    /// Streams that have ended inside of a message, because their member has gone or has begun anew.
+    void drop_ended_streams(protocol::GroupProtocol& protocol);
   };
 
   Entry* find(std::uint64_t handle);
@@ -105,13 +109,9 @@ class GroupTable final : public protocol::GroupArrivals {
   void reach_members(Entry& entry);
   /// At most so many bodies; true if something that has arrived is left.
   bool deliver(Entry& entry, group::Member& member, std::size_t bodies);
-  void drop_ended_streams(Entry& entry);
-  bool due(Time now, const Entry& entry) const;
   void turn(Time now, Entry& entry);
   void turn_now(Entry& entry);
   void report(Entry& entry);
-  void close(Entry& entry);
-  bool may_join(const Entry& entry, protocol::Channel& channel);
 
   const EngineParts& parts_;
   PeerTable& peers_;

@@ -51,7 +51,7 @@ void SenderStream::define_starts() {
   if (!cutter_.between_messages()) return;
   for (Listener* listener : listeners_) {
     if (listener->started) continue;
-    listener->started = listener->start_due = starts_ = true;
+    listener->started = listener->start_due = true;
     listener->start = listener->arrived = listener->cursor = frames_.next();
     listener->window_end = frames_.next() + kStreamWindow;
   }

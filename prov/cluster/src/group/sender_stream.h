@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -55,8 +54,6 @@ class SenderStream {
   /// is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
-  /// The start of some listener was defined since the last call: it is to be notified.
-  bool take_starts() { return std::exchange(starts_, false); }
   /// Everything posted has been cut, every listener has it, and no message waits for more than that.
   bool drained() const { return cutter_.empty() && frames_.base() == frames_.next() && !progress_.waits(); }
   std::uint64_t next() const { return frames_.next(); }
@@ -100,7 +97,6 @@ class SenderStream {
     unsigned asks = 0;    ///< since something has arrived
   } timers_;
   bool ending_ = false;
-  bool starts_ = false;  ///< some listener has got its start
   std::vector<MessageToken> ended_;  ///< scratch of cut()
 };
 

@@ -1,4 +1,4 @@
-// What is noted of arrivals for whoever delivers them.
+// What is noted of arrivals for the caller that delivers them.
 #include "group/news.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST_F(NewsTest, AMemberThatEndsIsForgotten) {
   EXPECT_EQ(deliver(), (std::vector<Member*>{&second}));
 }
 
-TEST_F(NewsTest, EndsAreToldOnce) {
+TEST_F(NewsTest, EndsAreReportedOnce) {
   EXPECT_FALSE(news.take_ends());
   news.note_end();
   EXPECT_TRUE(news.take_ends());
