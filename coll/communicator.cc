@@ -165,7 +165,7 @@ bool Communicator::make_team(MPI_Comm comm) {
 /// processors the one that has to answer may wait for this one's: it is let go after each look, and soon this one sleeps until
 /// something arrives. Where no other wants the processor, a yield takes less than a look.
 int Communicator::wait(Pending& pending) const {
-  constexpr unsigned kLooksFirst = 48;
+  constexpr unsigned kLooksFirst = 20;
   for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
     if (looks < kLooksFirst) {
       endpoint_->progress();

@@ -5,7 +5,8 @@
                         [--nodes 8] [--rate 1gbit] [--buffer 64k] [--repetitions 3] [--application matmul:400 ...]
 
 One rank a node, each port of the virtual switch and of the nodes shaped to --rate with a queue of --buffer. Each figure is
-the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Run it on a quiet machine. An
+the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Rows named _processor are processor time of a
+rank, which is alone on its node. Run it on a quiet machine. An
 application is matmul, gauss or gauss_rows of apps/, beside the program, with its order; its figure is the time of one product
 or solution.
 """

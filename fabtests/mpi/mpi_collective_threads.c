@@ -38,6 +38,43 @@ static void use(MPI_Comm comm, int thread, int round, int* values) {
   MPI_Barrier(comm);
 }
 
+/// Communicators that end and begin one behind the other, with nothing else between: MPI gives the next one the handle of the last.
+static void follow(MPI_Comm comm, int thread, int round, int* values) {
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm copy;
+    MPI_Comm_dup(comm, &copy);
+    use(copy, thread, round + i, values);
+    MPI_Comm_free(&copy);
+  }
+}
+
+/// The same between two threads: one ends the communicator that the other one has used last, and makes another.
+static MPI_Comm shared;
+static pthread_barrier_t both;
+
+static void* use_shared(void* argument) {
+  int* const values = argument;
+  for (int round = 0; round < rounds; ++round) {
+    pthread_barrier_wait(&both);
+    use(shared, THREADS_MAX, round, values);
+    pthread_barrier_wait(&both);
+  }
+  return NULL;
+}
+
+static void replace_shared(int* values) {
+  pthread_t other;
+  pthread_barrier_init(&both, NULL, 2);
+  if (pthread_create(&other, NULL, use_shared, values) != 0) fail("no thread", THREADS_MAX, 0);
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &shared);
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    MPI_Comm_free(&shared);
+  }
+  pthread_join(other, NULL);
+}
+
 static void* work(void* argument) {
   const int thread = (int)(long)argument;
   int* const values = malloc(COUNT * sizeof *values);
@@ -45,6 +82,7 @@ static void* work(void* argument) {
   pthread_barrier_wait(&together);
   for (int round = 0; round < rounds; ++round) {
     use(comms[thread], thread, round, values);
+    if (round % 5 == 3) follow(comms[thread], thread, round, values);
     if (round % 5 != 1) continue;
     int rank;
     MPI_Comm copy, half;
@@ -79,6 +117,10 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
   for (int i = 0; i < threads; ++i) MPI_Comm_free(&comms[i]);
+  int* const values = malloc(COUNT * sizeof *values);
+  if (values == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  replace_shared(values);
+  free(values);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("PASS mpi_collective_threads: %d threads, %d rounds\n", threads, rounds);
   MPI_Finalize();

@@ -1,17 +1,21 @@
 // mpi_collective_times [ROUNDS [sizes]]: what collectives of all ranks take, as lines for programs:
 //
 //   <measure>_us <ranks> <median> <smallest> <largest>
+//   <measure>_processor_us <ranks> <mean>
 //
 // with measure one of bcast_1048576, bcast_65536, barrier, allreduce_8, barrier_alone and allreduce_8_alone. A round begins at a
 // barrier of MPI's own and ends at the rank that is done last, so that a broadcast whose root leaves early does not look fast.
 // Barriers and reductions are called kInARow times in a round, as programs with loops do; those that are alone, once: with
 // more ranks than processors the time until the last rank has left the barrier before is then in the figure. Results are checked.
+// The processor's time is that of a rank, of all its threads, by getrusage; what the kernel does for a frame outside of the rank's
+// calls is in no rank's time.
 //
 // With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose root each rank is in turn.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { kBytesMax = 1 << 20, kInARow = 16, kTurns = 64 };
 
@@ -50,15 +54,24 @@ static int compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+static double processor_us(void) {
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 static void measure(const char* name, int (*work)(int, long), int bytes, long rounds, int in_a_row) {
   double* const times = malloc((size_t)rounds * sizeof *times);
   if (times == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  double processor = 0, of_all = 0;
   for (long round = -3; round < rounds; ++round) {
     PMPI_Barrier(MPI_COMM_WORLD);
+    const double used = processor_us();
     const double begin = MPI_Wtime();
     int good = 1;
     for (int i = 0; i < in_a_row; ++i) good &= work(bytes, round + 3 + i);
     const double mine = (MPI_Wtime() - begin) * 1e6 / in_a_row;
+    if (round >= 0) processor += processor_us() - used;
     double last = 0;
     PMPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (!good) {
@@ -67,8 +80,10 @@ static void measure(const char* name, int (*work)(int, long), int bytes, long ro
     }
     if (round >= 0) times[round] = last;
   }
+  PMPI_Allreduce(&processor, &of_all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   qsort(times, (size_t)rounds, sizeof *times, compare);
   if (rank == 0) printf("%s_us %d %.1f %.1f %.1f\n", name, size, times[rounds / 2], times[0], times[rounds - 1]);
+  if (rank == 0) printf("%s_processor_us %d %.1f\n", name, size, of_all / size / (double)(rounds * in_a_row));
   free(times);
 }
 

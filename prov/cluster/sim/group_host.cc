@@ -42,6 +42,7 @@ void GroupHost::post(std::size_t size, group::Until until) {
   const group::MessageToken token = number | (until == group::Until::delivered ? kDelivered : 0);
   std::vector<std::byte>& kept = unfinished_[token] = std::move(content);
   const ConstBytes bytes(kept);
+  const AllocationMeter::Scope scope(settings_.memory);
   group_.stream().post({}, {&bytes, 1}, size, random_.chance(kMillion / 4), until, token);
   turn();
 }
@@ -151,6 +152,7 @@ void GroupHost::handle_event(std::uint64_t) {
 
 void GroupHost::turn() {
   if (frozen()) return;
+  const AllocationMeter::Scope scope(settings_.memory);
   if (!group_.leaving()) {
     group_.each([this](const group::Member& member) { review(member); });
     group_.news().deliver([this](group::Member& member) { return deliver(member); });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "group/group.h"
+#include "sim/allocation_meter.h"
 #include "sim/event_queue.h"
 #include "sim/group_network.h"
 #include "sim/group_oracle.h"
@@ -25,6 +26,7 @@ struct GroupHostSettings {
   std::size_t body_max = 1400;
   Duration silence_max{500ms};
   std::optional<seal::Credentials> credentials = {};
+  AllocationMeter* memory = nullptr;  ///< of what its membership keeps
 };
 
 class GroupHost final : public GroupPort, public EventHandler {
@@ -49,6 +51,8 @@ class GroupHost final : public GroupPort, public EventHandler {
   bool leaving() const { return group_.leaving(); }
   bool drained() { return group_.stream().drained() && unfinished_.empty(); }
   std::size_t failed() const { return failed_; }
+  /// Frames that its messages were cut into.
+  std::uint64_t cut() { return group_.stream().next(); }
   const Counters& counters() const { return socket_.counters(); }
 
   void frame_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) override;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/allocation_meter.h"
+
 namespace cluster::sim {
 namespace {
 
@@ -20,6 +22,7 @@ class GroupNetwork::Pipe final : public carrier::Carrier {
   std::size_t payload_max(const wire::Segment& segment) const override { return kSegmentMax - wire::encoded_size(segment); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) override {
     if (under_way >= network_.faults_.pipe_max) return false;
+    const AllocationMeter::Scope none(nullptr);
     std::vector<std::byte> bytes(wire::encoded_size(segment) + payload.length);
     std::byte* at = bytes.data() + wire::encode(segment, bytes.data());
     each_piece(payload.slices, payload.offset, payload.length, [&](ConstBytes piece) {
@@ -54,6 +57,7 @@ void GroupNetwork::plan(Duration delay, Packet packet) {
 }
 
 std::size_t GroupNetwork::multicast(const SocketAddress& from, std::span<const link::OutFrame> frames) {
+  const AllocationMeter::Scope none(nullptr);
   const std::size_t taken = random_.chance(faults_.link_full) ? frames.size() / 2 : frames.size();
   for (const link::OutFrame& frame : frames.first(taken)) {
     ++frames_;

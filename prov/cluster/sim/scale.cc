@@ -1,4 +1,4 @@
-// Scale: many hosts at once, all to all and all to one.
+// Scale: many hosts at once, all to all, all to one, and one to a group of all.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/group_scale.h"
 #include "sim/measure.h"
 
 namespace cluster::sim {
@@ -78,20 +79,22 @@ std::string compare_row(const Row& before, const Row& now) {
   return worse;
 }
 
-void append_row(std::string& table, const char* what, const Scenario& scenario) {
-  const Measured measured = measure(scenario);
-  const double port = static_cast<double>(scenario.port.bits_per_second) / 1e9;
-  const bool incast = scenario.plan.pattern == Pattern::incast;
-  const double ports = incast ? 1 : scenario.hosts;
+/// `full`: Gbit/s of all ports that are to be filled; 0: there are none.
+void append_row(std::string& table, const char* what, std::uint32_t hosts, std::size_t size, const Measured& measured, double full) {
   char line[200];
-  std::snprintf(line, sizeof line, "%-24s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what,
-                scenario.hosts, scenario.plan.sizes.fixed, measured.gigabits(),
-                100 * measured.gigabits() / (port * ports), 100 * measured.lost_share(),
+  std::snprintf(line, sizeof line, "%-24s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what, hosts, size,
+                measured.gigabits(), full > 0 ? 100 * measured.gigabits() / full : 0, 100 * measured.lost_share(),
                 100 * measured.retransmitted_share(), static_cast<double>(measured.worst_stall.count()) / 1e6,
                 static_cast<double>(measured.duration.count()) / 1e6, measured.bytes_per_peer);
   table += line;
   std::fputs(line, stdout);  // at once: the next row may take minutes
   std::fflush(stdout);
+}
+
+void append_row(std::string& table, const char* what, const Scenario& scenario) {
+  const double port = static_cast<double>(scenario.port.bits_per_second) / 1e9;
+  const bool incast = scenario.plan.pattern == Pattern::incast;
+  append_row(table, what, scenario.hosts, scenario.plan.sizes.fixed, measure(scenario), port * (incast ? 1 : scenario.hosts));
 }
 
 void incast(std::string& table, std::uint32_t senders, std::size_t size, std::uint32_t messages) {
@@ -123,7 +126,8 @@ std::string scale_table(std::uint32_t most_hosts) {
   std::string table;
   std::printf(
       "# All to all: 10 Gbit/s ports with 512 KB, one message to each other host. Many to one: 1 Gbit/s\n"
-      "# ports with 64 KB. Simulated time; state: the largest memory of an engine by its peers.\n"
+      "# ports with 64 KB. One to a group: no ports, 1 %% lost at each member. Simulated time; state: the largest\n"
+      "# memory of an engine by its peers, of a group its sender's by the members.\n"
       "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
       "# what                    hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took "
@@ -133,6 +137,10 @@ std::string scale_table(std::uint32_t most_hosts) {
     if (senders >= most_hosts) continue;
     incast(table, senders, kHuge, std::max(2u, 64u / senders));
     incast(table, senders, kLarge, 8);
+  }
+  for (const std::uint32_t members : {64u}) {
+    if (members > most_hosts) continue;
+    for (const std::size_t size : {kLarge, kHuge}) append_row(table, "one to a group", members, size, measure_group(members, size), 0);
   }
   for (const std::uint32_t hosts : {50u, 200u, 500u, 1000u}) {
     if (hosts > most_hosts) continue;

@@ -135,7 +135,7 @@ HostProfile Simulation::draw_profile() {
   if (plan_.unexpected_max != 0) settings.unexpected_max = plan_.unexpected_max;
   if (plan_.one_frame) settings.net_eager_max = 16384;
   settings.flow_window = random_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
-  settings.ack_delay = random_.between(5us, 100us);
+  settings.ack_delay = random_.between(5us, 250us);
   settings.peer_timeout = peer_timeout_;
   return profile;
 }

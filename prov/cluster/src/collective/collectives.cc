@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -14,6 +15,11 @@ Status status_from(std::uint64_t data) {
   return data > static_cast<std::uint64_t>(Status::ok) && data <= static_cast<std::uint64_t>(Status::access)
              ? status
              : Status::reset;
+}
+
+bool leads_node(const Team& team) {
+  const TeamLayout& layout = team.layout();
+  return layout.leaders()[layout.node()] == layout.self();
 }
 
 }  // namespace
@@ -83,23 +89,22 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
-  if (spreads(team.layout(), possible)) open_group(team, possible.root);
+  const bool spread = spreads(team.layout(), possible) && leads_node(team) && team.status() == Status::ok;
+  // All leaders do so for the same operation of the team.
+  if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
+  operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
+  if (operation.awaits_group) transport_.expect(*team.group());
   // Not before: a call that found no memory is repeated, and all members have to count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  begin(operation);
+  try {
+    begin(operation);
+  } catch (const std::bad_alloc&) {
+    stalled_ = pending_ = true;  // it has its number: a call that is repeated would be another operation
+  }
   return Status::ok;
-}
-
-/// All leaders do so for the same operation of the team.
-void Collectives::open_group(Team& team, Member root) {
-  const TeamLayout& layout = team.layout();
-  const bool leads = layout.leaders()[layout.node()] == layout.self();
-  if (!leads || team.status() != Status::ok) return;
-  if (!team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
-  if (layout.node_of(root) != layout.node()) transport_.expect(*team.group());
 }
 
 void Collectives::begin(Operation& operation) {
@@ -199,10 +204,34 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
+/// Those that are blocked again go to the end. Without memory the rest stays.
+void Collectives::issue_blocked() {
+  std::size_t issued = 0;
+  const auto drop = [&] { blocked_.erase(blocked_.begin(), blocked_.begin() + static_cast<std::ptrdiff_t>(issued)); };
+  try {
+    for (const std::size_t count = blocked_.size(); issued < count; ++issued) issue(*blocked_[issued]);
+  } catch (...) {
+    drop();
+    throw;
+  }
+  drop();
+}
+
+/// Operations that went on no further for want of memory.
+void Collectives::resume_stalled() {
+  for (const auto& [id, team] : teams_) {
+    for (const auto& operation : team->operations()) {
+      if (team->status() != Status::ok) break;
+      operation->run.resume([&](Step step, const Action&) { issue(operation->tickets[step]); });
+    }
+    finish_operations(*team);
+  }
+  stalled_ = false;
+}
+
 void Collectives::advance() {
-  const std::vector<Ticket*> blocked = std::move(blocked_);
-  blocked_.clear();
-  for (Ticket* const ticket : blocked) issue(*ticket);
+  issue_blocked();
+  if (stalled_) resume_stalled();
   while (!outcomes_.empty() || !settling_.empty() || !failures_.empty()) {
     const std::vector<Failure> failures = std::move(failures_);
     failures_.clear();
@@ -230,7 +259,9 @@ void Collectives::settle(const Outcome& outcome) {
   if (status != Status::ok) {
     fail(team, status);
   } else if (team.status() == Status::ok) {
+    stalled_ = true;  // unless it comes to its end
     operation.run.done(outcome.ticket->step, [&](Step step, const Action&) { issue(operation.tickets[step]); });
+    stalled_ = false;
   }
   finish_operations(team);
 }
@@ -276,6 +307,7 @@ void Collectives::finish_operations(Team& team) {
     }
     const std::unique_ptr<Operation> ended = std::move(*next);
     next = operations.erase(next);
+    if (ended->awaits_group) transport_.end_wait(*team.group());
     report(*ended, ended->run.finished() ? Status::ok : team.status());
   }
 }

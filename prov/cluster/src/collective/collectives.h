@@ -76,13 +76,14 @@ class Collectives final : public protocol::CollectiveListener {
     Status status;
   };
 
-  void open_group(Team& team, Member root);
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
   /// What comes of this team from now on is thrown away.
   void forget(std::uint64_t id);
   void leave_orphans();
   void issue(Ticket& ticket);
+  void issue_blocked();
+  void resume_stalled();
   void settle(const Outcome& outcome);
   void fail(Team& team, Status status);
   void notify_neighbors(const Team& team);
@@ -103,6 +104,7 @@ class Collectives final : public protocol::CollectiveListener {
   std::vector<Ticket*> blocked_;  ///< to be issued again
   std::vector<Failure> failures_;
   bool orphans_ = false;  ///< there are teams whose join has thrown
+  bool stalled_ = false;  ///< some operation has steps that found no memory
 };
 
 }  // namespace cluster::collective

@@ -41,9 +41,10 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
 }
 
 /// Few nodes meet at one of them: two messages one after the other instead of one for each doubling, each answered by one
-/// that takes its acknowledgement along, and a member waits once.
+/// that takes its acknowledgement along, and a member waits once. Two need none to meet at: each sends when it is there.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
-  return layout.leaders().size() <= kFewNodes && length <= kShort;
+  const std::size_t nodes = layout.leaders().size();
+  return nodes != 2 && nodes <= kFewNodes && length <= kShort;
 }
 
 constexpr Member kMeeting = 0;
@@ -73,7 +74,9 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), kPieceMin), {&start, 1});
+  // Where no member hands it on, the message is one.
+  const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
+  send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }
 
 void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {

@@ -12,9 +12,10 @@ namespace cluster::collective {
 
 class ScheduleRun {
  public:
-  explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) {}
+  explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
 
-  /// Calls issue(step, action) for each send, spread and receive that may begin.
+  /// Calls issue(step, action) for each send, spread and receive that may begin. Where issue() finds no memory, it is called
+  /// for that one again by resume().
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -26,6 +27,10 @@ class ScheduleRun {
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
+    proceed(issue);
+  }
+  template <typename Issue>
+  void resume(Issue&& issue) {
     proceed(issue);
   }
   bool finished() const { return done_ == schedule_.actions().size(); }
@@ -40,8 +45,8 @@ class ScheduleRun {
   /// In the order in which they became ready: messages of one number leave in the order of the schedule.
   template <typename Issue>
   void proceed(Issue& issue) {
-    for (std::size_t next = 0; next < ready_.size(); ++next) {
-      const Step step = ready_[next];
+    for (; next_ready_ < ready_.size(); ++next_ready_) {
+      const Step step = ready_[next_ready_];
       const Action& action = schedule_.actions()[step];
       if (is_message(action.kind)) {
         issue(step, action);
@@ -50,11 +55,11 @@ class ScheduleRun {
         finish(step);
       }
     }
-    ready_.clear();
   }
 
   Schedule schedule_;
-  std::vector<Step> ready_;
+  std::vector<Step> ready_;  ///< so far; each step once
+  std::size_t next_ready_ = 0;
   std::size_t done_ = 0;
 };
 

@@ -54,6 +54,7 @@ struct Operation {
   void* context = nullptr;        ///< of the application
   bool report = true;             ///< write a completion on success
   JoinListener* join = nullptr;   ///< of the operation by which the members join
+  bool awaits_group = false;      ///< what another node spreads is to come
 };
 
 class Team {

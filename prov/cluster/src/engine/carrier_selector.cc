@@ -104,8 +104,7 @@ void CarrierSelector::leave_ring(Peer& peer) {
       "the process of this node that uses the address %s in shared memory does not show that it has the key of this "
       "process: the peer is reached over the network",
       peer.name().text().c_str());
-  local_.remove(peer);
-  peer.channel.carrier = nullptr;
+  closer_.leave_carrier(peer);
   peer.carrier_reason = "no shared memory: its reader has not shown the key";
   if (parts_.link != nullptr) return open_session(peer);
   peers_.mark_failed(peer, Status::unreachable);

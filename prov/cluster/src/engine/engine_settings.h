@@ -7,14 +7,11 @@
 
 #include "base/units.h"
 #include "protocol/context.h"
+#include "reliability/ack_delay.h"
 
 namespace cluster::engine {
 
 inline constexpr std::uint16_t kFlowWindow = 512;
-inline constexpr Duration kAckDelay = 25us;
-/// Of an endpoint with FI_COLLECTIVE: a member answers one message of an operation when those of the others have come as well,
-/// which ranks that share processors send one after the other.
-inline constexpr Duration kAckDelayCollective = 80us;
 
 struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;                           ///< use shared memory for peers on this node
@@ -25,7 +22,7 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
   std::size_t unknown_bytes_max = 256 << 20; ///< held for unknown sources together, their unexpected messages aside
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
-  Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
+  Duration ack_delay = reliability::kAckDelay;  ///< an acknowledgement is sent after so long at the latest
   Duration peer_timeout = 5s;                ///< a peer that answers nothing for so long is dead
   Duration stuck_timeout{0};  ///< a peer whose process exists but does not serve its peers is given up after so long; 0: never
   bool end_abandoned = false;  ///< receives from any sender end when every peer that was met is lost

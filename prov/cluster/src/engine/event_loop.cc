@@ -136,6 +136,7 @@ bool EventLoop::poll_network() {
 
 void EventLoop::deliver_held() {
   local_.receive_held(turns());
+  if (groups_.holding()) groups_.deliver_held();
   if (parts_.link == nullptr) return;
   const Time now = parts_.environment.clock.now();
   network_.receive_held(now);
@@ -198,6 +199,7 @@ void EventLoop::handle_events() {
         parts_.local_listener->clear_doorbell();
         deaths_.check_closed();
         break;
+      case Waiter::Source::multicast: groups_.on_wake(); break;
       case Waiter::Source::peer:
         lost_.carriers().advance_greetings();
         deaths_.check(*event.peer);

@@ -66,7 +66,7 @@ class EventLoop {
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
   void receive_posted() {
-    if (network_.holding() || local_.holding()) [[unlikely]]
+    if (network_.holding() || local_.holding() || groups_.holding()) [[unlikely]]
       deliver_held();
     if (messenger_.control().pending()) tx_.transmit_control(parts_.environment.clock.now());
   }

@@ -22,7 +22,7 @@ constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 /// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
 /// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
-/// until something is awaited from it.
+/// unless something is awaited from it.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
@@ -36,6 +36,12 @@ bool wants_answer(SegmentKind kind) {
 std::size_t body_max(const link::Link* link) {
   const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
   return std::max(kBodyMin, frame - group::kBodyOverhead);
+}
+
+bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) {
+  const std::vector<SocketAddress>& roster = group.settings().roster;
+  if (roster.empty()) return peers.is_member(channel);
+  return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
 }
 
 }  // namespace
@@ -59,7 +65,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   if (socket == nullptr) {
     parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(), reason.c_str());
   } else if (socket->descriptor() >= 0) {
-    waiter_.watch_link(socket->descriptor());
+    waiter_.watch_group(socket->descriptor());
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
@@ -82,12 +88,21 @@ bool GroupTable::joined(std::uint64_t handle) {
   return entry != nullptr && entry->joined;
 }
 
-void GroupTable::expect(std::uint64_t handle) {
+void GroupTable::expect(std::uint64_t handle, bool waits) {
   Entry* const entry = find(handle);
   if (entry == nullptr) return;
+  if (!waits) {
+    if (entry->awaited > 0) --entry->awaited;
+    return;
+  }
   entry->poll_interval = kPollInterval;
   entry->next_poll = {};
-  entry->awaited = true;
+  ++entry->awaited;
+}
+
+/// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
+void GroupTable::on_wake() {
+  for (const std::unique_ptr<Entry>& entry : groups_) entry->next_poll = {};
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
@@ -118,12 +133,6 @@ void GroupTable::meet(Entry& entry, Peer& peer) {
   entry.unreached |= peer.channel.carrier == nullptr;
 }
 
-bool GroupTable::may_join(const Entry& entry, protocol::Channel& channel) {
-  const std::vector<SocketAddress>& roster = entry.group->settings().roster;
-  if (roster.empty()) return peers_.is_member(channel);
-  return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
-}
-
 void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
   const auto found = std::find_if(groups_.begin(), groups_.end(),
@@ -133,7 +142,7 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
     Entry& entry = **found;
     Member* member = entry.group->find(peer.name());
     const bool introduces = segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
-    if (member == nullptr && introduces && !entry.group->leaving() && may_join(entry, channel)) {
+    if (member == nullptr && introduces && !entry.group->leaving() && may_join(*entry.group, peers_, channel)) {
       meet(entry, peer);
       member = entry.group->find(peer.name());
     }
@@ -143,12 +152,20 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
   messenger_.control().send(channel, {.kind = SegmentKind::group_end, .id = segment.id, .key = segment.key});
 }
 
+void GroupTable::on_carrier_left(protocol::Channel& channel) {
+  for (const std::unique_ptr<Entry>& entry : groups_) {
+    if (entry->group->find(channel.name) == nullptr) continue;
+    entry->group->meet(channel.name, channel.owner, nullptr);
+    entry->unreached = true;
+  }
+}
+
 void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
   for (const std::unique_ptr<Entry>& entry : groups_) {
     Member* const member = entry->group->find(peer.name());
     if (member == nullptr || member->owner != &peer) continue;
-    deliver(*entry, *member);
+    deliver(*entry, *member, SIZE_MAX);  // there is no further turn for it
     if (const auto incoming = entry->incoming.find(peer.name()); incoming != entry->incoming.end()) {
       protocol_.abort(incoming->second.assembly, status);
       entry->incoming.erase(incoming);
@@ -169,8 +186,7 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     if (count < kBurst) break;
   }
   entry.unread = bursts == kBurstsMax;
-  entry.awaited = entry.awaited && arrivals == 0;
-  if (arrivals != 0 || entry.awaited || entry.content == protocol::GroupProtocol::Content::application) {
+  if (arrivals != 0 || entry.awaited > 0 || entry.content == protocol::GroupProtocol::Content::application) {
     entry.poll_interval = kPollInterval;
   } else {
     entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
@@ -233,14 +249,14 @@ void GroupTable::reach_members(Entry& entry) {
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
-bool GroupTable::deliver(Entry& entry, Member& member) {
+bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
   group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr || stream->front().empty()) return false;
   Incoming& incoming = entry.incoming[member.name];
   if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
   incoming.stream = stream->id();
   protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
-  for (std::size_t i = 0; i < kBodiesPerTurn; ++i) {
+  for (std::size_t i = 0; i < bodies; ++i) {
     const ConstBytes body = stream->front();
     if (body.empty()) return false;
     wire::Segment segment;
@@ -259,26 +275,21 @@ bool GroupTable::deliver(Entry& entry, Member& member) {
   return entry.unfinished = true;
 }
 
-/// Streams that have ended inside of a message, because their member has gone or has begun anew.
-void GroupTable::drop_ended_streams(Entry& entry) {
-  for (auto item = entry.incoming.begin(); item != entry.incoming.end();) {
-    const Member* const member = entry.group->find(item->first);
+void GroupTable::Entry::drop_ended_streams(protocol::GroupProtocol& protocol) {
+  for (auto item = incoming.begin(); item != incoming.end();) {
+    const Member* const member = group->find(item->first);
     const bool lives = member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
-    if (!lives) protocol_.abort(item->second.assembly, Status::reset);
-    item = lives ? std::next(item) : entry.incoming.erase(item);
+    if (!lives) protocol.abort(item->second.assembly, Status::reset);
+    item = lives ? std::next(item) : incoming.erase(item);
   }
-}
-
-/// What members say, and what is done here, makes the deadline of the group pass, or is news.
-bool GroupTable::due(Time now, const Entry& entry) const {
-  return entry.group->news().any() || now >= entry.group->deadline() || now >= entry.close_by;
 }
 
 void GroupTable::turn(Time now, Entry& entry) {
   Group& group = *entry.group;
   reach_members(entry);
   entry.unfinished = false;
-  group.news().deliver([&](Member& member) { return deliver(entry, member); });
+  group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
+  holding_ = holding_ || group.news().any();
   if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
     group.each([&](Member& member) {
       Peer& peer = *static_cast<Peer*>(member.owner);
@@ -286,7 +297,7 @@ void GroupTable::turn(Time now, Entry& entry) {
     });
   }
   report(entry);
-  if (group.news().take_ends() && !entry.incoming.empty()) drop_ended_streams(entry);
+  if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
@@ -331,27 +342,31 @@ void GroupTable::report(Entry& entry) {
   if (of_application && bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
 }
 
+void GroupTable::deliver_held() {
+  holding_ = false;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i]->group->news().any()) turn_now(*groups_[i]);
+  }
+}
+
 bool GroupTable::run() {
   const Time now = parts_.environment.clock.now();
+  holding_ = false;  // what has news is due, and says so again
   std::size_t arrivals = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     Entry& entry = *groups_[i];
     if (entry.socket != nullptr) arrivals += receive(now, entry);
-    if (due(now, entry)) turn(now, entry);
+    if (entry.due(now)) turn(now, entry);
   }
   std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
     if (!entry->group->left() && now < entry->close_by) return false;
-    close(*entry);
+    if (entry->socket != nullptr) waiter_.unwatch_group(entry->socket->descriptor());
+    for (auto& [name, incoming] : entry->incoming) protocol_.abort(incoming.assembly, Status::canceled);
+    entry->group->stream().abandon();
+    report(*entry);
     return true;
   });
   return arrivals != 0;
-}
-
-void GroupTable::close(Entry& entry) {
-  if (entry.socket != nullptr) waiter_.unwatch_link(entry.socket->descriptor());
-  for (auto& [name, incoming] : entry.incoming) protocol_.abort(incoming.assembly, Status::canceled);
-  entry.group->stream().abandon();
-  report(entry);
 }
 
 Time GroupTable::deadline() const {

@@ -53,18 +53,25 @@ class GroupTable final : public protocol::GroupArrivals {
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
-  /// Something is to come from it soon.
-  void expect(std::uint64_t handle);
+  /// One more operation waits for something of it, or (`waits` false) one less.
+  void expect(std::uint64_t handle, bool waits);
+  /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
+  void on_wake();
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
   /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
   bool run();
+  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
+  bool holding() const { return holding_; }
+  /// One of these may have come about.
+  void deliver_held();
   Time deadline() const;
   /// Nothing is owed to any member.
   bool quiescent() const;
 
   void on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) override;
+  void on_carrier_left(protocol::Channel& channel) override;
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
@@ -83,10 +90,15 @@ class GroupTable final : public protocol::GroupArrivals {
     bool unreached = false;  ///< some member may have no carrier yet
     bool unfinished = false;  ///< the last turn left something that can be delivered
     bool unread = false;     ///< the socket has more
-    bool awaited = false;    ///< something is to come, and nothing has come since that was known
+    std::size_t awaited = 0;  ///< operations that wait for something of it
     Time next_poll{};        ///< of the socket
     Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
+
+    /// What members say, and what is done here, makes the deadline of the group pass, or is news.
+    bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
+    /// Streams that have ended inside of a message, because their member has gone or has begun anew.
+    void drop_ended_streams(protocol::GroupProtocol& protocol);
   };
 
   Entry* find(std::uint64_t handle);
@@ -95,15 +107,11 @@ class GroupTable final : public protocol::GroupArrivals {
   bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void meet(Entry& entry, Peer& peer);
   void reach_members(Entry& entry);
-  /// True if something that has arrived is left.
-  bool deliver(Entry& entry, group::Member& member);
-  void drop_ended_streams(Entry& entry);
-  bool due(Time now, const Entry& entry) const;
+  /// At most so many bodies; true if something that has arrived is left.
+  bool deliver(Entry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, Entry& entry);
   void turn_now(Entry& entry);
   void report(Entry& entry);
-  void close(Entry& entry);
-  bool may_join(const Entry& entry, protocol::Channel& channel);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -114,6 +122,7 @@ class GroupTable final : public protocol::GroupArrivals {
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<Entry>> groups_;
   std::uint64_t opened_ = 0;  ///< groups so far
+  bool holding_ = false;
 };
 
 }  // namespace cluster::engine

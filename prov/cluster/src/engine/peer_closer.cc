@@ -41,6 +41,13 @@ void PeerCloser::close(Peer& peer, Status status) {
   sessions_.promote_pending(peer);
 }
 
+void PeerCloser::leave_carrier(Peer& peer) {
+  protocol::GroupArrivals* const groups = messenger_.message_parts().context.bindings.engine.groups;
+  if (groups != nullptr) groups->on_carrier_left(peer.channel);
+  local_.remove(peer);
+  peer.channel.carrier = nullptr;
+}
+
 void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   Log& log = parts_.environment.log;
   const bool awaited = peer.channel.waits_for_peer();

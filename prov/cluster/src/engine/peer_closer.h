@@ -19,6 +19,8 @@ class PeerCloser {
   /// Not while a component iterates over peers; else mark_failed() of the peer table.
   void close(Peer& peer, Status status);
   void close_failed();
+  /// Its rings end, to which nothing was written: another carrier follows.
+  void leave_carrier(Peer& peer);
   /// Now, since something of the peer's next incarnation has come.
   void close_if_failed(Peer& peer);
   /// Where the setting asks for it: if no peer is left, and one of them was lost, receives from any sender are hopeless. Also

@@ -13,8 +13,8 @@ bool Waiter::open(const PeerTable& peers) {
   bool complete = set != nullptr && alarm_ != nullptr && set->add(alarm_->descriptor(), alarm_.get());
   if (complete && link_ != nullptr) {
     for (const int descriptor : link_->descriptors()) complete = complete && set->add(descriptor, link_);
-    for (const int descriptor : link_descriptors_) complete = complete && set->add(descriptor, link_);
   }
+  for (const int descriptor : group_descriptors_) complete = complete && set->add(descriptor, &multicast_);
   if (complete && listener_ != nullptr)
     complete = set->add(listener_->descriptor(), listener_) && set->add(listener_->doorbell(), &doorbell_);
   if (!complete) return false;
@@ -45,13 +45,13 @@ void Waiter::unwatch(int descriptor) {
   if (wait_set_ != nullptr && descriptor >= 0) wait_set_->remove(descriptor);
 }
 
-void Waiter::watch_link(int descriptor) {
-  link_descriptors_.push_back(descriptor);
-  add(descriptor, link_);
+void Waiter::watch_group(int descriptor) {
+  group_descriptors_.push_back(descriptor);
+  add(descriptor, &multicast_);
 }
 
-void Waiter::unwatch_link(int descriptor) {
-  std::erase(link_descriptors_, descriptor);
+void Waiter::unwatch_group(int descriptor) {
+  std::erase(group_descriptors_, descriptor);
   unwatch(descriptor);
 }
 
@@ -68,6 +68,8 @@ std::size_t Waiter::collect(std::span<Event> events) {
       events[kept++] = {Source::connection, nullptr};
     } else if (owner == &doorbell_) {
       events[kept++] = {Source::doorbell, nullptr};
+    } else if (owner == &multicast_) {
+      events[kept++] = {Source::multicast, nullptr};
     } else if (owner == link_) {
       if (trouble) events[kept++] = {Source::path_error, nullptr};
     } else {

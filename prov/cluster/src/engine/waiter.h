@@ -29,7 +29,7 @@ namespace cluster::engine {
 
 class Waiter {
  public:
-  enum class Source : std::uint8_t { connection, doorbell, path_error, peer };
+  enum class Source : std::uint8_t { connection, doorbell, path_error, multicast, peer };
   struct Event {
     Source source;
     Peer* peer;  ///< whose connection or process has ended, for Source::peer
@@ -46,9 +46,9 @@ class Waiter {
   /// A descriptor that is readable once the peer's connection or process has ended; -1: none.
   void watch(int descriptor, Peer& peer);
   void unwatch(int descriptor);
-  /// A further descriptor of the link's kind: it only ends the sleep. Kept for when the set is opened.
-  void watch_link(int descriptor);
-  void unwatch_link(int descriptor);
+  /// The socket of a group. Kept for when the set is opened.
+  void watch_group(int descriptor);
+  void unwatch_group(int descriptor);
 
   /// Writes what is ready now, and returns how much that is; an alarm that went off is only cancelled.
   std::size_t collect(std::span<Event> events);
@@ -86,10 +86,11 @@ class Waiter {
 
   link::Link* link_;
   shm::LocalListener* listener_;
-  std::vector<int> link_descriptors_;  ///< beside those of the link
+  std::vector<int> group_descriptors_;
   std::unique_ptr<os::WaitSet> wait_set_;
   std::unique_ptr<os::Alarm> alarm_;
-  std::byte doorbell_{};  ///< owns the listener's doorbell in the set
+  std::byte doorbell_{};   ///< owns the listener's doorbell in the set
+  std::byte multicast_{};  ///< owns the sockets of groups
   Time alarm_at_ = Time::min();
   std::atomic<std::uint32_t> armed_at_{0};
   bool changed_ = false;     ///< a source was added since begin_arming()

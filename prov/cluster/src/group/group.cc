@@ -275,10 +275,13 @@ void Group::forget_ended() {
 
 bool Group::run(Time now, link::Link* link, bool unread) {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
-  const bool service = now >= next_service_ || leaving_;
+  const bool due = now >= next_service_ || leaving_;
   // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
-  const bool transmits = settings_.role.sends && (service || now >= stream_.deadline());
+  const bool transmits = settings_.role.sends && (due || now >= stream_.deadline());
   const bool posted = transmits && stream_.transmit(now, link, settings_.path);
+  // One that came inside of a message is not a listener before the end of it, which no member may report.
+  const auto starts = [](const auto& entry) { return entry.second->listener.start_due; };
+  const bool service = due || (transmits && std::any_of(members_.begin(), members_.end(), starts));
   if (service) {
     next_service_ = kNever;
     for (auto& [name, member] : members_) serve(now, *member, unread);

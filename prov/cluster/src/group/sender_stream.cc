@@ -227,6 +227,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (now >= timers_.repair) repair(now, link, group);
   timers_.ready = kNever;
   send_new(now, link, group);
+  define_starts();
   if (now >= timers_.repeat) {
     timers_.repeat = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.

@@ -182,7 +182,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
   engine::EngineSettings settings = options_.settings();
-  if (request.collectives) settings.ack_delay = engine::kAckDelayCollective;
+  if (request.collectives) settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());

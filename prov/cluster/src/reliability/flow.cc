@@ -19,6 +19,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.features = wire::feature::kFrameParts;
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
+  if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }
@@ -50,7 +51,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling),
       frame_size_(handshake_, paths_, log, settings.seal_overhead),
-      timer_(settings.ack_delay, settings.turns),
+      timer_(kAckDelay, settings.turns),
       queue_(handshake_, frame_size_, paths_, bodies, status_),
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
@@ -118,6 +119,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   if (!knew_peer) {
     note_peer(handshake_, liveness_, counters_);
+    timer_.set_ack_delay(handshake_.peer_acks_late() ? kAckDelayLate : kAckDelay);
     receiver_.window().begin(first_sequence(handshake_.peer_session()));
   }
   const bool ends = view.kind == wire::FrameKind::fin;

@@ -29,6 +29,7 @@
 #include "multipath/address_pairing.h"
 #include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
+#include "reliability/ack_delay.h"
 #include "reliability/ack_processor.h"
 #include "reliability/answer_delay.h"
 #include "reliability/flow_status.h"
@@ -49,7 +50,7 @@ struct FlowSettings {
   std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
   std::size_t seal_overhead = 0;  ///< bytes that the link adds to each frame
   bool ethertype = false;        ///< the link receives frames of our EtherType
-  Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
+  Duration ack_delay = kAckDelay;  ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 5s;
   Duration stuck_timeout{0};  ///< see Liveness
   const TurnDelay* turns = nullptr;  ///< of the endpoint; outlives the flow

@@ -97,6 +97,7 @@ class Handshake {
   bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
   /// The peer's kernel can be asked whether its process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }
+  bool peer_acks_late() const { return peer_ && (peer_->features & wire::feature::kAcksLate) != 0; }
   /// Its name and its further addresses; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 

@@ -7,7 +7,7 @@
 // second after that. A peer that has never answered is asked every kCallMax: while it is flooded with frames of unknown sources,
 // only some of the frames that ask for a session get through to it (link/thinning.h).
 //
-//   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the acknowledgement delay:
+//   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the peer's acknowledgement delay:
 //         reply times contain what the peer has waited, but the last frame may be the first for which it
 //         waits in full (RFC 8985 section 7.2)
 //   RTO   smoothed + 4 deviations of the reply time, within bounds
@@ -35,9 +35,10 @@ class RetransmissionTimer {
     rto,  ///< retransmission timeout: the same; if persistent(), it counts as congestion
   };
 
-  /// `turns`: of the endpoint, which outlives this; null: its turns are never late.
+  /// `ack_delay`: the peer's. `turns`: of the endpoint, which outlives this; null: its turns are never late.
   explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr) : ack_delay_(ack_delay), turns_(turns) {}
 
+  void set_ack_delay(Duration of_peer) { ack_delay_ = of_peer; }
   /// A frame that must be acknowledged has left.
   void on_sent(Time now) { running_ = true, restart(now); }
   /// Frames were acknowledged for the first time; `outstanding`: others still have to be.

@@ -20,10 +20,12 @@ class FakeTransport final : public Transport {
     return kGroup;
   }
   bool group_joined(std::uint64_t) const override { return joined; }
-  void expect(std::uint64_t) override {}
+  void expect(std::uint64_t) override { ++awaited; }
+  void end_wait(std::uint64_t) override { --awaited; }
   void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
     destinations.push_back(op.to);
+    levels.push_back(op.completion_level);
     if (sends_until_exhausted-- == 0) throw std::bad_alloc();
     contexts.push_back(op.context);
     return Status::ok;
@@ -40,11 +42,13 @@ class FakeTransport final : public Transport {
 
   static constexpr std::uint64_t kGroup = 4711;
   int sends_until_exhausted = -1;  ///< never
+  int awaited = 0;
   bool multicast = false;
   bool joined = false;
   bool closed = false;
   std::vector<std::vector<SocketAddress>> groups;
   std::vector<std::uint64_t> destinations;
+  std::vector<protocol::CompletionLevel> levels;
   std::vector<void*> contexts;
   std::set<std::uint64_t> discarded;
 };
@@ -72,6 +76,11 @@ class CollectivesTest : public testing::Test {
   void complete_everything(Status status) {
     for (void* const context : std::exchange(transport_.contexts, {})) collectives_.sent(context, status);
     collectives_.advance();
+  }
+
+  void complete_operations(Team& team) {
+    for (int i = 0; i < 10 && !team.operations().empty(); ++i) complete_everything(Status::ok);
+    EXPECT_TRUE(team.operations().empty());
   }
 
   FakeTransport transport_;
@@ -140,6 +149,83 @@ TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
   std::vector<std::byte> bytes(kMulticastMin);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = bytes}, nullptr, true), Status::ok);
   EXPECT_TRUE(transport_.groups.empty());
+}
+
+/// What is lost of it the root has to send again.
+TEST_F(CollectivesTest, ALongMulticastIsOverWhenAllHaveIt) {
+  transport_.multicast = transport_.joined = true;
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  std::vector<std::byte> bytes(2 * kLong);
+  const auto level_of = [&](std::size_t length) {
+    EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = Bytes(bytes).first(length)}, nullptr, true), Status::ok);
+    return transport_.levels.back();
+  };
+  EXPECT_EQ(level_of(kMulticastMin), protocol::CompletionLevel::inject);
+  EXPECT_EQ(level_of(bytes.size()), protocol::CompletionLevel::transmit);
+}
+
+TEST_F(CollectivesTest, AGroupIsAwaitedAsLongAsWhatAnotherNodeSpreadsIsToCome) {
+  transport_.multicast = transport_.joined = true;
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  complete_everything(Status::ok);
+  complete_everything(Status::ok);
+  std::vector<std::byte> bytes(kMulticastMin);
+  EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = bytes}, nullptr, true), Status::ok);
+  EXPECT_EQ(transport_.awaited, 0) << "it comes from here";
+  transport_.contexts.clear();
+  const Arguments of_another{.kind = Kind::broadcast, .target = bytes, .root = 2};
+  EXPECT_EQ(collectives_.start(team, of_another, nullptr, true), Status::ok);
+  EXPECT_EQ(collectives_.start(team, of_another, nullptr, true), Status::ok);
+  EXPECT_EQ(transport_.awaited, 2);
+  ASSERT_EQ(transport_.contexts.size(), 2u);
+  collectives_.received(transport_.contexts[0], Status::ok, bytes.size());
+  collectives_.advance();
+  EXPECT_EQ(transport_.awaited, 1);
+  collectives_.member_lost(team.address(3).name, Status::ended);
+  collectives_.advance();
+  EXPECT_EQ(transport_.awaited, 1) << "its receive is canceled, and not over";
+  collectives_.received(transport_.contexts[1], Status::canceled, 0);
+  collectives_.advance();
+  EXPECT_EQ(transport_.awaited, 0);
+}
+
+/// What a member has said to the others is said once, and what it has not said is not forgotten.
+TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) {
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  complete_everything(Status::ok);
+  complete_everything(Status::ok);
+  ASSERT_TRUE(team.complete());
+  transport_.destinations.clear();
+  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+  const std::vector<void*> receives = std::exchange(transport_.contexts, {});
+  ASSERT_EQ(receives.size(), 3u) << "the others meet here";
+  for (void* const context : receives) collectives_.received(context, Status::ok, 0);
+  transport_.sends_until_exhausted = 1;
+  EXPECT_THROW(collectives_.advance(), std::bad_alloc);
+  EXPECT_TRUE(collectives_.pending());
+  collectives_.advance();
+  std::sort(transport_.destinations.begin(), transport_.destinations.end());
+  EXPECT_EQ(transport_.contexts.size(), 3u);
+  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2, 2, 3})) << "one of them was tried twice";
+  complete_everything(Status::ok);
+  EXPECT_TRUE(team.operations().empty());
+}
+
+/// A call that was refused would be repeated with the next number, which is another operation to the others.
+TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
+  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  collectives_.join(team, listener_);
+  complete_operations(team);
+  transport_.sends_until_exhausted = 0;
+  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+  EXPECT_TRUE(collectives_.pending());
+  EXPECT_TRUE(transport_.contexts.empty());
+  collectives_.advance();
+  EXPECT_EQ(transport_.contexts.size(), 2u) << "to one neighbor, from another";
+  complete_operations(team);
 }
 
 TEST_F(CollectivesTest, TheOldestTeamThatWasNeverJoinedGivesWay) {

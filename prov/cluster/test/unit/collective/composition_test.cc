@@ -323,6 +323,30 @@ std::vector<Case> cases() {
 INSTANTIATE_TEST_SUITE_P(Teams, Composition, testing::ValuesIn(cases()));
 
 /// No member leaves a barrier before the last one has come.
+/// The messages that a member of two on two nodes sends before it has heard of the other.
+std::size_t sent_at_once(Member self, const Arguments& arguments) {
+  const std::vector<std::size_t> nodes{0, 1};
+  const Schedule schedule = compose(TeamLayout(nodes, self), arguments);
+  return static_cast<std::size_t>(std::count_if(schedule.actions().begin(), schedule.actions().end(), [](const Action& action) {
+    return action.kind == Action::Kind::send && action.awaited == 0;
+  }));
+}
+
+TEST(TwoNodes, DoNotWaitForEachOtherBeforeTheySend) {
+  Values own(1);
+  const Arguments reduction{
+      .kind = Kind::allreduce, .reduction = {wire::AtomicOp::sum, wire::AtomicType::uint32}, .source = bytes(own), .target = bytes(own)};
+  for (const Member self : {0u, 1u}) {
+    EXPECT_EQ(sent_at_once(self, {.kind = Kind::barrier}), 1u) << self;
+    EXPECT_EQ(sent_at_once(self, reduction), 1u) << self;
+  }
+}
+
+TEST(TwoNodes, BroadcastInOnePiece) {
+  Values buffer(1 << 20);
+  EXPECT_EQ(sent_at_once(0, {.kind = Kind::broadcast, .target = bytes(buffer)}), 1u);
+}
+
 TEST(Barrier, WaitsForEveryMember) {
   for (std::size_t members = 1; members <= 33; ++members) {
     for (const std::size_t per_node : {std::size_t{1}, std::size_t{3}, members}) {

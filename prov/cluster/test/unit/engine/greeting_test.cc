@@ -67,6 +67,34 @@ TEST_F(GreetingTest, WhatOnlyHasThePeersNameIsNotThePeer) {
   EXPECT_EQ(a.counters().refused_forged, 1u);
 }
 
+/// What a group keeps of the ring must not outlive it.
+TEST_F(GreetingTest, AMemberOfAGroupIsMetOverTheNetworkThen) {
+  std::string reason;
+  const os::LocalSocket squatter =
+      os::LocalSocket::listen(shm::keyed_names(shm::socket_name(kB), keys_).front().socket, reason);
+  ASSERT_TRUE(squatter) << reason;
+  Node a(network, kA, kB, 1, listener(kA, a_world_));
+  Node b(network, kB, kA, 2);
+  struct Joined final : protocol::GroupListener {
+    void group_joined(std::uint64_t) override { ++count; }
+    int count = 0;
+  } joined;
+  for (Node* node : {&a, &b}) {
+    node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = &joined});
+    const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
+    const JoinOp op{.address = SocketAddress::v4(ip, 7000), .key = 77, .role = {}, .roster = {kA, kB}};
+    std::uint64_t handle = 0;
+    ASSERT_EQ(node->engine.change_membership(&op, handle), Status::ok);
+  }
+  for (int i = 0; i < 4; ++i) pass(a, b);
+  EXPECT_EQ(joined.count, 0);
+  const os::LocalSocket victim = squatter.accept(reason);
+  const seal::ProofAnswer nonsense;
+  ASSERT_TRUE(victim.send(as_bytes(&nonsense, sizeof nonsense)));
+  for (int i = 0; i < 8; ++i) pass(a, b);
+  EXPECT_EQ(joined.count, 2);
+}
+
 TEST_F(GreetingTest, WhatNeverAnswersIsNotWaitedForForEver) {
   std::string reason;
   const os::LocalSocket squatter =

@@ -24,6 +24,14 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
     }
   }
   void group_joined(std::uint64_t) override { ++joined; }
+  /// What `node` has received since the last call.
+  static std::size_t received(Node& node) {
+    std::size_t count = 0;
+    node.received.drain(
+        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
+        [&](const protocol::Completion& completion) { count += completion.status == Status::ok ? 1 : 0; });
+    return count;
+  }
 
   std::uint64_t join(Node& node, std::vector<SocketAddress> roster = {kA, kB}) {
     const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
@@ -80,6 +88,51 @@ TEST_F(GroupTableTest, AMessageThatCameBeforeItsReceiveIsDelivered) {
   b.receive();
   pass(a, b);
   EXPECT_EQ(b.got, a.word);
+}
+
+/// A thread that sleeps takes no turn for it.
+TEST_F(GroupTableTest, AReceiveTakesUpWhatTheGroupHolds) {
+  EngineSettings narrow = test::node_settings();
+  narrow.unexpected_max = narrow.unexpected_hard_max = 4;
+  Node c(network, test::node_name(4), kA, 1000, nullptr, narrow);
+  c.engine.attach(c.book, {.tx_queue = &c.sent, .rx_queue = &c.received, .groups = this});
+  a.book.insert(c.engine.name());
+  const std::uint64_t group = join(a, {kA, c.engine.name()});
+  join(c, {kA, c.engine.name()});
+  pass(a, c);
+  constexpr std::uint64_t kMessages = 20;
+  for (std::uint64_t i = 0; i < kMessages; ++i) send(a, group, false);
+  pass(a, c);
+  ASSERT_LT(c.engine.unexpected_messages(), kMessages) << "the others are held";
+  for (std::uint64_t i = 1; i <= kMessages; ++i) {
+    c.receive();
+    EXPECT_EQ(c.got, i);
+  }
+  EXPECT_EQ(received(c), kMessages);
+}
+
+/// More than one turn delivers.
+TEST_F(GroupTableTest, WhatHadComeFromAMemberThatIsLostIsDelivered) {
+  constexpr std::uint64_t kMessages = 2000;
+  const std::uint64_t group = join(a);
+  join(b);
+  pass(a, b);
+  for (std::uint64_t i = 0; i < kMessages; ++i) b.receive();
+  for (std::uint64_t i = 0; i < kMessages; ++i) send(a, group, i + 1 < kMessages);
+  pass(a);
+  std::size_t count = 0;
+  b.engine.poll();
+  count += received(b);
+  const std::uint64_t arrived = b.counters().frames_received;
+  Node restarted(network, kA, kB, 2000);
+  restarted.send();
+  for (int i = 0; i < 4; ++i) {
+    clock.advance(20us);
+    restarted.engine.poll();
+    b.engine.poll();
+  }
+  count += received(b);
+  EXPECT_EQ(count, kMessages) << arrived;
 }
 
 TEST_F(GroupTableTest, OneThatLeavesIsGoneAndTheOtherGoesOn) {

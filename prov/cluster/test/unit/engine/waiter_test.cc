@@ -72,6 +72,17 @@ TEST_F(WaiterTest, AnEndNamesItsPeerUntilThatIsGone) {
   EXPECT_TRUE(sleeps());
 }
 
+TEST_F(WaiterTest, TheSocketOfAGroupIsNamed) {
+  const os::Descriptor socket = open_event(1);
+  waiter.watch_group(socket.number());
+  waiter.set_alarm(kNever);
+  EXPECT_TRUE(wakes());
+  ASSERT_EQ(collect(), 1u);
+  EXPECT_EQ(events[0].source, Waiter::Source::multicast);
+  waiter.unwatch_group(socket.number());
+  EXPECT_TRUE(sleeps());
+}
+
 TEST_F(WaiterTest, AnEngineThatCannotWatchAPeerNeverSleepsAgain) {
   waiter.watch(-1, peer);
   waiter.begin_arming();

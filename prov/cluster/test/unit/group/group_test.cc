@@ -93,6 +93,29 @@ TEST_F(GroupTest, AJoinThatOvertakesTheAnswerOfANonMemberIsAnsweredWithAnother) 
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
+/// No member says anything when a message has been cut to its end.
+TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
+  const SocketAddress late_name = SocketAddress::v4(as_bytes("\x0a\0\0\3", 4).data(), 7000);
+  QueueCarrier late_carrier;
+  test::RecordingLink link;
+  const std::vector<std::byte> bytes(100'000);  // several bursts
+  const ConstBytes slice = bytes;
+  group_.stream().post({}, {&slice, 1}, bytes.size(), true, Until::copied, 1);
+  group_.run(kNow, &link);
+  Member& late = group_.meet(late_name, nullptr, &late_carrier);
+  group_.on_segment(kNow, late, {.kind = SegmentKind::group_join, .id = 11, .offset = 1, .total = 3, .key = kKey}, {});
+  group_.run(kNow, &link);
+  const auto notified = [&] {
+    return std::any_of(late_carrier.items.begin(), late_carrier.items.end(),
+                       [](const auto& item) { return item.segment.kind == SegmentKind::group_start; });
+  };
+  ASSERT_FALSE(notified());
+  ASSERT_FALSE(late.listener.started);
+  for (Time now = kNow; now < kNow + 20ms && !late.listener.started; now += 100us) group_.run(now, &link);
+  EXPECT_TRUE(late.listener.started);
+  EXPECT_TRUE(notified());
+}
+
 /// A carrier sends when the caller marks it, for which the caller has to find the member.
 TEST_F(GroupTest, AMemberIsThereUntilTheCallerHasSeenThatTheLeaveWasPosted) {
   member().posted = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 #include "support/queue_carrier.h"
 #include "support/recording_link.h"
@@ -86,6 +87,73 @@ TEST_F(SenderStreamTest, OneThatEndsAsksAtOnce) {
   stream_.end();
   run(kBegun + 200us);
   EXPECT_NE(asked_, kNever);
+}
+
+TEST_F(SenderStreamTest, FramesLeaveAsThePaceLetsThem) {
+  const std::vector<std::byte> long_message(100'000);
+  const ConstBytes slice = long_message;
+  stream_.post({}, {&slice, 1}, slice.size(), true, Until::copied, 1);
+  run(kBegun);
+  EXPECT_GT(link_.frames.size(), 0u);
+  EXPECT_LE(link_.frames.size(), Pace::kBurst * Pace::kBurstsLate);
+}
+
+/// Sends for 10 ms after a train of which the listener has missed so many.
+class SenderPaceTest : public SenderStreamTest {
+ protected:
+  std::size_t sent_after(std::uint64_t missed) {
+    const std::vector<std::byte> long_message(900'000);
+    const ConstBytes slice = long_message;
+    stream_.post({}, {&slice, 1}, slice.size(), true, Until::copied, 1);
+    for (; link_.frames.size() < Pace::kTrainFirst; now_ += 100us) stream_.transmit(now_, &link_, path_);
+    if (missed > 0) stream_.on_nak(now_, listener_, 0, missed);
+    stream_.on_status(now_, listener_, Pace::kTrainFirst, kStreamWindow, {}, true);
+    const std::size_t before = link_.frames.size();
+    run(now_ + 10ms);
+    return link_.frames.size() - before;
+  }
+};
+
+TEST_F(SenderPaceTest, GoesOnFasterWhereNothingIsMissed) { EXPECT_GT(sent_after(0), 200u); }
+TEST_F(SenderPaceTest, IsSlowedByWhatAListenerMisses) { EXPECT_LT(sent_after(Pace::kTrainFirst / 2), 200u); }
+
+/// Four listeners, and one frame that some of them miss.
+class SenderRepairTest : public SenderStreamTest {
+ protected:
+  SenderRepairTest() {
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      others_[i].carrier = &carriers_[i];
+      stream_.add(others_[i]);
+    }
+    post(Until::copied);
+    run(kBegun);
+  }
+  void miss(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) stream_.on_nak(now_, others_[i], 0, 1);
+    run(now_ + 200us);
+  }
+  std::size_t by_unicast() const {
+    std::size_t count = 0;
+    for (const test::QueueCarrier& carrier : carriers_) {
+      for (const auto& item : carrier.items) count += item.segment.kind == wire::SegmentKind::group_repair ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::array<test::QueueCarrier, 3> carriers_;
+  std::array<Listener, 3> others_;
+};
+
+TEST_F(SenderRepairTest, GoesToTheOneThatMissesTheFrame) {
+  miss(1);
+  EXPECT_EQ(by_unicast(), 1u);
+  EXPECT_EQ(link_.frames.size(), 1u);
+}
+
+TEST_F(SenderRepairTest, GoesToAllWhereManyMissTheFrame) {
+  miss(kRepairMany);
+  EXPECT_EQ(by_unicast(), 0u);
+  EXPECT_EQ(link_.frames.size(), 2u);
 }
 
 }  // namespace

@@ -64,6 +64,21 @@ TEST(FlowAck, ComesSoonIfThePeerWaitsAndNeverLaterThanTheDelay) {
   }
 }
 
+/// A tail loss probe would repeat what was not lost.
+TEST(FlowAck, APeerThatSaysThatItIsLateHasSoMuchLonger) {
+  for (const Duration delay : {reliability::kAckDelay, reliability::kAckDelayLate}) {
+    FlowPair pair(1);
+    pair.b.settings.ack_delay = delay;
+    pair.b.begin(2);
+    open_session(pair);
+    for (int i = 0; i < 20; ++i) converse(pair);
+    ASSERT_TRUE(pair.run(10ms));
+    pair.a.send_small(8, false);
+    ASSERT_TRUE(pair.run(10ms));
+    EXPECT_EQ(pair.a.counters.frames_retransmitted, 0u) << delay.count();
+  }
+}
+
 /// A receiver that computes with what it has received polls again when that is done: the sender shall not
 /// wait for it more than once.
 TEST(FlowAck, ComesAtOnceIfThePeerWaitsAndRepliesWereLate) {
