@@ -26,8 +26,6 @@ bool BackgroundRunner::application_polls() {
 }
 
 os::NextWake BackgroundRunner::run() {
-  if (!loop_.enabled()) [[unlikely]]
-    return {kIdle};
   if (!automatic_) return run_manual();
   const bool polled = loop_.turns() != turns_seen_;
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;

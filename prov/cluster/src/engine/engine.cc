@@ -122,7 +122,8 @@ bool Engine::cancel(void* context) {
 os::NextWake Engine::run_in_background() {
   if (background_.application_polls()) return background_.next_check();
   const std::unique_lock lock(lock_, std::try_to_lock);
-  return lock.owns_lock() ? background_.run() : BackgroundRunner::kAway;
+  if (!lock.owns_lock()) return BackgroundRunner::kAway;
+  return peers_.attached() ? background_.run() : os::NextWake{BackgroundRunner::kIdle};
 }
 
 void Engine::enable_auto_progress() {

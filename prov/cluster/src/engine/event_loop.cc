@@ -60,7 +60,7 @@ bool EventLoop::run_by_clock() {
 /// What one turn had no memory for the next one takes up. An endpoint that has a name, but is not enabled, has no address vector
 /// by which to judge senders, and nowhere to report to: what comes waits in its sockets.
 bool EventLoop::run_once(PollScope scope) {
-  if (!enabled()) [[unlikely]]
+  if (!peers_.attached()) [[unlikely]]
     return false;
   try {
     last_turn_.ended_early = false;

@@ -58,8 +58,6 @@ class EventLoop {
   /// leaves at once, or with those that follow. The fast lane is closed meanwhile.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  /// The endpoint has been bound to what it reports to.
-  bool enabled() const { return peers_.attached(); }
   /// Something was done outside of turns that the next one has to go on with.
   void disturb() { last_turn_.calm_turns = 0; }
   /// How many there have been; also read outside the engine lock.

@@ -1,4 +1,4 @@
-// An endpoint that has been asked for its name, but is not enabled yet: peers may already call it, and so may strangers.
+// An endpoint that has been asked for its name, but is not enabled yet: peers may already call it, and so may unknown sources.
 #include <gtest/gtest.h>
 
 #include "engine/background_runner.h"
