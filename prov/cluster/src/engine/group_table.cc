@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "link/arrival_walk.h"
@@ -25,6 +26,7 @@ constexpr std::size_t kBodyMin = 256;
 /// unless something is awaited from it.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
+constexpr Duration kRetryInterval = 10ms;  ///< nothing tells when there is memory again
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
@@ -284,8 +286,10 @@ void GroupTable::Entry::drop_ended_streams(protocol::GroupProtocol& protocol) {
   }
 }
 
-void GroupTable::turn(Time now, Entry& entry) {
+/// Without memory it ends early, and is taken up again: what called for it has been taken in already, and must not fail.
+void GroupTable::turn(Time now, Entry& entry) try {
   Group& group = *entry.group;
+  entry.retry_at = kNever;
   reach_members(entry);
   entry.unfinished = false;
   group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
@@ -298,6 +302,10 @@ void GroupTable::turn(Time now, Entry& entry) {
   }
   report(entry);
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
+} catch (const std::bad_alloc&) {
+  ++parts_.environment.counters.no_memory;
+  entry.retry_at = now + kRetryInterval;
+  holding_ = holding_ || entry.group->news().any();
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
@@ -373,7 +381,7 @@ Time GroupTable::deadline() const {
   Time first = kNever;
   for (const std::unique_ptr<Entry>& entry : groups_) {
     if (entry->unfinished) return Time::min();
-    first = std::min({first, entry->group->deadline(), entry->close_by});
+    first = std::min({first, entry->group->deadline(), entry->close_by, entry->retry_at});
   }
   return first;
 }

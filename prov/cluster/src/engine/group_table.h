@@ -94,9 +94,12 @@ class GroupTable final : public protocol::GroupArrivals {
     Time next_poll{};        ///< of the socket
     Duration poll_interval{};
     Time close_by = kNever;  ///< of one that is being left
+    Time retry_at = kNever;  ///< of a turn that ended early for want of memory
 
     /// What members say, and what is done here, makes the deadline of the group pass, or is news.
-    bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
+    bool due(Time now) const {
+      return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at;
+    }
     /// Streams that have ended inside of a message, because their member has gone or has begun anew.
     void drop_ended_streams(protocol::GroupProtocol& protocol);
   };

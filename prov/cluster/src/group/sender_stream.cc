@@ -166,15 +166,17 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   return listener.cursor != before;
 }
 
+/// What is due later stays, and so does what comes behind a frame for which there was no memory: frames that are done with are
+/// passed over the next time.
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
-  std::vector<std::uint64_t> later;
+  std::size_t later = 0;
   Time next = now + kLinkRetry;
-  for (const std::uint64_t sequence : std::exchange(repairs_, {})) {
+  for (const std::uint64_t sequence : repairs_) {
     if (sequence < frames_.base()) continue;
     KeptFrame& lost = frames_.at(sequence);
     const bool to_all = link != nullptr && multicast_pays(lost.missing.size(), listeners_.size());
     if (to_all && pace_.allowance(now) == 0) {
-      later.push_back(sequence);
+      repairs_[later++] = sequence;
       next = std::min(next, pace_.ready());
       continue;
     }
@@ -187,9 +189,9 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
       std::erase_if(lost.missing, [&](Listener* listener) { return frames_.post(*listener, sequence); });
     }
     lost.repair_due = !lost.missing.empty();
-    if (lost.repair_due) later.push_back(sequence);
+    if (lost.repair_due) repairs_[later++] = sequence;
   }
-  repairs_ = std::move(later);
+  repairs_.resize(later);
   timers_.repair = repairs_.empty() ? kNever : next;
 }
 

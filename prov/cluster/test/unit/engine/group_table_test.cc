@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <vector>
 
+#include "support/failing_memory.h"
 #include "support/node.h"
 
 namespace cluster::engine {
@@ -66,6 +68,29 @@ TEST_F(GroupTableTest, OneThatIsNotInTheRosterIsNoMember) {
   join(b);
   pass(a, b);
   EXPECT_EQ(joined, 1) << "that of the one whose roster is empty but for itself";
+}
+
+TEST_F(GroupTableTest, WithoutMemoryNoMessageArrivesThatWasRefusedAndNoneTwice) {
+  const std::uint64_t group = join(a);
+  join(b);
+  pass(a, b);
+  std::size_t accepted = 0, refused = 0, arrived = 0;
+  for (std::size_t allowed = 0; allowed < 40; ++allowed) {
+    b.receive();
+    try {
+      const test::FailingMemory memory(allowed, 1);
+      send(a, group, false);
+      ++accepted;
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+    clock.advance(10ms);
+    pass(a, b);
+    arrived += received(b);
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_LE(arrived, accepted);
+  EXPECT_GT(arrived, 0u);
 }
 
 /// A turn without news leaves a group out: these are news.
