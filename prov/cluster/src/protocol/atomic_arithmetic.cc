@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <complex>
 #include <concepts>
 #include <cstring>
@@ -38,14 +39,25 @@ bool holds(Value value) {
   return value != Value{};
 }
 template <typename Value>
+bool is_number(Value value) {
+  if constexpr (std::floating_point<Value>) return !std::isnan(value);
+  return true;
+}
+
+template <typename Value>
 Value truth(bool value) {
   return value ? Value{1} : Value{};
 }
 
 // What is there, the operand and the comparand make what will be there. The constraint says which
 // types have the operation.
-constexpr auto kMin = []<Ordered V>(V there, V operand, V) { return operand < there ? operand : there; };
-constexpr auto kMax = []<Ordered V>(V there, V operand, V) { return operand > there ? operand : there; };
+// What is not a number prevails on either side: members of a team that combine the same values in another order have one result.
+constexpr auto kMin = []<Ordered V>(V there, V operand, V) {
+  return operand < there || !is_number(operand) ? operand : there;
+};
+constexpr auto kMax = []<Ordered V>(V there, V operand, V) {
+  return operand > there || !is_number(operand) ? operand : there;
+};
 constexpr auto kSum = []<typename V>(V there, V operand, V) {
   return static_cast<V>(modular(there) + modular(operand));
 };

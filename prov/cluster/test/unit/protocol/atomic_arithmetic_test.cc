@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -160,6 +161,21 @@ TEST(Atomics, SwapsOfFloatingPointCompareValues) {
   EXPECT_TRUE(swapped(-0.0, 0.0));
   EXPECT_FALSE(swapped(nan, nan));
   EXPECT_FALSE(swapped(1.0, nan));
+}
+
+/// Two members of a team combine their values each in its own order.
+TEST(Atomics, LeastAndMostDoNotDependOnTheOrderEvenIfOneIsNoNumber) {
+  const auto combined = [](AtomicOp op, double there, double operand) {
+    combine(op, AtomicType::float64, reinterpret_cast<std::byte*>(&there),
+            {reinterpret_cast<const std::byte*>(&operand), sizeof operand});
+    return there;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const AtomicOp op : {AtomicOp::min, AtomicOp::max}) {
+    EXPECT_TRUE(std::isnan(combined(op, nan, 1.0)));
+    EXPECT_TRUE(std::isnan(combined(op, 1.0, nan)));
+    EXPECT_EQ(combined(op, 1.0, 2.0), combined(op, 2.0, 1.0));
+  }
 }
 
 TEST(Atomics, AlignedElementsAreAtomicWithoutAnyLock) {
