@@ -15,7 +15,11 @@
 //
 // Up. A slot with a whole eager message goes to the first posted receive that matches it, if that is for one message,
 // is long enough and reports its completion: payload into the user's buffer, completion into the queue. One that no
-// receive waits for goes into the store. Whatever else lies there is left untouched for LocalPeers::deliver: other
+// receive waits for stays where it is for kPatience looks, if no receive is posted that could take what comes behind it:
+// between ranks that take turns on a processor its receive is often the next thing that the application posts, and to
+// store it, find it there and copy it again costs more than the message. Then it goes into the store, and what comes
+// behind it as well, until one is met by a receive again. (A general turn stores at once: before sleep, for a peek, and
+// whenever the clock demands one.) Whatever else lies there is left untouched for LocalPeers::deliver: other
 // segments, messages for a multi-receive buffer or a receive behind many others, those after which credit is due or for
 // which the store may be too full, and all where a counter is bound.
 //
@@ -110,35 +114,46 @@ class FastLane {
     return true;
   }
 
-  /// Delivers the next message of the peer's ring, which there is; false: it is not for the lane, and nothing
-  /// has been done.
+  enum class Outcome : std::uint8_t {
+    taken,    ///< delivered or stored
+    left,     ///< no receive waits for the message yet: it stays in the ring for some looks
+    refused,  ///< it is not for the lane, and nothing has been done
+  };
+  /// Delivers the next message of the peer's ring, which there is.
   template <typename Read>
-  bool receive(Peer& peer, Read& read) {
+  Outcome receive(Peer& peer, Read& read) {
     shm::ShortMessage message;
     protocol::Channel& channel = peer.channel;
-    if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
+    if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return Outcome::refused;
     const wire::EagerHeader& header = message.header;
     protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
     if (receive == nullptr) [[unlikely]]
       return receive_later(peer, read);
-    return deliver<Place::oldest>(peer, queue, *receive, message, read);
+    return taken_if(deliver<Place::oldest>(peer, queue, *receive, message, read));
   }
 
  private:
   enum class Place : std::uint8_t { oldest, later };
+  static constexpr std::uint8_t kPatience = 16;  ///< looks
 
   /// The message goes to another receive than the oldest, or into the store. It is looked at afresh: for the sake of the
   /// common way it is never in memory.
   template <typename Read>
-  [[gnu::noinline]] bool receive_later(Peer& peer, Read& read) {
+  [[gnu::noinline]] Outcome receive_later(Peer& peer, Read& read) {
     shm::ShortMessage message;
-    if (!peer.local.ring->peek_short(message)) return false;
+    if (!peer.local.ring->peek_short(message)) return Outcome::refused;
     protocol::MatchQueue& queue = protocol_.matcher.queues().application(message.header.tagged);
-    const auto [receive, whole] = queue.match_among_few(&peer.channel, message.header.tag);
-    if (receive != nullptr) return deliver<Place::later>(peer, queue, *receive, message, read);
-    return whole && store(peer, message);
+    const auto [receive, whole, awaits_sender] = queue.match_among_few(&peer.channel, message.header.tag);
+    if (receive != nullptr) return taken_if(deliver<Place::later>(peer, queue, *receive, message, read));
+    if (!whole) return Outcome::refused;
+    if (!awaits_sender && peer.local.patience != 0) {
+      --peer.local.patience;
+      return Outcome::left;
+    }
+    return taken_if(store(peer, message));
   }
+  static Outcome taken_if(bool taken) { return taken ? Outcome::taken : Outcome::refused; }
   template <Place place, typename Read>
   bool deliver(Peer& peer, protocol::MatchQueue& queue, protocol::RecvRequest& receive, const shm::ShortMessage& message,
                Read& read) {
@@ -170,6 +185,7 @@ class FastLane {
     }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
+    peer.local.patience = kPatience;
     protocol_.pulls.pool().keep(receive);
     peer.local.ring->pop();
     return true;

@@ -127,12 +127,16 @@ LocalPeers::Arrivals LocalPeers::receive_short(Read& read) {
       return Arrivals::other;
     const shm::BatchEnd end(*ring);
     std::size_t count = 0;
-    bool more = true;
-    while (more && count < kRingBurst && (lane_.receive(*peer, read) || deliver_write(*peer))) {
+    bool more = true, left = false;
+    while (more && count < kRingBurst) {
+      const FastLane::Outcome outcome = lane_.receive(*peer, read);
+      left = outcome == FastLane::Outcome::left;
+      if (left || (outcome == FastLane::Outcome::refused && !deliver_write(*peer))) break;
       more = ring->has_next();
       ++count;
     }
-    if (more && count < kRingBurst) return Arrivals::other;
+    if (more && count < kRingBurst && !left) return Arrivals::other;
+    if (left && count == 0) continue;
     peer->local.active = true;
     arrivals = Arrivals::short_ones;
   }

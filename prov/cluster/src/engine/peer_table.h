@@ -45,6 +45,7 @@ struct Peer {
     shm::Outbox* lane = nullptr;     ///< the outbox, while the fast lane to the peer is open (fast_lane.h)
     shm::RingInbox* ring = nullptr;  ///< the inbox, if it is a ring
     bool active = false;  ///< something has come through the inbox since the last review
+    std::uint8_t patience = 0;  ///< how many looks more a message that no receive waits for stays in the ring
     bool held = false;    ///< the next segment of the ring waits for the unexpected store
     bool failed = false;  ///< marked in PeerTable: it is about to be closed
   } local;

@@ -54,12 +54,14 @@ RecvRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
 }
 
 MatchQueue::Look MatchQueue::match_among_few(const Channel* channel, std::uint64_t tag) const {
-  if (indexed()) return {nullptr, false};
+  if (indexed()) return {nullptr, false, true};
+  bool awaits_sender = false;
   RecvRequest* receive = posted_.front();
   for (std::size_t steps = 0; receive != nullptr && steps < kFew; ++steps, receive = posted_.after(*receive)) {
-    if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) return {receive, true};
+    if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) return {receive, true, true};
+    awaits_sender |= receive->from == nullptr || receive->from == channel;
   }
-  return {nullptr, receive == nullptr};
+  return {nullptr, receive == nullptr, awaits_sender};
 }
 
 RecvRequest* MatchQueue::find_context(const void* context) const {

@@ -40,6 +40,7 @@ class MatchQueue {
   struct Look {
     RecvRequest* receive;  ///< the first that matches it; it stays
     bool whole;            ///< all there are have been looked at, or one matches
+    bool awaits_sender;    ///< one of them would take another message of its sender
   };
   Look match_among_few(const Channel* channel, std::uint64_t tag) const;
   /// True if there is one.

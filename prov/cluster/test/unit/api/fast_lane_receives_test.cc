@@ -87,7 +87,7 @@ TEST_F(FastLaneReceivesTest, MessagesWithoutAReceiveAreStored) {
   start_connected();
   const std::uint64_t before = received();
   ASSERT_EQ(send(), 0);
-  for (int i = 0; i < kFew; ++i) turn_both();
+  look_often();
   EXPECT_EQ(received(), before + 1);
   fi_msg_tagged look{nullptr, nullptr, 0, FI_ADDR_UNSPEC, kTag, 0, nullptr, 0};
   ASSERT_EQ(fi_trecvmsg(right.endpoint, &look, FI_PEEK), 0);
@@ -98,13 +98,61 @@ TEST_F(FastLaneReceivesTest, MessagesWithoutAReceiveAreStored) {
   EXPECT_EQ(received(), before + 1);
 }
 
+TEST_F(FastLaneReceivesTest, AMessageWithoutAReceiveStaysInTheRingForSomeLooks) {
+  start_connected();
+  const std::uint64_t before = received();
+  for (int i = 0; i < kFew; ++i) {
+    const std::uint64_t taken = received();
+    ASSERT_EQ(send(), 0);
+    for (int k = 0; k < kFew; ++k) turn_both();
+    EXPECT_EQ(received(), taken) << "not stored yet";
+    post();
+    expect_arrival();
+  }
+  EXPECT_GE(received(), before + kFew - 1) << "delivered out of the ring, but for one that met a turn that looks at everything";
+}
+
+TEST_F(FastLaneReceivesTest, WhatStaysInTheRingIsFoundByAPeek) {
+  start_connected();
+  ASSERT_EQ(send(), 0);
+  turn_both();
+  fi_msg_tagged look{nullptr, nullptr, 0, FI_ADDR_UNSPEC, kTag, 0, nullptr, 0};
+  ASSERT_EQ(fi_trecvmsg(right.endpoint, &look, FI_PEEK), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.len, 8u);
+}
+
+TEST_F(FastLaneReceivesTest, NothingStaysInTheRingWhereAReceiveMayWaitForWhatFollowsIt) {
+  start_connected();
+  const std::uint64_t before = received();
+  ASSERT_EQ(send_number(), 0);
+  ASSERT_EQ(fi_tinject(left.endpoint, &++word, 8, to_right, kTag + 1), 0);
+  post(kTag + 1);
+  turn_both();
+  EXPECT_EQ(received(), before + 2) << "one stored, the other delivered, at the first look";
+  expect_arrival();
+  expect_numbers(1);
+}
+
+TEST_F(FastLaneReceivesTest, WhatFollowsAMessageInTheRingWaitsNoLongerThanIt) {
+  start_connected();
+  ASSERT_EQ(send_number(), 0);
+  std::uint64_t untagged = 0, other = 0;
+  ASSERT_EQ(fi_recv(right.endpoint, &untagged, 8, nullptr, FI_ADDR_UNSPEC, &other), 0);
+  ASSERT_EQ(fi_inject(left.endpoint, &++word, 8, to_right), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &other);
+  EXPECT_EQ(untagged, word);
+  expect_numbers(1);
+}
+
 TEST_F(FastLaneReceivesTest, ItIsLeftWhenTheStoreMayBeFull) {
   platform.settings.unexpected_max = 8;  // of which one peer may have one: from the first on each is judged
   start_connected();
   const std::uint64_t before = received();
   ASSERT_EQ(send_number(), 0);
   ASSERT_EQ(send_number(), 0);
-  for (int i = 0; i < kFew; ++i) turn_both();
+  look_often();
   EXPECT_EQ(received(), before + 1);
   expect_numbers(2);
 }

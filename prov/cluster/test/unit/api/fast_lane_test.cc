@@ -156,7 +156,7 @@ TEST_F(FastLaneTest, ItIsLeftWhenCreditIsUsedUpAndNoMessageIsLost) {
   const std::uint64_t before = sent();
   for (std::uint64_t i = 0; i < kMessages; ++i) {
     ASSERT_EQ(send_number(), 0);
-    if (i % 64 == 0) turn_both();
+    if (i % 64 == 0) look_often();
   }
   const std::uint64_t within = protocol::kInitialCredit / (sizeof word + protocol::kMessageCharge);
   EXPECT_LE(sent() - before, within);
