@@ -10,6 +10,7 @@ import argparse
 import collections
 import os
 import re
+import socket
 import sys
 import tempfile
 import time
@@ -20,6 +21,23 @@ import subprocess  # noqa: E402
 
 LOCAL_MAX, REMOTE_MAX, OWN_MAX = 1, 1, 60
 FRAMES_MAX = 40
+
+
+def shown(name):
+    """ADDRESS:PORT, as warnings call it, of the sockaddr_in that an endpoint says in hexadecimal."""
+    address = bytes.fromhex(name)
+    return f"{socket.inet_ntoa(address[4:8])}:{int.from_bytes(address[2:4], 'big')}"
+
+
+def chain(written, names):
+    """The endpoint that failed first, the peer that it blames, the peer that this one blames, and so on."""
+    i = next(iter(written), None)
+    seen = []
+    while i in written and i not in seen:
+        seen.append(i)
+        blamed = re.findall(r"first_contact: .*: (\S+)$", written[i], re.MULTILINE)
+        i = names.index(blamed[-1]) if blamed and blamed[-1] in names else None
+    return seen
 
 
 def main():
@@ -44,16 +62,14 @@ def main():
             process.stdin.flush()
         said = [process.stdout.readline().split() for process in processes]
         seconds = time.monotonic() - began
-        failed = [log for log, words in zip(logs, said) if not words or words[0] != "done"]
-        for log in failed:
-            log.seek(0)
-        failed.sort(key=lambda log: os.fstat(log.fileno()).st_mtime_ns)
-        written = [log.read() for log in failed]
-        words = [([""] + text.splitlines())[-1] for text in written]
-        # An endpoint that fails ends, which the others report in turn.
-        own = [text for text, last in zip(written, words) if not re.search("peer closed or restarted|peer's process has ended", last)]
-        for text in (own + written)[:3]:
-            print(f"one of the first:\n{text}")
+        failed = [i for i, line in enumerate(said) if not line or line[0] != "done"]
+        failed.sort(key=lambda i: os.fstat(logs[i].fileno()).st_mtime_ns)
+        for i in failed:
+            logs[i].seek(0)
+        written = {i: logs[i].read() for i in failed}
+        words = [([""] + written[i].splitlines())[-1] for i in failed]
+        for i in chain(written, [shown(name) for name in names]):
+            print(f"{shown(names[i])}, one of the first:\n{written[i]}")
         for cause, count in collections.Counter(words).most_common(10):
             print(f"{count} times: {cause}")
         if failed:

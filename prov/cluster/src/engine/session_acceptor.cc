@@ -70,6 +70,8 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer has turned to our session
+  // It may have given up the session that it named: what has been sent there will tell.
+  if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over does not begin again, whatever is in use now.
   if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
     return refuse(now, peer, view, from);
@@ -169,7 +171,6 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 bool SessionAcceptor::reopen(Time now, Peer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
-  peer.closed_sessions.add(ended);
   tx_.mark(peer);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "support/forged_frame.h"
 #include "support/node.h"
 #include "wire/control.h"
 
@@ -11,6 +12,7 @@ namespace cluster::engine {
 namespace {
 
 using test::FakeNetwork;
+using test::ForgedFrame;
 using test::kA;
 using test::kB;
 using test::kFlowsMax;
@@ -272,6 +274,50 @@ TEST_F(SessionTableTest, AHalfOpenSessionTimesOutAndOneInUseDoesNot) {
   a.send();
   pass(a, b);
   EXPECT_EQ(b.counters().sessions_opened, 1u) << "b sent nothing, but was reached";
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+/// Seen between two nodes of 192 endpoints: each process had its turn once in seconds.
+TEST_F(SessionTableTest, OneThatWasNamedToAMemberIsThereWhenItTurnsToIt) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  b.send();
+  for (int i = 0; i < 40; ++i) {
+    clock.advance(500ms);
+    pass(a);
+  }
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected + b.counters().unexpected, 2u);
+  EXPECT_EQ(a.counters().sessions_opened + b.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().refused_stale, 0u);
+}
+
+/// It had named it with a later epoch, to a call that came while it had one of its own.
+TEST_F(SessionTableTest, OneThatThePeerHasGivenUpBeforeItWasUsedKeepsNoOtherOut) {
+  Node a(network, kA, kB, 1000);
+  ForgedFrame answer = ForgedFrame::call(kB, 0xABCDEF, 5000);
+  answer.segment.reset();
+  answer.payload.clear();
+  answer.header = {};
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    if (to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening) answer.take_up(view.opening);
+    return to == kB;
+  };
+  a.send();
+  pass(a);
+  inject(kB, kA, answer.bytes());
+  pass(a);
+  network.drop = nullptr;
+  Node b(network, kB, kA, 2000);
+  b.send();
+  for (int i = 0; i < 200; ++i) {
+    clock.advance(5ms);
+    pass(a, b);
+  }
+  EXPECT_EQ(a.counters().sessions_closed + b.counters().sessions_closed, 0u);
+  EXPECT_EQ(a.counters().unexpected, 1u);
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
