@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -162,7 +163,7 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
   }
   const bool by_unicast = listener.by_unicast;
   stream_.on_status(now, listener, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
-  if (!by_unicast && listener.by_unicast) events_.push_back({GroupEvent::Kind::unicast, member.name});
+  if (!by_unicast && listener.by_unicast) events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
   return true;
 }
 
@@ -176,7 +177,7 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    events_.push_back({GroupEvent::Kind::expelled, member.name});
+    events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
 }
@@ -202,8 +203,8 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       return !leaving_;
     case SegmentKind::group_leave:
       if (member.stream_id != segment.id || member.gone) return true;
+      events_.push_back(GroupEvent{GroupEvent::Kind::left, member.name});
       deafen(member, Status::ok);
-      events_.push_back({GroupEvent::Kind::left, member.name});
       member.stream_end = segment.offset;
       member.gone = true;
       return true;
@@ -273,7 +274,7 @@ void Group::forget_ended() {
   }
 }
 
-bool Group::run(Time now, link::Link* link, bool unread) {
+bool Group::run(Time now, link::Link* link, bool unread) try {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool due = now >= next_service_ || leaving_;
   // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
@@ -289,6 +290,9 @@ bool Group::run(Time now, link::Link* link, bool unread) {
   }
   if (service || posted) review_members();
   return service || posted;
+} catch (const std::bad_alloc&) {
+  next_service_ = {};
+  throw;
 }
 
 /// What came of a turn for each member.
@@ -296,8 +300,8 @@ void Group::review_members() {
   bool ended = false;
   for (auto& [name, member] : members_) {
     if (member->listener.silent > settings_.silence_max) {
-      events_.push_back({GroupEvent::Kind::removed, name});
       post_to(*member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
+      events_.push_back(GroupEvent{GroupEvent::Kind::removed, name});
       deafen(*member, Status::stuck);
     }
     member->posted |= std::exchange(member->listener.posted, false);

@@ -26,6 +26,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "group/announcer.h"
 #include "group/member.h"
@@ -53,8 +54,8 @@ struct GroupEvent {
     expelled,  ///< it has removed this side, which did not answer
     unicast,   ///< multicast does not reach it
   };
-  Kind kind;
-  SocketAddress member;
+  Kind kind = Kind::left;
+  SocketAddress member{};
 };
 
 class Group {
@@ -98,10 +99,11 @@ class Group {
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
   /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
-  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member.
+  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member. If it throws for want of memory,
+  /// the next call goes on.
   bool run(Time now, link::Link* link, bool unread = false);
   Time deadline() const;
-  std::vector<GroupEvent>& events() { return events_; }
+  RingQueue<GroupEvent>& events() { return events_; }
 
  private:
   void on_join(Member& member, const wire::Segment& segment);
@@ -119,7 +121,7 @@ class Group {
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
   News news_;
-  std::vector<GroupEvent> events_;
+  RingQueue<GroupEvent> events_;
   bool leaving_ = false;
   Time next_service_{};  ///< when some member is owed something
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace cluster::group {
@@ -28,7 +29,8 @@ SenderStream::SenderStream(const StreamName& name, std::size_t body_max) : name_
 
 void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
                         Until until, MessageToken token) {
-  cutter_.post(shape, slices, length, keep, token);
+  progress_.reserve();
+  cutter_.post(shape, slices, length, keep);
   progress_.posted(token, until);
   timers_.ready = Time::min();
 }
@@ -88,13 +90,15 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
+    // In this order: a report that finds no memory comes again, and must not be taken for one that is known.
+    if (!lost.repair_due) {
+      repairs_.push_back(i);
+      lost.repair_due = true;
+      const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
+      timers_.repair = std::min(timers_.repair, now + hold);
+    }
     lost.missing.push_back(&listener);
-    if (lost.repair_due) continue;
-    lost.repair_due = true;
-    repairs_.push_back(i);
-    const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
-    timers_.repair = std::min(timers_.repair, now + hold);
+    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
   }
 }
 
@@ -109,11 +113,10 @@ std::uint64_t SenderStream::limit() const {
 
 bool SenderStream::cut() {
   define_starts();
-  ended_.clear();
-  const std::size_t size = cutter_.fill(frames_.blank(), ended_);
-  if (size == 0) return false;
-  frames_.append(size);
-  for (std::size_t i = 0; i < ended_.size(); ++i) progress_.cut(frames_.next());
+  const MessageCutter::Body body = cutter_.fill(frames_.blank());
+  if (body.size == 0) return false;
+  frames_.append(body.size);
+  for (std::size_t i = 0; i < body.ended; ++i) progress_.cut(frames_.next());
   return true;
 }
 
@@ -223,7 +226,7 @@ void SenderStream::ask(Time now) {
   timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
-bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) {
+bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) try {
   define_starts();
   bool posted = now >= std::min(timers_.repair, timers_.ask);
   if (now >= timers_.repair) repair(now, link, group);
@@ -248,6 +251,9 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   const auto started = [](const Listener* listener) { return listener->started; };
   if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
   return posted;
+} catch (const std::bad_alloc&) {
+  timers_.ready = Time::min();
+  throw;
 }
 
 Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready}); }
