@@ -162,7 +162,7 @@ void GroupHost::turn() {
     });
   }
   // What is posted here travels at once.
-  if (group_.run(events_.now(), &socket_.link())) group_.each([](group::Member& member) { member.posted = false; });
+  if (group_.run(events_.now(), &socket_.link())) group_.take_posted([](group::Member&) {});
   note_events();
   const Time due = std::max(group_.deadline(), events_.now() + 1us);
   if (group_.deadline() == kNever || due >= wake_at_) return;

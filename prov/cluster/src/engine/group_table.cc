@@ -269,12 +269,11 @@ void GroupTable::turn(Time now, GroupEntry& entry) try {
   entry.unfinished = false;
   group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
   holding_ = holding_ || group.news().any();
-  if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
-    group.each([&](Member& member) {
-      Peer& peer = *static_cast<Peer*>(member.owner);
-      if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
-    });
-  }
+  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
+  group.take_posted([&](Member& member) {
+    Peer& peer = *static_cast<Peer*>(member.owner);
+    if (peer.flow != nullptr) tx_.mark(peer);
+  });
   report(entry);
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 } catch (const std::bad_alloc&) {

@@ -37,7 +37,7 @@ void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> 
 
 void SenderStream::add(Listener& listener) {
   listeners_.push_back(&listener);
-  define_starts();
+  starts_ |= define_starts() > 1;
 }
 
 void SenderStream::remove(Listener& listener, Status why) {
@@ -49,14 +49,17 @@ void SenderStream::remove(Listener& listener, Status why) {
 }
 
 /// Members that have come begin with the first message that is not cut yet.
-void SenderStream::define_starts() {
-  if (!cutter_.between_messages()) return;
+std::size_t SenderStream::define_starts() {
+  if (!cutter_.between_messages()) return 0;
+  std::size_t count = 0;
   for (Listener* listener : listeners_) {
     if (listener->started) continue;
     listener->started = listener->start_due = true;
+    ++count;
     listener->start = listener->arrived = listener->cursor = frames_.next();
     listener->window_end = frames_.next() + kStreamWindow;
   }
+  return count;
 }
 
 void SenderStream::on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
@@ -112,7 +115,7 @@ std::uint64_t SenderStream::limit() const {
 }
 
 bool SenderStream::cut() {
-  define_starts();
+  starts_ |= define_starts() > 0;
   const MessageCutter::Body body = cutter_.fill(frames_.blank());
   if (body.size == 0) return false;
   frames_.append(body.size);
@@ -227,12 +230,12 @@ void SenderStream::ask(Time now) {
 }
 
 bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) try {
-  define_starts();
+  starts_ |= define_starts() > 0;
   bool posted = now >= std::min(timers_.repair, timers_.ask);
   if (now >= timers_.repair) repair(now, link, group);
   timers_.ready = kNever;
   send_new(now, link, group);
-  define_starts();
+  starts_ |= define_starts() > 0;
   if (now >= timers_.repeat) {
     timers_.repeat = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
@@ -250,7 +253,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
   if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
-  return posted;
+  return std::exchange(starts_, false) || posted;
 } catch (const std::bad_alloc&) {
   timers_.ready = Time::min();
   throw;
