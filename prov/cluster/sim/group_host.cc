@@ -154,15 +154,15 @@ void GroupHost::turn() {
   if (frozen()) return;
   const AllocationMeter::Scope scope(settings_.memory);
   if (!group_.leaving()) {
-    group_.each([this](const group::Member& member) { review(member); });
+    if (settings_.judged) group_.each([this](const group::Member& member) { review(member); });
     group_.news().deliver([this](group::Member& member) { return deliver(member); });
-    group_.each([this](const group::Member& member) {
+    if (settings_.judged) group_.each([this](const group::Member& member) {
       const bool waits = member.stream != nullptr && !member.stream->front().empty();
       if (waits && events_.now() >= held_until_) throw SafetyFailure("what has come from a member of a group is no news");
     });
   }
-  group_.run(events_.now(), &socket_.link());
-  group_.each([](group::Member& member) { member.posted = false; });  // what is posted here travels at once
+  // What is posted here travels at once.
+  if (group_.run(events_.now(), &socket_.link())) group_.take_posted([](group::Member&) {});
   note_events();
   const Time due = std::max(group_.deadline(), events_.now() + 1us);
   if (group_.deadline() == kNever || due >= wake_at_) return;
@@ -171,13 +171,15 @@ void GroupHost::turn() {
 }
 
 void GroupHost::note_events() {
-  for (const group::GroupEvent& event : std::exchange(group_.events(), {})) {
+  for (; !group_.events().empty(); group_.events().pop_front()) {
+    const group::GroupEvent& event = group_.events().front();
     const group::Member* const member = group_.find(event.member);
     if (member == nullptr) continue;
     if (event.kind == group::GroupEvent::Kind::removed) oracle_.apart(member->stream_id, settings_.membership);
     if (event.kind == group::GroupEvent::Kind::expelled) oracle_.apart(settings_.membership, member->stream_id);
   }
-  for (const group::FinishedMessage& message : std::exchange(group_.stream().finished(), {})) {
+  for (auto& finished = group_.stream().finished(); !finished.empty(); finished.pop_front()) {
+    const group::FinishedMessage& message = finished.front();
     if (unfinished_.erase(message.token) == 0) throw SafetyFailure("a message is finished twice");
     if (message.status != Status::ok) {
       ++failed_;

@@ -27,6 +27,7 @@ struct GroupHostSettings {
   Duration silence_max{500ms};
   std::optional<seal::Credentials> credentials = {};
   AllocationMeter* memory = nullptr;  ///< of what its membership keeps
+  bool judged = true;                 ///< after each turn, for which all members are walked through
 };
 
 class GroupHost final : public GroupPort, public EventHandler {

@@ -171,7 +171,7 @@ MUTATIONS = [
      "if (listener->started) reached = std::min(reached, listener->arrived);",
      "if (listener->started && listener == listeners_.front()) reached = std::min(reached, listener->arrived);"),
     ("a member begins inside of a message", "group/sender_stream.cc",
-     "if (!cutter_.between_messages()) return;",
+     "if (!cutter_.between_messages()) return 0;",
      ""),
     ("silent members are not asked", "group/sender_stream.cc",
      "if (now >= timers_.ask) ask(now);",

@@ -138,7 +138,7 @@ std::string scale_table(std::uint32_t most_hosts) {
     incast(table, senders, kHuge, std::max(2u, 64u / senders));
     incast(table, senders, kLarge, 8);
   }
-  for (const std::uint32_t members : {64u}) {
+  for (const std::uint32_t members : {64u, 1000u}) {
     if (members > most_hosts) continue;
     for (const std::size_t size : {kLarge, kHuge}) append_row(table, "one to a group", members, size, measure_group(members, size), 0);
   }

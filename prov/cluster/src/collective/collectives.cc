@@ -25,12 +25,12 @@ bool leads_node(const Team& team) {
 }  // namespace
 
 Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
-  const std::uint64_t instance = instances_[Team::identity(members, key, 0)]++;
+  std::uint64_t& instance = instances_[Team::identity(members, key, 0)];
   const std::uint64_t id = Team::identity(members, key, instance);
-  auto& place = teams_[id];
-  if (place != nullptr) throw std::runtime_error("two teams have one identity");
-  place = std::make_unique<Team>(id, std::move(members), self);
-  return *place;
+  const auto [place, fresh] = teams_.try_emplace(id, std::make_unique<Team>(id, std::move(members), self));
+  if (!fresh) throw std::runtime_error("two teams have one identity");
+  ++instance;  // not before: the other members do not know of a call that found no memory
+  return *place->second;
 }
 
 void Collectives::join(Team& team, JoinListener& listener) {
@@ -38,7 +38,7 @@ void Collectives::join(Team& team, JoinListener& listener) {
     std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
     const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
     // What members have said in a join that had to give way is lost.
-    if (failed || has_left(team.id())) failures_.push_back({&team, Status::reset});
+    if (failed || has_left(team.id())) note_failure(team, Status::reset);
     Operation& operation = team.begin(compose(team.layout(), {}));
     operation.join = &listener;
     begin(operation);
@@ -58,12 +58,17 @@ void Collectives::forget(std::uint64_t id) {
 }
 
 void Collectives::leave_orphans() {
-  orphans_ = false;
   std::vector<Team*> orphans;
   for (const auto& [id, team] : teams_) {
     if (team->orphaned()) orphans.push_back(team.get());
   }
-  for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
+  orphans_ = false;
+  try {
+    for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
+  } catch (...) {
+    orphans_ = pending_ = true;
+    throw;
+  }
 }
 
 Team* Collectives::find(std::uint64_t id) const {
@@ -73,13 +78,13 @@ Team* Collectives::find(std::uint64_t id) const {
 
 Status Collectives::leave(Team& team) {
   for (auto& operation : team.operations()) operation->join = nullptr;
-  if (!team.operations().empty()) fail(team, Status::canceled);
+  if (!team.operations().empty()) note_failure(team, Status::canceled);
   advance();
   if (!team.operations().empty()) return Status::again;
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
   if (team.group()) transport_.close_group(*team.group());
   forget(team.id());
-  std::erase_if(failures_, [&](const Failure& failure) { return failure.team == &team; });
+  if (team.failing()) --failing_;
   teams_.erase(team.id());
   return Status::ok;
 }
@@ -147,21 +152,23 @@ void Collectives::issue(Ticket& ticket) {
     return;
   }
   if (status == Status::again) {
-    blocked_.push_back(&ticket);
+    blocked_.push_back(ticket);
+    pending_ = true;
   } else {
-    failures_.push_back({&team, status});
+    note_failure(team, status);
   }
-  pending_ = true;
 }
 
 void Collectives::sent(void* context, Status status) {
   if (context == nullptr) return;  // the announcement of a failure
-  outcomes_.push_back({static_cast<Ticket*>(context), status, 0});
-  pending_ = true;
+  received(context, status, 0);
 }
 
 void Collectives::received(void* context, Status status, std::size_t length) {
-  outcomes_.push_back({static_cast<Ticket*>(context), status, length});
+  Ticket& ticket = *static_cast<Ticket*>(context);
+  ticket.status = status;
+  ticket.length = length;
+  outcomes_.push_back(ticket);
   pending_ = true;
 }
 
@@ -172,8 +179,7 @@ bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   if (Team* const team = find(parts.team())) {
     if (!member) return false;
     if (!parts.is_failure()) return team->status() == Status::ok;
-    failures_.push_back({team, status_from(data)});
-    pending_ = true;
+    note_failure(*team, status_from(data));
     return false;
   }
   if (!joins_ || has_left(parts.team()) || (parts.is_failure() && !member)) return false;
@@ -198,26 +204,26 @@ bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
 
 void Collectives::member_lost(const SocketAddress& name, Status cause) {
   for (const auto& [id, team] : teams_) {
-    if (team->find(name) == kNoMember) continue;
-    failures_.push_back({team.get(), cause});
-    pending_ = true;
+    if (team->find(name) != kNoMember) note_failure(*team, cause);
   }
 }
 
-/// Those that are blocked again go to the end. Without memory the rest stays.
+/// Those that are blocked again keep their order, and so does what is left without memory.
 void Collectives::issue_blocked() {
-  std::size_t issued = 0;
-  const auto drop = [&] { blocked_.erase(blocked_.begin(), blocked_.begin() + static_cast<std::ptrdiff_t>(issued)); };
-  try {
-    for (const std::size_t count = blocked_.size(); issued < count; ++issued) issue(*blocked_[issued]);
-  } catch (...) {
-    drop();
-    throw;
+  TicketQueue waiting = std::exchange(blocked_, {});
+  while (!waiting.empty()) {
+    Ticket& ticket = waiting.pop_front();
+    try {
+      issue(ticket);
+    } catch (...) {
+      blocked_.push_back(ticket);
+      while (!waiting.empty()) blocked_.push_back(waiting.pop_front());
+      throw;
+    }
   }
-  drop();
 }
 
-/// Operations that went on no further for want of memory.
+/// Operations that went on no further for want of memory, or could not be reported.
 void Collectives::resume_stalled() {
   for (const auto& [id, team] : teams_) {
     for (const auto& operation : team->operations()) {
@@ -226,76 +232,89 @@ void Collectives::resume_stalled() {
     }
     finish_operations(*team);
   }
-  stalled_ = false;
 }
 
 void Collectives::advance() {
+  const bool resumes = std::exchange(stalled_, true);  // unless this comes to its end
+  pending_ = true;
   issue_blocked();
-  if (stalled_) resume_stalled();
-  while (!outcomes_.empty() || !settling_.empty() || !failures_.empty()) {
-    const std::vector<Failure> failures = std::move(failures_);
-    failures_.clear();
-    for (const Failure& failure : failures) fail(*failure.team, failure.status);
-    if (settling_.empty()) std::swap(outcomes_, settling_);
-    while (settled_ < settling_.size()) settle(settling_[settled_++]);  // without memory the next call goes on behind it
-    settling_.clear();
-    settled_ = 0;
+  if (resumes) resume_stalled();
+  while (!outcomes_.empty() || failing_ != 0) {
+    if (failing_ != 0) spread_failures();
+    // Failures that come meanwhile are spread before what follows: it would only be canceled.
+    while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
-  for (const std::uint64_t id : std::exchange(evicted_, {})) transport_.discard(TeamTag(id, 0, 0).bits(), TeamTag::kAnyOfTeam);
+  for (; !evicted_.empty(); evicted_.pop_back()) transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  stalled_ = false;
   if (orphans_) leave_orphans();
   pending_ = orphans_ || !blocked_.empty();
 }
 
-void Collectives::settle(const Outcome& outcome) {
-  Operation& operation = *outcome.ticket->operation;
+void Collectives::settle(Ticket& ticket) {
+  Operation& operation = *ticket.operation;
   Team& team = operation.team;
   --operation.in_flight;
-  outcome.ticket->awaited = false;
-  const Action& action = operation.run.action(outcome.ticket->step);
-  Status status = outcome.status;
+  ticket.awaited = false;
+  const Action& action = operation.run.action(ticket.step);
+  Status status = ticket.status;
   // Members that do not agree on the length of an operation would otherwise go on with bytes that were never sent.
-  if (status == Status::ok && action.kind == Action::Kind::receive && outcome.length != action.target.size())
+  if (status == Status::ok && action.kind == Action::Kind::receive && ticket.length != action.target.size())
     status = Status::truncated;
   if (status != Status::ok) {
-    fail(team, status);
+    note_failure(team, status);
   } else if (team.status() == Status::ok) {
-    stalled_ = true;  // unless it comes to its end
-    operation.run.done(outcome.ticket->step, [&](Step step, const Action&) { issue(operation.tickets[step]); });
-    stalled_ = false;
+    operation.run.done(ticket.step, [&](Step step, const Action&) { issue(operation.tickets[step]); });
   }
   finish_operations(team);
 }
 
-void Collectives::fail(Team& team, Status status) {
-  if (team.status() != Status::ok) return;
-  team.set_failed(status);
-  std::erase_if(blocked_, [&](const Ticket* ticket) { return &ticket->operation->team == &team; });
+void Collectives::note_failure(Team& team, Status cause) {
+  if (!team.note_failure(cause)) return;
+  ++failing_;
+  pending_ = true;
+}
+
+void Collectives::spread_failures() {
+  for (const auto& [id, team] : teams_) {
+    if (team->failing()) fail(*team);
+  }
+}
+
+/// Without memory the next call begins anew, but notifies no member twice.
+void Collectives::fail(Team& team) {
+  team.set_failed();
+  blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
   for (const auto& operation : team.operations()) {
     for (const Ticket& ticket : operation->tickets)
       if (ticket.awaited) transport_.cancel(&ticket);
   }
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
   notify_neighbors(team);
+  team.set_failure_spread();
+  --failing_;
   finish_operations(team);
 }
 
-void Collectives::notify_neighbors(const Team& team) {
+void Collectives::notify_neighbors(Team& team) {
   const std::size_t count = team.layout().size();
   const std::size_t self = team.layout().self();
+  std::size_t neighbor = 0;
   for (std::size_t distance = 1; distance < count; distance *= 2) {
     for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
+      if (neighbor++ < team.notified()) continue;
       protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
       op.tag = TeamTag::failure_of(team.id()).bits();
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
       transport_.send(op);  // to the lost one it fails
+      team.notified() = neighbor;
     }
   }
 }
 
 /// Those that are over are reported in the order in which they began, as far as they are at the front; a later one
-/// that is over first is reported first.
+/// that is over first is reported first. One that cannot be reported stays.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   for (auto next = operations.begin(); next != operations.end();) {
@@ -305,18 +324,17 @@ void Collectives::finish_operations(Team& team) {
       ++next;
       continue;
     }
-    const std::unique_ptr<Operation> ended = std::move(*next);
+    report(operation, operation.run.finished() ? Status::ok : team.status());
+    if (operation.awaits_group) transport_.end_wait(*team.group());
     next = operations.erase(next);
-    if (ended->awaits_group) transport_.end_wait(*team.group());
-    report(*ended, ended->run.finished() ? Status::ok : team.status());
   }
 }
 
 void Collectives::report(const Operation& operation, Status status) {
   Team& team = operation.team;
   if (operation.number == 0 && !team.complete()) {
-    if (status == Status::ok) team.set_complete();
     if (operation.join != nullptr) operation.join->joined(status);
+    if (status == Status::ok) team.set_complete();
     return;
   }
   if (queue_ == nullptr || (!operation.report && status == Status::ok)) return;

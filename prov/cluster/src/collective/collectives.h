@@ -9,7 +9,8 @@
 // The application makes another team of the members that are left.
 //
 // Completions come from the protocol at any time, also while operations are being posted: they are only noted, and
-// advance() goes on from there, at the end of a call or of a turn.
+// advance() goes on from there, at the end of a call or of a turn. To note them takes no memory, nor does it to note that a team
+// is to fail; where what follows finds none, the next advance() goes on with it.
 #pragma once
 
 #include <deque>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "collective/team.h"
+#include "collective/ticket_queue.h"
 #include "collective/transport.h"
 #include "protocol/completion.h"
 
@@ -60,20 +62,11 @@ class Collectives final : public protocol::CollectiveListener {
   /// Teams whose late messages are thrown away.
   static constexpr std::size_t kLeftTeams = 1024;
 
-  struct Outcome {
-    Ticket* ticket;
-    Status status;
-    std::size_t length;
-  };
   /// A team that this endpoint has not joined, of which messages have come.
   struct Early {
     std::uint64_t team;
     std::size_t messages;
     bool of_member;  ///< the first came from a member of the address vector
-  };
-  struct Failure {
-    Team* team;
-    Status status;
   };
 
   void begin(Operation& operation);
@@ -84,9 +77,11 @@ class Collectives final : public protocol::CollectiveListener {
   void issue(Ticket& ticket);
   void issue_blocked();
   void resume_stalled();
-  void settle(const Outcome& outcome);
-  void fail(Team& team, Status status);
-  void notify_neighbors(const Team& team);
+  void settle(Ticket& ticket);
+  void note_failure(Team& team, Status cause);
+  void spread_failures();
+  void fail(Team& team);
+  void notify_neighbors(Team& team);
   void finish_operations(Team& team);
   void report(const Operation& operation, Status status);
 
@@ -98,13 +93,11 @@ class Collectives final : public protocol::CollectiveListener {
   std::deque<Early> early_;  ///< the oldest of an unknown source gives way to a new one, else the oldest
   std::deque<std::uint64_t> left_;  ///< the last teams that were left, or never joined
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
-  std::vector<Outcome> outcomes_;
-  std::vector<Outcome> settling_;  ///< those that advance() is at; its memory is used again
-  std::size_t settled_ = 0;        ///< of those
-  std::vector<Ticket*> blocked_;  ///< to be issued again
-  std::vector<Failure> failures_;
-  bool orphans_ = false;  ///< there are teams whose join has thrown
-  bool stalled_ = false;  ///< some operation has steps that found no memory
+  TicketQueue outcomes_;
+  TicketQueue blocked_;      ///< to be issued again
+  std::size_t failing_ = 0;  ///< teams whose failure was noted, and has not been spread
+  bool orphans_ = false;     ///< there are teams whose join has thrown
+  bool stalled_ = false;     ///< something of some operation found no memory
 };
 
 }  // namespace cluster::collective

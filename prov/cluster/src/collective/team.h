@@ -33,11 +33,15 @@ class JoinListener {
 
 struct Operation;
 
-/// The context of one message of an operation.
+/// The context of one message of an operation. It is under way, or its outcome waits to be looked at, or it is to be issued again:
+/// for the latter two it has its own place (TicketQueue).
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;
   bool awaited = false;  ///< a receive that has been posted and is not complete
+  Status status = Status::ok;  ///< its outcome
+  std::size_t length = 0;      ///< of what was received
+  Ticket* next = nullptr;
 };
 
 class Team;
@@ -75,8 +79,18 @@ class Team {
   Member find(const SocketAddress& name) const;
 
   /// Why the team has failed; ok as long as it works.
-  Status status() const { return status_; }
-  void set_failed(Status status) { status_ = status; }
+  Status status() const { return failure_.status; }
+  /// It is to fail, unless it has: the first cause counts. False: it was to fail already. Takes no memory.
+  bool note_failure(Status cause) {
+    if (failure_.noted != Status::ok) return false;
+    failure_.noted = cause;
+    return true;
+  }
+  bool failing() const { return failure_.noted != Status::ok && !failure_.spread; }
+  void set_failed() { failure_.status = failure_.noted; }
+  /// Neighbors that have been notified of it.
+  std::size_t& notified() { return failure_.notified; }
+  void set_failure_spread() { failure_.spread = true; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
@@ -99,7 +113,12 @@ class Team {
   std::uint64_t id_;
   std::vector<MemberAddress> members_;
   TeamLayout layout_;
-  Status status_ = Status::ok;
+  struct {
+    Status noted = Status::ok;
+    Status status = Status::ok;
+    std::size_t notified = 0;
+    bool spread = false;
+  } failure_;
   bool complete_ = false;
   bool orphaned_ = false;
   std::optional<std::uint64_t> group_;

@@ -109,7 +109,7 @@ class EventLoop {
   bool poll_network();
   /// Something that has come, or is to leave, waits for memory.
   bool awaits_memory() const {
-    return last_turn_.ended_early || local_.holding() || network_.holding() || tx_.tx_pending();
+    return last_turn_.ended_early || local_.holding() || network_.holding() || groups_.holding() || tx_.tx_pending();
   }
   void deliver_held();
   void wake_by_deadline();

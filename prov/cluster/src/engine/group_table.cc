@@ -21,12 +21,8 @@ constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
 constexpr std::size_t kBurstsMax = 64;  ///< in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
-/// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
-/// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
-/// unless something is awaited from it.
-constexpr Duration kPollInterval = 4us;
-constexpr Duration kPollIntervalMax = 256us;
 constexpr Duration kRetryInterval = 10ms;  ///< nothing tells when there is memory again
+constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of one that is lost: there is no further turn for it
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
@@ -48,7 +44,7 @@ bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) 
 
 }  // namespace
 
-GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
+GroupEntry* GroupTable::find(std::uint64_t handle) {
   const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
   return found == groups_.end() ? nullptr : found->get();
 }
@@ -66,49 +62,42 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   }
   if (socket == nullptr) {
     parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(), reason.c_str());
-  } else if (socket->descriptor() >= 0) {
-    waiter_.watch_group(socket->descriptor());
   }
-  auto entry = std::make_unique<Entry>();
-  entry->handle = handle = kGroupHandles | opened_++;
+  auto entry = std::make_unique<GroupEntry>();
+  entry->handle = kGroupHandles | opened_++;
   entry->content = op.content;
-  entry->poll_interval = kPollInterval;
   group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .roster = roster, .body_max = body_max(parts_.link.get())};
   settings.incarnation = parts_.epoch + opened_;
   settings.silence_max = parts_.settings.peer_timeout;
   const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
+  for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
+  // It becomes one of the groups last, when nothing can throw any more: no other call would ever close it.
+  groups_.reserve(groups_.size() + 1);
+  if (entry->socket != nullptr && entry->socket->descriptor() >= 0) waiter_.watch_group(entry->socket->descriptor());
+  handle = entry->handle;
   groups_.push_back(std::move(entry));
-  for (const SocketAddress& name : roster) meet(*groups_.back(), peers_.find_or_add(name));
   turn_now(*groups_.back());
   return Status::ok;
 }
 
 bool GroupTable::joined(std::uint64_t handle) {
-  const Entry* const entry = find(handle);
+  const GroupEntry* const entry = find(handle);
   return entry != nullptr && entry->joined;
 }
 
 void GroupTable::expect(std::uint64_t handle, bool waits) {
-  Entry* const entry = find(handle);
-  if (entry == nullptr) return;
-  if (!waits) {
-    if (entry->awaited > 0) --entry->awaited;
-    return;
-  }
-  entry->poll_interval = kPollInterval;
-  entry->next_poll = {};
-  ++entry->awaited;
+  if (GroupEntry* const entry = find(handle)) entry->expect(waits);
 }
 
 /// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
 void GroupTable::on_wake() {
-  for (const std::unique_ptr<Entry>& entry : groups_) entry->next_poll = {};
+  for (const std::unique_ptr<GroupEntry>& entry : groups_) entry->next_poll = {};
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
-  Entry* const entry = find(handle);
+  GroupEntry* const entry = find(handle);
   if (entry == nullptr || entry->group->leaving()) return Status::bad_address;
   entry->group->leave();
   entry->close_by = parts_.environment.clock.now() + parts_.settings.linger;
@@ -116,7 +105,7 @@ Status GroupTable::leave(std::uint64_t handle) {
 }
 
 Status GroupTable::send(const protocol::SendOp& op) {
-  Entry* const entry = find(op.to);
+  GroupEntry* const entry = find(op.to);
   if (entry == nullptr || entry->group->leaving() || !entry->group->settings().role.sends) return Status::bad_address;
   const std::uint64_t token = protocol_.begin(op);
   if (token == 0) return Status::again;
@@ -125,14 +114,14 @@ Status GroupTable::send(const protocol::SendOp& op) {
   const group::Until until = op.completion_level == protocol::CompletionLevel::delivery ? group::Until::delivered
                              : copied                                                   ? group::Until::copied
                                                                                         : group::Until::arrived;
-  entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until, token);
+  try {
+    entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until, token);
+  } catch (...) {
+    protocol_.withdraw(token);
+    throw;
+  }
   if (!op.more) turn_now(*entry);
   return Status::ok;
-}
-
-void GroupTable::meet(Entry& entry, Peer& peer) {
-  entry.group->meet(peer.name(), &peer, peer.channel.carrier);
-  entry.unreached |= peer.channel.carrier == nullptr;
 }
 
 void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) {
@@ -141,11 +130,11 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
                                   [&](const auto& entry) { return entry->group->settings().key == segment.key; });
   bool known = false;
   if (found != groups_.end()) {
-    Entry& entry = **found;
+    GroupEntry& entry = **found;
     Member* member = entry.group->find(peer.name());
     const bool introduces = segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
     if (member == nullptr && introduces && !entry.group->leaving() && may_join(*entry.group, peers_, channel)) {
-      meet(entry, peer);
+      entry.meet(peer);
       member = entry.group->find(peer.name());
     }
     known = member != nullptr && entry.group->on_segment(parts_.environment.clock.now(), *member, segment, payload);
@@ -155,7 +144,7 @@ void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segmen
 }
 
 void GroupTable::on_carrier_left(protocol::Channel& channel) {
-  for (const std::unique_ptr<Entry>& entry : groups_) {
+  for (const std::unique_ptr<GroupEntry>& entry : groups_) {
     if (entry->group->find(channel.name) == nullptr) continue;
     entry->group->meet(channel.name, channel.owner, nullptr);
     entry->unreached = true;
@@ -164,10 +153,10 @@ void GroupTable::on_carrier_left(protocol::Channel& channel) {
 
 void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
-  for (const std::unique_ptr<Entry>& entry : groups_) {
+  for (const std::unique_ptr<GroupEntry>& entry : groups_) {
     Member* const member = entry->group->find(peer.name());
     if (member == nullptr || member->owner != &peer) continue;
-    deliver(*entry, *member, SIZE_MAX);  // there is no further turn for it
+    deliver(*entry, *member, kAllBodies);
     if (const auto incoming = entry->incoming.find(peer.name()); incoming != entry->incoming.end()) {
       protocol_.abort(incoming->second.assembly, status);
       entry->incoming.erase(incoming);
@@ -177,7 +166,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
 }
 
 /// Until nothing is left: what lies unread would be reported as missing.
-std::size_t GroupTable::receive(Time now, Entry& entry) {
+std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
   std::array<link::InFrame, kBurst> frames;
@@ -187,18 +176,12 @@ std::size_t GroupTable::receive(Time now, Entry& entry) {
     for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
     if (count < kBurst) break;
   }
-  entry.unread = bursts == kBurstsMax;
-  if (arrivals != 0 || entry.awaited > 0 || entry.content == protocol::GroupProtocol::Content::application) {
-    entry.poll_interval = kPollInterval;
-  } else {
-    entry.poll_interval = std::min(entry.poll_interval * 2, kPollIntervalMax);
-  }
-  entry.next_poll = entry.unread ? now : now + entry.poll_interval;
+  entry.note_poll(now, arrivals != 0, bursts == kBurstsMax);
   return arrivals;
 }
 
 /// What came in one arrival; returns how many were for the group.
-std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFrame& frame) {
+std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
   const bool sealed = parts_.link != nullptr && parts_.link->seal_overhead() != 0;
   const wire::Integrity integrity = sealed ? wire::Integrity::seal : wire::Integrity::checksum;
@@ -217,7 +200,7 @@ std::size_t GroupTable::receive_frames(Time now, Entry& entry, const link::InFra
   return arrivals;
 }
 
-bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame) {
+bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame) {
   const SocketAddress& from = frame.from.to;
   if (view.kind == wire::FrameKind::group) {
     const Duration age = frame.arrived != kNever && frame.arrived < now ? now - frame.arrived : Duration::zero();
@@ -226,7 +209,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
     const std::uint64_t key = view.sequence.value | std::uint64_t{view.transmission.value} << 32;
     if (key != entry.group->settings().key || entry.group->leaving()) return false;
     if (entry.group->find(from) != nullptr || !peers_.in_address_vector(from)) return false;
-    meet(entry, peers_.find_or_add(from));
+    entry.meet(peers_.find_or_add(from));
     return true;
   }
   ++parts_.environment.counters.refused_stale;
@@ -235,7 +218,7 @@ bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& vi
 }
 
 /// Members that were met get a carrier here, where no component iterates over peers.
-void GroupTable::reach_members(Entry& entry) {
+void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
   entry.group->each([&](Member& member) {
@@ -244,17 +227,17 @@ void GroupTable::reach_members(Entry& entry) {
     if (peer.channel.carrier == nullptr && !lost_.reach(peer)) {
       lost.push_back(&member);
     } else {
-      meet(entry, peer);
+      entry.meet(peer);
     }
   });
   entry.unreached = false;  // not before: without memory the next turn goes on
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
-bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
+bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) {
   group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr || stream->front().empty()) return false;
-  Incoming& incoming = entry.incoming[member.name];
+  GroupEntry::Incoming& incoming = entry.incoming[member.name];
   if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
   incoming.stream = stream->id();
   protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
@@ -269,7 +252,8 @@ bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
       entry.group->on_delivery(member);
       continue;
     }
-    if (!protocol_.ready(channel, segment, entry.content)) return true;
+    const bool postponed = bodies != kAllBodies && !messenger_.matcher().can_report();
+    if (postponed || !protocol_.ready(channel, segment, entry.content)) return true;
     protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
     stream->consume(header + segment.length);
     entry.group->on_delivery(member);
@@ -277,29 +261,19 @@ bool GroupTable::deliver(Entry& entry, Member& member, std::size_t bodies) {
   return entry.unfinished = true;
 }
 
-void GroupTable::Entry::drop_ended_streams(protocol::GroupProtocol& protocol) {
-  for (auto item = incoming.begin(); item != incoming.end();) {
-    const Member* const member = group->find(item->first);
-    const bool lives = member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
-    if (!lives) protocol.abort(item->second.assembly, Status::reset);
-    item = lives ? std::next(item) : incoming.erase(item);
-  }
-}
-
 /// Without memory it ends early, and is taken up again: what called for it has been taken in already, and must not fail.
-void GroupTable::turn(Time now, Entry& entry) try {
+void GroupTable::turn(Time now, GroupEntry& entry) try {
   Group& group = *entry.group;
   entry.retry_at = kNever;
   reach_members(entry);
   entry.unfinished = false;
   group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
   holding_ = holding_ || group.news().any();
-  if (group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread)) {
-    group.each([&](Member& member) {
-      Peer& peer = *static_cast<Peer*>(member.owner);
-      if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
-    });
-  }
+  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
+  group.take_posted([&](Member& member) {
+    Peer& peer = *static_cast<Peer*>(member.owner);
+    if (peer.flow != nullptr) tx_.mark(peer);
+  });
   report(entry);
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 } catch (const std::bad_alloc&) {
@@ -309,21 +283,23 @@ void GroupTable::turn(Time now, Entry& entry) try {
 }
 
 /// Outside of the engine's turns: what it makes ready leaves at once.
-void GroupTable::turn_now(Entry& entry) {
+void GroupTable::turn_now(GroupEntry& entry) {
   const Time now = parts_.environment.clock.now();
   turn(now, entry);
   if (tx_.tx_pending()) tx_.transmit(now);
 }
 
-/// What came of a turn: messages that are complete, members that have gone, the membership that has begun.
-void GroupTable::report(Entry& entry) {
+/// What came of a turn: messages that are complete, members that have gone, the membership that has begun. What throws is reported
+/// the next time.
+void GroupTable::report(GroupEntry& entry) {
   Group& group = *entry.group;
-  for (const group::FinishedMessage& message : std::exchange(group.stream().finished(), {})) {
-    protocol_.finish(message.token, message.status, message.culprit);
+  for (auto& finished = group.stream().finished(); !finished.empty(); finished.pop_front()) {
+    protocol_.finish(finished.front().token, finished.front().status, finished.front().culprit);
   }
   const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
   Log& log = parts_.environment.log;
-  for (const GroupEvent& event : std::exchange(group.events(), {})) {
+  for (; !group.events().empty(); group.events().pop_front()) {
+    const GroupEvent& event = group.events().front();
     const std::string address = group.settings().path.to.text();
     const std::string name = event.member.text();
     switch (event.kind) {
@@ -345,9 +321,22 @@ void GroupTable::report(Entry& entry) {
     }
   }
   if (entry.joined || !group.complete()) return;
-  entry.joined = true;
   const bool of_application = entry.content == protocol::GroupProtocol::Content::application;
   if (of_application && bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
+  entry.joined = true;
+}
+
+bool GroupTable::close(Time now, GroupEntry& entry) try {
+  if (!messenger_.matcher().can_report()) throw std::bad_alloc();
+  entry.group->stream().abandon();
+  entry.drop_streams(protocol_, Status::canceled);
+  report(entry);
+  if (entry.socket != nullptr) waiter_.unwatch_group(entry.socket->descriptor());
+  return true;
+} catch (const std::bad_alloc&) {
+  ++parts_.environment.counters.no_memory;
+  entry.close_by = now + kRetryInterval;
+  return false;
 }
 
 void GroupTable::deliver_held() {
@@ -362,24 +351,19 @@ bool GroupTable::run() {
   holding_ = false;  // what has news is due, and says so again
   std::size_t arrivals = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    Entry& entry = *groups_[i];
+    GroupEntry& entry = *groups_[i];
     if (entry.socket != nullptr) arrivals += receive(now, entry);
     if (entry.due(now)) turn(now, entry);
   }
-  std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
-    if (!entry->group->left() && now < entry->close_by) return false;
-    if (entry->socket != nullptr) waiter_.unwatch_group(entry->socket->descriptor());
-    for (auto& [name, incoming] : entry->incoming) protocol_.abort(incoming.assembly, Status::canceled);
-    entry->group->stream().abandon();
-    report(*entry);
-    return true;
+  std::erase_if(groups_, [&](const std::unique_ptr<GroupEntry>& entry) {
+    return (entry->group->left() || now >= entry->close_by) && close(now, *entry);
   });
   return arrivals != 0;
 }
 
 Time GroupTable::deadline() const {
   Time first = kNever;
-  for (const std::unique_ptr<Entry>& entry : groups_) {
+  for (const std::unique_ptr<GroupEntry>& entry : groups_) {
     if (entry->unfinished) return Time::min();
     first = std::min({first, entry->group->deadline(), entry->close_by, entry->retry_at});
   }
@@ -387,7 +371,7 @@ Time GroupTable::deadline() const {
 }
 
 bool GroupTable::quiescent() const {
-  return std::all_of(groups_.begin(), groups_.end(), [](const std::unique_ptr<Entry>& entry) {
+  return std::all_of(groups_.begin(), groups_.end(), [](const std::unique_ptr<GroupEntry>& entry) {
     return entry->group->stream().drained() && !entry->group->leaving();
   });
 }

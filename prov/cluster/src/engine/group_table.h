@@ -12,17 +12,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/address.h"
 #include "engine/engine_parts.h"
+#include "engine/group_entry.h"
 #include "engine/lost_peers.h"
 #include "engine/peer_table.h"
 #include "engine/tx_scheduler.h"
 #include "engine/waiter.h"
-#include "group/group.h"
-#include "link/multicast.h"
 #include "protocol/group_arrivals.h"
 #include "protocol/group_protocol.h"
 
@@ -47,7 +45,7 @@ class GroupTable final : public protocol::GroupArrivals {
              Waiter& waiter)
       : parts_(parts), peers_(peers), messenger_(messenger), tx_(tx), lost_(lost), waiter_(waiter), protocol_(messenger) {}
 
-  /// Status::ok: GroupListener is called when the membership has begun.
+  /// Status::ok: GroupListener is called when the membership has begun. If it throws, there is no membership.
   Status join(const JoinOp& op, std::uint64_t& handle);
   /// Messages that were sent still reach all members.
   Status leave(std::uint64_t handle);
@@ -62,7 +60,7 @@ class GroupTable final : public protocol::GroupArrivals {
   bool active() const { return !groups_.empty(); }
   /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
   bool run();
-  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
+  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store, or memory.
   bool holding() const { return holding_; }
   /// One of these may have come about.
   void deliver_held();
@@ -75,46 +73,18 @@ class GroupTable final : public protocol::GroupArrivals {
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
-  /// The message whose segments are coming from a member.
-  struct Incoming {
-    std::uint32_t stream = 0;
-    protocol::Assembly assembly;
-  };
-  struct Entry {
-    std::uint64_t handle = 0;
-    protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
-    std::unique_ptr<group::Group> group;
-    std::unique_ptr<link::MulticastReceiver> socket;
-    std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
-    bool joined = false;
-    bool unreached = false;  ///< some member may have no carrier yet
-    bool unfinished = false;  ///< the last turn left something that can be delivered
-    bool unread = false;     ///< the socket has more
-    std::size_t awaited = 0;  ///< operations that wait for something of it
-    Time next_poll{};        ///< of the socket
-    Duration poll_interval{};
-    Time close_by = kNever;  ///< of one that is being left
-    Time retry_at = kNever;  ///< of a turn that ended early for want of memory
-
-    /// What members say, and what is done here, makes the deadline of the group pass, or is news.
-    bool due(Time now) const {
-      return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at;
-    }
-    /// Streams that have ended inside of a message, because their member has gone or has begun anew.
-    void drop_ended_streams(protocol::GroupProtocol& protocol);
-  };
-
-  Entry* find(std::uint64_t handle);
-  std::size_t receive(Time now, Entry& entry);
-  std::size_t receive_frames(Time now, Entry& entry, const link::InFrame& frame);
-  bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
-  void meet(Entry& entry, Peer& peer);
-  void reach_members(Entry& entry);
+  GroupEntry* find(std::uint64_t handle);
+  std::size_t receive(Time now, GroupEntry& entry);
+  std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
+  bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
+  void reach_members(GroupEntry& entry);
   /// At most so many bodies; true if something that has arrived is left.
-  bool deliver(Entry& entry, group::Member& member, std::size_t bodies);
-  void turn(Time now, Entry& entry);
-  void turn_now(Entry& entry);
-  void report(Entry& entry);
+  bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
+  void turn(Time now, GroupEntry& entry);
+  void turn_now(GroupEntry& entry);
+  void report(GroupEntry& entry);
+  /// False: it cannot be reported yet how its messages have ended.
+  bool close(Time now, GroupEntry& entry);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -123,7 +93,7 @@ class GroupTable final : public protocol::GroupArrivals {
   LostPeers& lost_;
   Waiter& waiter_;
   protocol::GroupProtocol protocol_;
-  std::vector<std::unique_ptr<Entry>> groups_;
+  std::vector<std::unique_ptr<GroupEntry>> groups_;
   std::uint64_t opened_ = 0;  ///< groups so far
   bool holding_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -85,6 +86,8 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
   auto place = members_.find(name);
   if (place == members_.end()) {
     news_.reserve(members_.size() + 1);
+    touched_.reserve(members_.size() + 1);
+    posted_.reserve(members_.size() + 1);
     auto fresh = std::make_unique<Member>();
     fresh->name = fresh->listener.name = name;
     place = members_.emplace(name, std::move(fresh)).first;
@@ -92,13 +95,14 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
   Member& member = *place->second;
   member.owner = owner;
   member.carrier = member.listener.carrier = carrier;
-  next_service_ = {};
+  touched_.add(member);
   return member;
 }
 
 void Group::lose(Member& member, Status why) {
   deafen(member, why);
   next_service_ = {};
+  for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
   news_.forget(member);
   news_.note_end();
   members_.erase(SocketAddress(member.name));
@@ -162,7 +166,7 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
   }
   const bool by_unicast = listener.by_unicast;
   stream_.on_status(now, listener, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
-  if (!by_unicast && listener.by_unicast) events_.push_back({GroupEvent::Kind::unicast, member.name});
+  if (!by_unicast && listener.by_unicast) events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
   return true;
 }
 
@@ -176,13 +180,13 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    events_.push_back({GroupEvent::Kind::expelled, member.name});
+    events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
 }
 
 bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBytes payload) {
-  next_service_ = {};
+  touched_.add(member);
   ReceiverStream* const stream = member.stream != nullptr && member.stream->id() == segment.id ? member.stream.get() : nullptr;
   switch (segment.kind) {
     case SegmentKind::group_join: on_join(member, segment); return true;
@@ -202,8 +206,8 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       return !leaving_;
     case SegmentKind::group_leave:
       if (member.stream_id != segment.id || member.gone) return true;
+      events_.push_back(GroupEvent{GroupEvent::Kind::left, member.name});
       deafen(member, Status::ok);
-      events_.push_back({GroupEvent::Kind::left, member.name});
       member.stream_end = segment.offset;
       member.gone = true;
       return true;
@@ -222,19 +226,13 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   const std::uint64_t sequence = stream.widen(view.sequence.value);
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
-  next_service_ = std::min(next_service_, stream.deadline());
+  stream.deadline() <= now ? touched_.add(*member) : static_cast<void>(next_service_ = std::min(next_service_, stream.deadline()));
   news_.note(*member);
   return true;
 }
 
-void Group::on_delivery(const Member& member) {
-  // A member that has gone is forgotten once all that came from it is delivered.
-  const bool ends = member.gone || member.stream_end != Member::kNoEnd;
-  next_service_ = ends ? Time{} : std::min(next_service_, member.stream->deadline());
-}
-
-/// Sends what a member is owed now, and notes when it is owed something again.
-void Group::serve(Time now, Member& member, bool unread) {
+/// Sends what a member is owed now, and notes when it is owed something again. True if it has gone, or its stream has ended.
+bool Group::serve(Time now, Member& member, bool unread) {
   if (!introduce(member, settings_, stream_.id(), leaving_)) next_service_ = std::min(next_service_, now + kPostRetry);
   if (leaving_ && stream_.drained() && !member.gone) {
     const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
@@ -244,14 +242,22 @@ void Group::serve(Time now, Member& member, bool unread) {
       member.gone = true;
     }
   }
-  if (member.stream == nullptr || member.stream_end != Member::kNoEnd) return;
-  if (member.stream->status_due(now)) report_status(now, member, settings_.key);
-  if (member.stream->nak_due(now) && !unread) report_gaps(now, member, settings_.key);
-  next_service_ = std::min(next_service_, member.stream->deadline());
+  if (member.stream != nullptr && member.stream_end == Member::kNoEnd) {
+    if (member.stream->status_due(now)) report_status(now, member, settings_.key);
+    if (member.stream->nak_due(now) && !unread) report_gaps(now, member, settings_.key);
+    next_service_ = std::min(next_service_, member.stream->deadline());
+  }
+  if (member.listener.silent > settings_.silence_max) {
+    post_to(member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
+    events_.push_back(GroupEvent{GroupEvent::Kind::removed, member.name});
+    deafen(member, Status::stuck);
+  }
+  member.posted |= std::exchange(member.listener.posted, false);
+  if (member.posted) posted_.add(member);
+  return member.gone || member.stream_end != Member::kNoEnd;
 }
 
-/// Streams that have ended, and members that have left, once all that came from them is delivered. A member is kept until
-/// the caller has seen that something was posted to it: a carrier that is not marked would keep the leave to itself.
+/// Streams that have ended, and members that have left, once all that came from them is delivered.
 void Group::forget_ended() {
   for (auto entry = members_.begin(); entry != members_.end();) {
     Member& member = *entry->second;
@@ -264,6 +270,7 @@ void Group::forget_ended() {
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
       deafen(member, Status::ok);
+      for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
       news_.forget(member);
       entry = members_.erase(entry);
       continue;
@@ -273,41 +280,35 @@ void Group::forget_ended() {
   }
 }
 
-bool Group::run(Time now, link::Link* link, bool unread) {
+bool Group::run(Time now, link::Link* link, bool unread) try {
   if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
-  const bool due = now >= next_service_ || leaving_;
+  const bool all_due = now >= next_service_ || leaving_;
+  const bool due = all_due || !touched_.empty();
   // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
   const bool transmits = settings_.role.sends && (due || now >= stream_.deadline());
-  const bool posted = transmits && stream_.transmit(now, link, settings_.path);
-  // One that came inside of a message is not a listener before the end of it, which no member may report.
-  const auto starts = [](const auto& entry) { return entry.second->listener.start_due; };
-  const bool service = due || (transmits && std::any_of(members_.begin(), members_.end(), starts));
-  if (service) {
-    next_service_ = kNever;
-    for (auto& [name, member] : members_) serve(now, *member, unread);
-    if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
-  }
-  if (service || posted) review_members();
-  return service || posted;
-}
-
-/// What came of a turn for each member.
-void Group::review_members() {
+  const bool for_all = transmits && stream_.transmit(now, link, settings_.path);
+  const bool all = all_due || for_all;
+  if (!all && touched_.empty()) return false;
   bool ended = false;
-  for (auto& [name, member] : members_) {
-    if (member->listener.silent > settings_.silence_max) {
-      events_.push_back({GroupEvent::Kind::removed, name});
-      post_to(*member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
-      deafen(*member, Status::stuck);
-    }
-    member->posted |= std::exchange(member->listener.posted, false);
-    ended = ended || member->gone || member->stream_end != Member::kNoEnd;
+  const auto serve_one = [&](Member& member) { ended |= serve(now, member, unread); };
+  if (all) {
+    next_service_ = kNever;
+    each(serve_one);
+    if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
+  } else {
+    touched_.each(serve_one);
   }
+  touched_.clear();
   if (ended) forget_ended();
+  return true;
+} catch (const std::bad_alloc&) {
+  next_service_ = {};
+  throw;
 }
 
 Time Group::deadline() const {
   const bool announces = settings_.roster.empty() && !leaving_;
+  if (!touched_.empty()) return {};
   return std::min({next_service_, stream_.deadline(), announces ? announcer_.deadline() : kNever});
 }
 

@@ -15,6 +15,9 @@
 // The caller hands in time, frames, segments and carriers, asks for a turn with run() whenever something has happened or
 // deadline() has come, takes what streams deliver, and reads events(). Nothing is called from here but carriers and the link.
 //
+// A turn serves the members of which something has come, and all of them only when some deadline has passed: in a group of a thousand
+// each segment would else cost a look at all the others.
+//
 // State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some
 // 300 bytes for each member besides.
 #pragma once
@@ -26,9 +29,11 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "group/announcer.h"
 #include "group/member.h"
+#include "group/member_queue.h"
 #include "group/news.h"
 #include "group/sender_stream.h"
 #include "link/link.h"
@@ -53,8 +58,8 @@ struct GroupEvent {
     expelled,  ///< it has removed this side, which did not answer
     unicast,   ///< multicast does not reach it
   };
-  Kind kind;
-  SocketAddress member;
+  Kind kind = Kind::left;
+  SocketAddress member{};
 };
 
 class Group {
@@ -81,7 +86,7 @@ class Group {
   /// A segment of the group from a member. False: the sender is to be sent a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
   /// Something was taken out of a member's stream.
-  void on_delivery(const Member& member);
+  void on_delivery(Member& member) { touched_.add(member); }
   News& news() { return news_; }
   /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
@@ -98,10 +103,21 @@ class Group {
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
   /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
-  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member.
+  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member. If it throws for want of memory,
+  /// the next call goes on.
   bool run(Time now, link::Link* link, bool unread = false);
+  /// After run(): calls visit(member) for each to whose carrier something was posted. A member that has left is kept until then: a
+  /// carrier that is not marked would keep the leave to itself.
+  template <typename Visit>
+  void take_posted(Visit&& visit) {
+    posted_.each([&](Member& member) {
+      if (member.posted) visit(member);  // which may throw: the rest stays
+      member.posted = false;
+    });
+    posted_.clear();
+  }
   Time deadline() const;
-  std::vector<GroupEvent>& events() { return events_; }
+  RingQueue<GroupEvent>& events() { return events_; }
 
  private:
   void on_join(Member& member, const wire::Segment& segment);
@@ -109,8 +125,7 @@ class Group {
   bool on_report(Time now, Member& member, const wire::Segment& segment);
   void on_end(Member& member, const wire::Segment& segment);
   void deafen(Member& member, Status why);
-  void serve(Time now, Member& member, bool unread);
-  void review_members();
+  bool serve(Time now, Member& member, bool unread);
   void forget_ended();
 
   GroupSettings settings_;
@@ -118,10 +133,12 @@ class Group {
   SenderStream stream_;
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
+  MemberQueue touched_;  ///< to be served in the next run()
+  MemberQueue posted_;
   News news_;
-  std::vector<GroupEvent> events_;
+  RingQueue<GroupEvent> events_;
   bool leaving_ = false;
-  Time next_service_{};  ///< when some member is owed something
+  Time next_service_{};  ///< when some member is owed something, the touched ones apart
 };
 
 }  // namespace cluster::group

@@ -29,7 +29,7 @@ struct Member {
   SocketAddress name;
   void* owner = nullptr;  ///< the caller's
   carrier::Carrier* carrier = nullptr;
-  bool posted = false;  ///< to the carrier, which the caller then marks; cleared by the caller after each run()
+  bool posted = false;  ///< to the carrier, which the caller then marks (Group::take_posted)
   bool join_due = true;
   std::optional<Role> role;  ///< once its join has come
   std::uint64_t incarnation = 0;

@@ -19,12 +19,10 @@ void copy_out(std::span<const ConstBytes> slices, std::size_t offset, Bytes out)
 
 }  // namespace
 
-void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
-                         MessageToken token) {
+void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep) {
   Waiting message;
   message.shape = shape;
   message.length = length;
-  message.token = token;
   if (keep && length > 0) {
     message.kept = std::make_unique_for_overwrite<std::byte[]>(length);
     copy_out(slices, 0, {message.kept.get(), length});
@@ -57,18 +55,18 @@ std::size_t MessageCutter::put(Waiting& message, Bytes out, bool first_in_body) 
   return header + part;
 }
 
-std::size_t MessageCutter::fill(Bytes body, std::vector<MessageToken>& ended) {
-  std::size_t used = 0;
+MessageCutter::Body MessageCutter::fill(Bytes body) {
+  Body filled;
   while (!waiting_.empty()) {
     Waiting& message = waiting_.front();
-    const std::size_t size = put(message, body.subspan(used), used == 0);
+    const std::size_t size = put(message, body.subspan(filled.size), filled.size == 0);
     if (size == 0) break;
-    used += size;
+    filled.size += size;
     if (message.posted < message.length) break;
-    ended.push_back(message.token);
+    ++filled.ended;
     waiting_.pop_front();
   }
-  return used;
+  return filled;
 }
 
 }  // namespace cluster::group

@@ -15,21 +15,23 @@
 
 namespace cluster::group {
 
-/// Names a message to its sender.
-using MessageToken = std::uint64_t;
-
 class MessageCutter {
  public:
+  /// What fill() has written.
+  struct Body {
+    std::size_t size = 0;
+    std::size_t ended = 0;  ///< messages that end in it
+  };
+
   /// Appends a message. `shape` has its flags, tag and data. With `keep` the bytes are copied now, else they stay
-  /// valid until fill() has returned the token.
-  void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
-            MessageToken token);
+  /// valid until fill() has counted the message among those that ended.
+  void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep);
   bool empty() const { return waiting_.empty(); }
   std::size_t size() const { return waiting_.size(); }
   /// True if the next body begins with a message, not inside of one.
   bool between_messages() const { return waiting_.empty() || waiting_.front().posted == 0; }
-  /// Writes one body and returns its length; the tokens of messages that end in it are appended.
-  std::size_t fill(Bytes body, std::vector<MessageToken>& ended);
+  /// Writes one body; size 0: nothing waits. It takes no memory: a message that was written is not written again.
+  Body fill(Bytes body);
 
  private:
   struct Waiting {
@@ -38,7 +40,6 @@ class MessageCutter {
     std::unique_ptr<std::byte[]> kept;
     std::size_t length = 0;
     std::size_t posted = 0;
-    MessageToken token = 0;
   };
 
   /// One segment of a message; 0: it is better left to the next body.

@@ -1,30 +1,35 @@
 // How far each message of a stream is: waiting to be cut, on its way, or as far as its sender wants to know. Messages get
-// there in the order in which they were posted.
+// there in the order in which they were posted. Memory for all that is taken when a message is posted: what has been taken is
+// not lost for want of it later.
 #pragma once
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "base/status.h"
 #include "group/listener.h"
-#include "group/message_cutter.h"
 
 namespace cluster::group {
+
+/// Names a message to its sender.
+using MessageToken = std::uint64_t;
 
 /// When a message is over for its sender.
 enum class Until : std::uint8_t { copied, arrived, delivered };
 
 struct FinishedMessage {
-  MessageToken token;
-  Status status;
-  SocketAddress culprit;  ///< of a failure: the member that did not get the message
+  MessageToken token = 0;
+  Status status = Status::ok;
+  SocketAddress culprit{};  ///< of a failure: the member that did not get the message
 };
 
 class MessageProgress {
  public:
+  /// Without memory for one more it throws, and nothing has changed.
+  void reserve();
+  /// After reserve().
   void posted(MessageToken token, Until until) { uncut_.push_back(std::pair(token, until)); }
   /// The oldest that was not cut yet ends before the sequence `end`.
   void cut(std::uint64_t end);
@@ -38,7 +43,7 @@ class MessageProgress {
 
   /// Some message is not over though all of it has been cut.
   bool waits() const { return !under_way_.empty(); }
-  std::vector<FinishedMessage>& finished() { return finished_; }
+  RingQueue<FinishedMessage>& finished() { return finished_; }
 
  private:
   struct UnderWay {
@@ -51,7 +56,7 @@ class MessageProgress {
 
   RingQueue<std::pair<MessageToken, Until>> uncut_;
   RingQueue<UnderWay> under_way_;
-  std::vector<FinishedMessage> finished_;
+  RingQueue<FinishedMessage> finished_;
 };
 
 }  // namespace cluster::group

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace cluster::group {
@@ -28,14 +29,15 @@ SenderStream::SenderStream(const StreamName& name, std::size_t body_max) : name_
 
 void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
                         Until until, MessageToken token) {
-  cutter_.post(shape, slices, length, keep, token);
+  progress_.reserve();
+  cutter_.post(shape, slices, length, keep);
   progress_.posted(token, until);
   timers_.ready = Time::min();
 }
 
 void SenderStream::add(Listener& listener) {
   listeners_.push_back(&listener);
-  define_starts();
+  starts_ |= define_starts() > 1;
 }
 
 void SenderStream::remove(Listener& listener, Status why) {
@@ -47,14 +49,17 @@ void SenderStream::remove(Listener& listener, Status why) {
 }
 
 /// Members that have come begin with the first message that is not cut yet.
-void SenderStream::define_starts() {
-  if (!cutter_.between_messages()) return;
+std::size_t SenderStream::define_starts() {
+  if (!cutter_.between_messages()) return 0;
+  std::size_t count = 0;
   for (Listener* listener : listeners_) {
     if (listener->started) continue;
     listener->started = listener->start_due = true;
+    ++count;
     listener->start = listener->arrived = listener->cursor = frames_.next();
     listener->window_end = frames_.next() + kStreamWindow;
   }
+  return count;
 }
 
 void SenderStream::on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
@@ -88,13 +93,15 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
+    // In this order: a report that finds no memory comes again, and must not be taken for one that is known.
+    if (!lost.repair_due) {
+      repairs_.push_back(i);
+      lost.repair_due = true;
+      const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
+      timers_.repair = std::min(timers_.repair, now + hold);
+    }
     lost.missing.push_back(&listener);
-    if (lost.repair_due) continue;
-    lost.repair_due = true;
-    repairs_.push_back(i);
-    const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
-    timers_.repair = std::min(timers_.repair, now + hold);
+    if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
   }
 }
 
@@ -108,12 +115,11 @@ std::uint64_t SenderStream::limit() const {
 }
 
 bool SenderStream::cut() {
-  define_starts();
-  ended_.clear();
-  const std::size_t size = cutter_.fill(frames_.blank(), ended_);
-  if (size == 0) return false;
-  frames_.append(size);
-  for (std::size_t i = 0; i < ended_.size(); ++i) progress_.cut(frames_.next());
+  starts_ |= define_starts() > 0;
+  const MessageCutter::Body body = cutter_.fill(frames_.blank());
+  if (body.size == 0) return false;
+  frames_.append(body.size);
+  for (std::size_t i = 0; i < body.ended; ++i) progress_.cut(frames_.next());
   return true;
 }
 
@@ -223,13 +229,13 @@ void SenderStream::ask(Time now) {
   timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
-bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) {
-  define_starts();
+bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) try {
+  starts_ |= define_starts() > 0;
   bool posted = now >= std::min(timers_.repair, timers_.ask);
   if (now >= timers_.repair) repair(now, link, group);
   timers_.ready = kNever;
   send_new(now, link, group);
-  define_starts();
+  starts_ |= define_starts() > 0;
   if (now >= timers_.repeat) {
     timers_.repeat = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
@@ -247,7 +253,10 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
   if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
-  return posted;
+  return std::exchange(starts_, false) || posted;
+} catch (const std::bad_alloc&) {
+  timers_.ready = Time::min();
+  throw;
 }
 
 Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready}); }

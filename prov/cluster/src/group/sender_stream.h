@@ -40,7 +40,7 @@ class SenderStream {
 
   std::uint32_t id() const { return name_.id; }
 
-  /// Takes a message; its token is reported when it is as far as `until` says.
+  /// Takes a message; its token is reported when it is as far as `until` says. If it throws, the message is not taken.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep, Until until,
             MessageToken token);
 
@@ -50,8 +50,9 @@ class SenderStream {
   void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age, bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends what may leave; true if something was posted to a listener's carrier, or one was asked. `link` null: there
-  /// is no multicast.
+  /// Sends what may leave; true if something was posted to a listener's carrier, or one was asked, or has begun and is to be notified
+  /// where: one that came inside of a message begins at the end of it, which no member may report. `link` null: there is no
+  /// multicast. If it throws for want of memory, the next call goes on.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// Everything posted has been cut, every listener has it, and no message waits for more than that.
@@ -64,11 +65,11 @@ class SenderStream {
   }
   /// Messages that are not over never will be.
   void abandon() { progress_.abandon(Status::canceled); }
-  std::vector<FinishedMessage>& finished() { return progress_.finished(); }
+  RingQueue<FinishedMessage>& finished() { return progress_.finished(); }
 
  private:
   std::uint64_t limit() const;
-  void define_starts();
+  std::size_t define_starts();
   bool cut();
   void send_new(Time now, link::Link* link, const link::Path& group);
   std::size_t send_next(Time now, link::Link* link, const link::Path& group);
@@ -97,7 +98,7 @@ class SenderStream {
     unsigned asks = 0;    ///< since something has arrived
   } timers_;
   bool ending_ = false;
-  std::vector<MessageToken> ended_;  ///< scratch of cut()
+  bool starts_ = false;  ///< listeners have begun since the last transmission, apart from those that were added
 };
 
 }  // namespace cluster::group

@@ -15,12 +15,15 @@ std::uint64_t GroupProtocol::begin(const SendOp& op) {
   return std::uint64_t{1} << 32 | send->id;
 }
 
+void GroupProtocol::withdraw(std::uint64_t token) {
+  if (GroupSend* const send = sends_.find(static_cast<std::uint32_t>(token))) sends_.release(*send);
+}
+
 void GroupProtocol::finish(std::uint64_t token, Status status, const SocketAddress& culprit) {
   GroupSend* const send = sends_.find(static_cast<std::uint32_t>(token));
   if (send == nullptr) return;
-  const SendOp op = send->op;
+  parts_.reporter.sent(send->op, status, culprit);
   sends_.release(*send);
-  parts_.reporter.sent(op, status, culprit);
 }
 
 wire::Segment GroupProtocol::shape_of(const SendOp& op) {

@@ -11,8 +11,8 @@ inline constexpr Duration kAckDelay = 25us;
 /// which ranks that share processors send one after the other: a barrier of eight of them on two processors takes 110 us, twice that
 /// where others want these too. Its openings say so (wire/opening.h: kAcksLate).
 inline constexpr Duration kAckDelayLate = 200us;
-/// Of one that has several rails: what each of them takes is measured by acknowledgements that are prompt
-/// (multipath/path_recovery.h).
+/// Of such a one with several rails, as its opening says as well: what each of them takes is measured by acknowledgements that are
+/// prompt (multipath/path_recovery.h).
 inline constexpr Duration kAckDelayOfRails = 80us;
 
 }  // namespace cluster::reliability

@@ -119,7 +119,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   if (!knew_peer) {
     note_peer(handshake_, liveness_, counters_);
-    timer_.set_ack_delay(handshake_.peer_acks_late() ? kAckDelayLate : kAckDelay);
+    timer_.set_ack_delay(handshake_.peer_ack_delay());
     receiver_.window().begin(first_sequence(handshake_.peer_session()));
   }
   const bool ends = view.kind == wire::FrameKind::fin;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/sequence.h"
+#include "reliability/ack_delay.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -97,7 +98,11 @@ class Handshake {
   bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
   /// The peer's kernel can be asked whether its process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }
-  bool peer_acks_late() const { return peer_ && (peer_->features & wire::feature::kAcksLate) != 0; }
+  /// How late the peer acknowledges at most, by what its opening says.
+  Duration peer_ack_delay() const {
+    if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
+    return peer_addresses_.size() > 1 ? kAckDelayOfRails : kAckDelayLate;
+  }
   /// Its name and its further addresses; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 

@@ -2,9 +2,13 @@
 #include "engine/group_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 
 #include <new>
+#include <utility>
 #include <vector>
+
+#include "os/descriptor.h"
 
 #include "support/failing_memory.h"
 #include "support/node.h"
@@ -26,28 +30,40 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
     }
   }
   void group_joined(std::uint64_t) override { ++joined; }
-  /// What `node` has received since the last call.
-  static std::size_t received(Node& node) {
+  /// Completions in a queue since the last call.
+  static std::size_t completions(protocol::CompletionQueue& queue, Status status) {
     std::size_t count = 0;
-    node.received.drain(
+    queue.drain(
         ~std::size_t{0}, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { count += completion.status == Status::ok ? 1 : 0; });
+        [&](const protocol::Completion& completion) { count += completion.status == status ? 1 : 0; });
     return count;
   }
+  static std::size_t received(Node& node) { return completions(node.received, Status::ok); }
+  /// Other endpoints that share the queue.
+  static void fill(protocol::CompletionQueue& queue, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) queue.push({.status = Status::again});
+  }
 
-  std::uint64_t join(Node& node, std::vector<SocketAddress> roster = {kA, kB}) {
+  static JoinOp join_op(std::vector<SocketAddress> roster = {kA, kB}) {
     const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
-    const JoinOp op{.address = SocketAddress::v4(ip, 7000), .key = kKey, .role = {}, .roster = std::move(roster)};
+    return {.address = SocketAddress::v4(ip, 7000), .key = kKey, .role = {}, .roster = std::move(roster)};
+  }
+  std::uint64_t join(Node& node, std::vector<SocketAddress> roster = {kA, kB}) {
+    const JoinOp op = join_op(std::move(roster));
     std::uint64_t handle = 0;
     EXPECT_EQ(node.engine.change_membership(&op, handle), Status::ok);
     return handle;
   }
-  void send(Node& node, std::uint64_t group, bool more) {
-    ++node.word;
-    const ConstBytes slice = as_bytes(&node.word, sizeof node.word);
-    EXPECT_EQ(node.engine.send({.slices = {&slice, 1}, .length = sizeof node.word, .to = group, .inject = true, .more = more}),
-              Status::ok);
+  void leave(Node& node, std::uint64_t group) { EXPECT_EQ(node.engine.change_membership(nullptr, group), Status::ok); }
+  void send(Node& node, std::uint64_t group, bool more, bool inject = true) {
+    const std::uint64_t next = node.word + 1;
+    const ConstBytes slice = as_bytes(&next, sizeof next);
+    EXPECT_EQ(node.engine.send({.slices = {&slice, 1}, .length = sizeof next, .to = group, .inject = inject, .more = more}), Status::ok);
+    node.word = next;
   }
+  /// What b gets has to be what a has sent, each message once and in order, while a's allocations fail from one on: where a message
+  /// is posted, or in a turn.
+  void send_short_of_memory(std::size_t failures, bool in_turn);
 
   Node a{network, kA, kB, 1000};
   Node b{network, kB, kA, 1000};
@@ -70,27 +86,182 @@ TEST_F(GroupTableTest, OneThatIsNotInTheRosterIsNoMember) {
   EXPECT_EQ(joined, 1) << "that of the one whose roster is empty but for itself";
 }
 
-TEST_F(GroupTableTest, WithoutMemoryNoMessageArrivesThatWasRefusedAndNoneTwice) {
+void GroupTableTest::send_short_of_memory(std::size_t failures, bool in_turn) {
+  constexpr std::size_t kRounds = 40;
   const std::uint64_t group = join(a);
   join(b);
   pass(a, b);
-  std::size_t accepted = 0, refused = 0, arrived = 0;
-  for (std::size_t allowed = 0; allowed < 40; ++allowed) {
-    b.receive();
+  std::size_t refused = 0;
+  std::vector<std::uint64_t> words(kRounds);
+  for (std::uint64_t& word : words) {
+    const Bytes slice = as_bytes(&word, sizeof word);
+    EXPECT_EQ(b.engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
+  }
+  for (std::size_t allowed = 0; allowed < kRounds; ++allowed) {
     try {
-      const test::FailingMemory memory(allowed, 1);
-      send(a, group, false);
-      ++accepted;
+      if (in_turn) send(a, group, true);
+      const test::FailingMemory memory(allowed, failures);
+      in_turn ? static_cast<void>(a.engine.poll()) : send(a, group, false);
     } catch (const std::bad_alloc&) {
       ++refused;
     }
     clock.advance(10ms);
     pass(a, b);
-    arrived += received(b);
+  }
+  EXPECT_EQ(received(b), a.word);
+  EXPECT_EQ(refused == 0, in_turn);
+  for (std::uint64_t i = 0; i < a.word; ++i) EXPECT_EQ(words[i], i + 1);
+}
+
+TEST_F(GroupTableTest, WithoutMemoryEachMessageArrivesThatWasNotRefused) { send_short_of_memory(1, false); }
+TEST_F(GroupTableTest, WithoutMemoryForAWhileEachMessageArrivesThatWasNotRefused) { send_short_of_memory(~std::size_t{0}, false); }
+TEST_F(GroupTableTest, ATurnWithoutMemoryLosesNothing) { send_short_of_memory(1, true); }
+TEST_F(GroupTableTest, ATurnWithoutMemoryForAWhileLosesNothing) { send_short_of_memory(~std::size_t{0}, true); }
+
+/// Whatever was refused would keep its place for as many messages as there may be.
+TEST_F(GroupTableTest, AMessageThatWasRefusedLeavesNothing) {
+  EngineSettings narrow = test::node_settings();
+  narrow.tx_requests_max = 1;
+  Node c(network, test::node_name(4), kA, 1000, nullptr, narrow);
+  const std::uint64_t group = join(c, {c.engine.name()});
+  send(c, group, false);
+  std::size_t refused = 0;
+  for (std::size_t allowed = 0; allowed < 10; ++allowed) {
+    try {
+      const test::FailingMemory memory(allowed);
+      send(c, group, false);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+    clock.advance(10ms);
+    c.engine.poll();
+    send(c, group, false);
   }
   EXPECT_GT(refused, 0u);
-  EXPECT_LE(arrived, accepted);
-  EXPECT_GT(arrived, 0u);
+}
+
+/// One that is left behind would be found by its key in place of the next.
+TEST_F(GroupTableTest, AJoinThatFindsNoMemoryLeavesNoGroup) {
+  std::size_t refused = 0;
+  for (std::size_t allowed = 0; allowed < 60; ++allowed) {
+    test::FakeNetwork other_network(clock, 1);
+    Node c(other_network, kA, kB, 1000);
+    Node d(other_network, kB, kA, 1000);
+    for (Node* node : {&c, &d}) node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = this});
+    const JoinOp op = join_op();
+    try {
+      const test::FailingMemory memory(allowed, 1);
+      std::uint64_t group = 0;
+      c.engine.change_membership(&op, group);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+      join(c);
+    }
+    join(d);
+    joined = 0;
+    for (int i = 0; i < 100 && joined < 2; ++i) {
+      clock.advance(10ms);
+      pass(c, d);
+    }
+    EXPECT_EQ(joined, 2) << allowed;
+  }
+  EXPECT_GT(refused, 3u);
+}
+
+class ReadableGroups final : public link::MulticastJoiner {
+ public:
+  class ReadableGroup final : public link::MulticastReceiver {
+   public:
+    std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
+    int descriptor() const override { return bell_.number(); }
+
+   private:
+    os::Descriptor bell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  };
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
+    return std::make_unique<ReadableGroup>();
+  }
+};
+
+/// The set of descriptors cannot be opened with one that has been closed.
+TEST_F(GroupTableTest, AJoinThatFindsNoMemoryLeavesNoDescriptor) {
+  const JoinOp op = join_op({test::node_name(4), kB});
+  std::size_t refused = 0;
+  for (std::size_t allowed = 0; allowed < 60; ++allowed) {
+    test::Node::World world(clock, 1);
+    AddressTable book;
+    protocol::CompletionQueue queue;
+    Engine engine(EngineParts{.environment = world.environment(),
+                              .settings = test::node_settings(),
+                              .name = test::node_name(4),
+                              .epoch = 1000,
+                              .link = nullptr,
+                              .local_listener = nullptr,
+                              .resources = nullptr,
+                              .multicast = std::make_unique<ReadableGroups>()});
+    engine.attach(book, {.tx_queue = &queue, .rx_queue = &queue});
+    try {
+      const test::FailingMemory memory(allowed, 1);
+      std::uint64_t group = 0;
+      engine.change_membership(&op, group);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+      EXPECT_GE(engine.descriptor(), 0) << allowed;
+    }
+  }
+  EXPECT_GT(refused, 3u);
+}
+
+TEST_F(GroupTableTest, ACompletionForWhichThereIsNoPlaceComesLater) {
+  const std::uint64_t group = join(a);
+  join(b);
+  pass(a, b);
+  std::size_t late = 0;
+  for (std::size_t allowed = 0; allowed < 10; ++allowed) {
+    const std::uint64_t before = a.word;
+    {
+      const test::FailingMemory memory(0);
+      EXPECT_THROW(fill(a.sent, SIZE_MAX), std::bad_alloc);
+    }
+    try {
+      const test::FailingMemory memory(allowed);
+      send(a, group, false);
+    } catch (const std::bad_alloc&) {
+    }
+    const std::size_t at_once = completions(a.sent, Status::ok);
+    clock.advance(10ms);
+    pass(a, b);
+    const std::size_t later = completions(a.sent, Status::ok);
+    EXPECT_EQ(at_once + later, a.word - before) << allowed;
+    late += later;
+  }
+  EXPECT_GT(late, 0u);
+}
+
+TEST_F(GroupTableTest, AGroupIsClosedWhenTheEndOfItsMessagesCanBeReported) {
+  for (std::size_t allowed = 0; allowed < 5; ++allowed) {
+    test::FakeNetwork other_network(clock, 1);
+    Node c(other_network, kA, kB, 1000);
+    Node d(other_network, kB, kA, 1000);
+    const std::uint64_t group = join(c);
+    join(d);
+    pass(c, d);
+    send(c, group, false, false);
+    EXPECT_EQ(completions(c.sent, Status::ok), 0u) << "the other has not looked";
+    {
+      const test::FailingMemory memory(0);
+      EXPECT_THROW(fill(c.sent, SIZE_MAX), std::bad_alloc);
+      leave(c, group);
+    }
+    {
+      const test::FailingMemory memory(allowed);
+      for (int i = 0; i < 3; ++i) c.engine.poll();
+    }
+    const std::size_t at_once = completions(c.sent, Status::canceled);
+    clock.advance(10ms);
+    c.engine.poll();
+    EXPECT_EQ(at_once + completions(c.sent, Status::canceled), 1u) << allowed;
+  }
 }
 
 /// A turn without news leaves a group out: these are news.
@@ -134,6 +305,34 @@ TEST_F(GroupTableTest, AReceiveTakesUpWhatTheGroupHolds) {
     EXPECT_EQ(c.got, i);
   }
   EXPECT_EQ(received(c), kMessages);
+}
+
+/// As much as is left of a queue's places is not for what can wait.
+TEST_F(GroupTableTest, WhatAGroupHoldsWaitsUntilItCanBeReported) {
+  EngineSettings narrow = test::node_settings();
+  narrow.unexpected_max = narrow.unexpected_hard_max = 4;
+  Node c(network, test::node_name(4), kA, 1000, nullptr, narrow);
+  c.engine.attach(c.book, {.tx_queue = &c.sent, .rx_queue = &c.received, .groups = this});
+  a.book.insert(c.engine.name());
+  const std::uint64_t group = join(a, {kA, c.engine.name()});
+  join(c, {kA, c.engine.name()});
+  pass(a, c);
+  constexpr std::uint64_t kMessages = 20;
+  for (std::uint64_t i = 0; i < kMessages; ++i) c.receive();  // so that later ones need no memory
+  for (std::uint64_t i = 0; i < 2 * kMessages; ++i) send(a, group, false);
+  pass(a, c);
+  EXPECT_EQ(received(c), kMessages);
+  const std::size_t stored = c.engine.unexpected_messages();
+  ASSERT_LT(stored, kMessages) << "the others are held";
+  {
+    const test::FailingMemory memory(0);
+    fill(c.received, 40);
+    for (std::uint64_t i = 0; i < kMessages; ++i) c.receive();
+    EXPECT_EQ(completions(c.received, Status::ok), stored);
+  }
+  clock.advance(10ms);
+  c.engine.poll();
+  EXPECT_EQ(received(c), kMessages - stored);
 }
 
 /// More than one turn delivers.

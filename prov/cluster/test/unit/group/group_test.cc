@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 
 #include "support/fake_environment.h"
 #include "support/queue_carrier.h"
@@ -116,9 +117,34 @@ TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
   EXPECT_TRUE(notified());
 }
 
+/// A thousand members would else be walked through for each segment of each of them.
+TEST_F(GroupTest, ASegmentOfOneMemberIsNoReasonToServeTheOthers) {
+  const SocketAddress other_name = SocketAddress::v4(as_bytes("\x0a\0\0\3", 4).data(), 7000);
+  QueueCarrier other_carrier;
+  Member& other = group_.meet(other_name, nullptr, nullptr);
+  group_.run(kNow, nullptr);
+  ASSERT_GT(group_.deadline(), kNow);
+  other.carrier = &other_carrier;  // as if it were full until now
+  group_.on_segment(kNow, member(), {.kind = SegmentKind::group_status, .id = kStream, .key = kKey}, {});
+  EXPECT_LE(group_.deadline(), kNow);
+  group_.run(kNow, nullptr);
+  EXPECT_TRUE(other_carrier.items.empty());
+  ASSERT_GT(group_.deadline(), kNow);
+  group_.run(group_.deadline(), nullptr);
+  EXPECT_EQ(other_carrier.items.size(), 1u) << "its join";
+}
+
+TEST_F(GroupTest, WhatWasPostedIsHandedOutUntilTheCallerHasTakenIt) {
+  std::size_t count = 0;
+  EXPECT_THROW(group_.take_posted([](Member&) { throw std::bad_alloc(); }), std::bad_alloc);
+  group_.take_posted([&](Member&) { ++count; });
+  group_.take_posted([&](Member&) { ++count; });
+  EXPECT_EQ(count, 1u);
+}
+
 /// A carrier sends when the caller marks it, for which the caller has to find the member.
 TEST_F(GroupTest, AMemberIsThereUntilTheCallerHasSeenThatTheLeaveWasPosted) {
-  member().posted = false;
+  group_.take_posted([](Member&) {});
   group_.leave();
   group_.run(kNow, nullptr);
   ASSERT_TRUE(sent(SegmentKind::group_leave));
@@ -127,7 +153,7 @@ TEST_F(GroupTest, AMemberIsThereUntilTheCallerHasSeenThatTheLeaveWasPosted) {
   EXPECT_FALSE(group_.left());
   EXPECT_LE(group_.deadline(), kNow);
 
-  member().posted = false;
+  group_.take_posted([](Member&) {});
   group_.run(kNow, nullptr);
   EXPECT_EQ(group_.find(name_), nullptr);
   EXPECT_TRUE(group_.left());

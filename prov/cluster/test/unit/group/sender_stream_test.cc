@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <new>
 #include <vector>
 
+#include "support/failing_memory.h"
 #include "support/queue_carrier.h"
 #include "support/recording_link.h"
 
@@ -96,6 +98,25 @@ TEST_F(SenderStreamTest, FramesLeaveAsThePaceLetsThem) {
   run(kBegun);
   EXPECT_GT(link_.frames.size(), 0u);
   EXPECT_LE(link_.frames.size(), Pace::kBurst * Pace::kBurstsLate);
+}
+
+/// Listeners report it again, and it must not be taken for one that is known.
+TEST_F(SenderStreamTest, AReportForWhichThereIsNoMemoryIsTakenTheNextTime) {
+  post(Until::copied);
+  run(kBegun);
+  std::size_t refused = 0;
+  for (std::size_t allowed = 0; allowed < 2; ++allowed) {
+    try {
+      const test::FailingMemory memory(allowed, 1);
+      stream_.on_nak(now_, listener_, 0, 1);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused, 2u);
+  stream_.on_nak(now_, listener_, 0, 1);
+  run(now_ + 200us);
+  EXPECT_EQ(carrier_.items.size() + link_.frames.size(), 2u);
 }
 
 /// Sends for 10 ms after a train of which the listener has missed so many.

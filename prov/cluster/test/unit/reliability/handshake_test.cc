@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace cluster::reliability {
 namespace {
 
@@ -53,6 +55,24 @@ TEST_F(HandshakeTest, ThePeerIsLearntFromAFrameThatRepeatsTheToken) {
   EXPECT_TRUE(handshake.accept(answer(opening(1).token), address(2)));
   EXPECT_TRUE(handshake.knows_peer());
   EXPECT_EQ(handshake.opening().echo, opening(2).token) << "so that the peer learns of this side likewise";
+}
+
+/// A wrong one makes tail loss probes of what is not lost, or lets what is lost wait.
+TEST_F(HandshakeTest, HowLateAPeerAcknowledgesFollowsFromItsOpening) {
+  const std::array<std::byte, sizeof(wire::RailBlock)> further{std::byte{4}};
+  const auto delay = [&](std::uint32_t features, ConstBytes rails) {
+    Handshake fresh(opening(1));
+    EXPECT_EQ(fresh.peer_ack_delay(), kAckDelay);
+    wire::FrameView view = answer(opening(1).token);
+    view.opening.features = features;
+    view.rails = rails;
+    EXPECT_TRUE(fresh.accept(view, address(2)));
+    return fresh.peer_ack_delay();
+  };
+  EXPECT_EQ(delay(0, {}), kAckDelay);
+  EXPECT_EQ(delay(0, further), kAckDelay);
+  EXPECT_EQ(delay(wire::feature::kAcksLate, {}), kAckDelayLate);
+  EXPECT_EQ(delay(wire::feature::kAcksLate, further), kAckDelayOfRails);
 }
 
 TEST_F(HandshakeTest, AnAnswerRepeatsTheTokenOfItsCaller) {

@@ -1,0 +1,55 @@
+// One group of an endpoint: its membership, its socket, and the messages that are coming from members. What is done with them is
+// decided in group_table.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "base/address.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "engine/peer_table.h"
+#include "group/group.h"
+#include "link/multicast.h"
+#include "protocol/group_protocol.h"
+
+namespace cluster::engine {
+
+struct GroupEntry {
+  /// The message whose segments are coming from a member.
+  struct Incoming {
+    std::uint32_t stream = 0;
+    protocol::Assembly assembly;
+  };
+
+  std::uint64_t handle = 0;
+  protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
+  std::unique_ptr<group::Group> group;
+  std::unique_ptr<link::MulticastReceiver> socket;
+  std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
+  bool joined = false;
+  bool unreached = false;   ///< some member may have no carrier yet
+  bool unfinished = false;  ///< the last turn left something that can be delivered
+  bool unread = false;      ///< the socket has more
+  std::size_t awaited = 0;  ///< operations that wait for something of it
+  Time next_poll{};         ///< of the socket
+  Duration poll_interval{};
+  Time close_by = kNever;  ///< of one that is being left
+  Time retry_at = kNever;  ///< of a turn that ended early for want of memory
+
+  /// What members say, and what is done here, makes the deadline of the group pass, or is news.
+  bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at; }
+  void meet(Peer& peer);
+  /// One more operation waits for something of it, or (`waits` false) one less.
+  void expect(bool waits);
+  /// The socket was asked: whether something had come, and whether it may have more.
+  void note_poll(Time now, bool arrivals, bool more);
+  /// Streams that have ended inside of a message, because their member has gone or has begun anew.
+  void drop_ended_streams(protocol::GroupProtocol& protocol);
+  /// All of them.
+  void drop_streams(protocol::GroupProtocol& protocol, Status status);
+};
+
+}  // namespace cluster::engine
