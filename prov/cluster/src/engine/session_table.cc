@@ -217,18 +217,18 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Sessions that were named and that no peer has turned to. A member may have called and then stand still: had its session
-/// gone meanwhile, the next one would have a later epoch, and would look like that of another incarnation.
+/// Sessions that were named and that no peer has turned to. A member's stays: it may have called and then stand still, and the next
+/// one, which would have a later epoch, would look like that of another incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;
+  const Duration limit = parts_.settings.peer_timeout;
   const std::vector<Peer*>& flows = tx_.flows();
   for (std::size_t i = flows.size(); i-- > 0;) {
     Peer& peer = *flows[i];
-    const Duration limit = parts_.settings.peer_timeout * (peers_.is_member(peer.channel) ? kHalfOpenMemberTimeouts : 1);
     if (peer.pending.flow != nullptr && now >= peer.pending.since + limit) drop_pending(peer);
     half_open_ += peer.pending.flow != nullptr ? 1 : 0;
-    if (!peer.half_open() || peer.channel.carrier == &peer.flow->queue()) continue;
+    if (!peer.half_open() || peer.channel.carrier == &peer.flow->queue() || peers_.is_member(peer.channel)) continue;
     if (now < peer.heard_at + limit) {
       ++half_open_;
       continue;

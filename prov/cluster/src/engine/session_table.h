@@ -84,8 +84,6 @@ class SessionTable {
   static constexpr std::size_t kUnknownReminded = 100;  ///< in kReminderInterval
   /// Half-open sessions of unknown sources, some 5 KB each.
   static constexpr std::size_t kHalfOpenMax = 256;
-  /// How many times the peer timeout a member's is kept without being used; those of unknown sources once.
-  static constexpr int kHalfOpenMemberTimeouts = 24;
 
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path, std::uint32_t session = 0);
   void use_carrier(Peer& peer);

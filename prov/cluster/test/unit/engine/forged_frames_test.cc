@@ -345,11 +345,8 @@ TEST_F(ForgedCallTest, ThatCameToNothingIsForgotten) {
   inject(kUnknownSource, kA, ForgedFrame::call(kUnknownSource, kForged, kLate).bytes());
   inject(kB, kA, ForgedFrame::call(kB, kForged, kLate).bytes());
   pass(a);
-  for (const int timeouts : {1, 24}) {  // that of an unknown source, that of a member
-    EXPECT_NE(a.engine.next_deadline(), kNever);
-    clock.advance(timeouts * test::node_settings().peer_timeout + 1s);
-    pass(a);
-  }
+  clock.advance(test::node_settings().peer_timeout + 1s);
+  pass(a);
   EXPECT_EQ(a.engine.next_deadline(), kNever);
   EXPECT_TRUE(a.log().lines.empty());
   Node b(network, kB, kA, 1000);
