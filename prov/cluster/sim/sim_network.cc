@@ -13,6 +13,8 @@ constexpr std::uint64_t kStreamPort = 1;
 constexpr std::size_t kCableOverhead = 66;
 /// Kernels limit the rate of ICMP errors to one neighbour.
 constexpr Duration kIcmpInterval = 1ms;
+/// Of a packet, behind IP and UDP: 576 bytes are the whole error.
+constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
 
@@ -257,27 +259,42 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   lose("no-port", totals_.unreachable, std::move(packet));
 }
 
-/// ICMP "port unreachable" travels back, unless the receiver's host has sent one to this host just now.
+/// ICMP "port unreachable" travels back and quotes the frame, unless the receiver's host has sent one just now. A frame whose checksum
+/// is wrong, or that is no IP, draws none.
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();
-  if (in.port.icmp_filtered) return;
+  if (in.port.icmp_filtered || packet.damaged || packet.ethertype) return;
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
-  std::unique_ptr<Packet> answer = packets_.make();
-  answer->from = packet.to;
-  answer->to = packet.from;
-  answer->rail = packet.rail;
-  answer->damaged = answer->forged = answer->ethertype = false;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
-  plan(now + way, Hop::icmp_error, std::move(answer));
+  plan(now + way, Hop::icmp_error, icmp_error(packet.to, packet.from, packet.rail, packet.bytes));
+}
+
+std::unique_ptr<Packet> SimNetwork::icmp_error(HostNumber from, HostNumber to, RailNumber rail, ConstBytes quoted) {
+  std::unique_ptr<Packet> error = packets_.make();
+  error->from = from;
+  error->to = to;
+  error->rail = rail;
+  error->damaged = error->forged = error->ethertype = false;
+  error->bytes.assign(quoted.begin(), quoted.begin() + static_cast<std::ptrdiff_t>(std::min(quoted.size(), kIcmpQuote)));
+  return error;
+}
+
+void SimNetwork::inject_icmp_error(HostNumber about, HostNumber to, RailNumber rail, ConstBytes quoted) {
+  std::unique_ptr<Packet> error = icmp_error(about, to, rail, quoted);
+  error->forged = true;
+  plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::icmp_error, std::move(error));
 }
 
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
-  if (to.node != nullptr && !partitions_.stops(*packet) && !from.port.down && !to.port.down) {
-    to.node->deliver_path_error({address_of(packet->from, packet->rail), Status::refused});
+  const bool cut = !packet->forged && (partitions_.stops(*packet) || from.port.down);
+  if (to.node != nullptr && !cut && !to.port.down) {
+    link::PathError error{address_of(packet->from, packet->rail), Status::refused};
+    error.set_quote(packet->bytes);
+    to.node->deliver_path_error(error);
   }
   recycle(std::move(packet));
 }

@@ -217,12 +217,17 @@ void Collectives::issue_blocked() {
   drop();
 }
 
-/// Operations that went on no further for want of memory.
+/// Operations that went on no further for want of memory. Whoever hears of the end of one may make teams, or leave some.
 void Collectives::resume_stalled() {
-  for (const auto& [id, team] : teams_) {
-    for (const auto& operation : team->operations()) {
-      if (team->status() != Status::ok) break;
-      operation->run.resume([&](Step step, const Action&) { issue(operation->tickets[step]); });
+  std::vector<std::uint64_t> ids;
+  ids.reserve(teams_.size());
+  for (const auto& [id, team] : teams_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    Team* const team = find(id);
+    if (team == nullptr) continue;
+    for (std::size_t i = 0; i < team->operations().size() && team->status() == Status::ok; ++i) {
+      Operation& operation = *team->operations()[i];
+      operation.run.resume([&](Step step, const Action&) { issue(operation.tickets[step]); });
     }
     finish_operations(*team);
   }
@@ -298,15 +303,15 @@ void Collectives::notify_neighbors(const Team& team) {
 /// that is over first is reported first.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
-  for (auto next = operations.begin(); next != operations.end();) {
-    Operation& operation = **next;
+  for (std::size_t next = 0; next < operations.size();) {  // the report of one may begin another
+    Operation& operation = *operations[next];
     const bool over = operation.in_flight == 0 && (operation.run.finished() || team.status() != Status::ok);
     if (!over) {
       ++next;
       continue;
     }
-    const std::unique_ptr<Operation> ended = std::move(*next);
-    next = operations.erase(next);
+    const std::unique_ptr<Operation> ended = std::move(operations[next]);
+    operations.erase(operations.begin() + static_cast<std::ptrdiff_t>(next));
     if (ended->awaits_group) transport_.end_wait(*team.group());
     report(*ended, ended->run.finished() ? Status::ok : team.status());
   }

@@ -27,9 +27,9 @@ void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
   restart_idle(now);
-  outage_.error = Status::ok;
+  end_outage();
   engine_idle_ = Duration{};
-  probing_.active = false;
+  probing_.active = probing_.refused = false;
 }
 
 void Liveness::on_answer(Time now, Time asked, By by) {
@@ -37,7 +37,8 @@ void Liveness::on_answer(Time now, Time asked, By by) {
   count_idle(now);
   const Duration since = now - asked;
   idle_ = std::min(idle_, since);
-  if (asked >= outage_.since) outage_.error = Status::ok;
+  if (outage_.error == Status::ok || asked >= outage_.since) end_outage();
+  if (since < before_probe()) probing_.refused = false;
   if (by == By::responder) return;
   engine_idle_ = std::min(engine_idle_, since);
   if (since < before_probe()) probing_.active = false;
@@ -49,10 +50,34 @@ void Liveness::set_expecting(Time now, bool owed) {
     engine_idle_ = Duration{};
   }
   if (!owed) {
-    outage_.error = Status::ok;
-    probing_.active = false;
+    end_outage();
+    probing_.active = probing_.refused = false;
   }
   expecting_ = owed;
+}
+
+void Liveness::end_outage() {
+  outage_.error = Status::ok;
+  outage_.forgotten = false;
+  contested_since_ = kNever;
+}
+
+void Liveness::forget_path_errors() {
+  if (outage_.error == Status::ok || outage_.forgotten) return;
+  outage_.error = Status::ok;
+  outage_.forgotten = true;
+}
+
+void Liveness::contest(Time now, Duration ask_after) {
+  if (contested()) return;
+  contested_since_ = now;
+  keep_alive_at_ = std::min(keep_alive_at_, std::max(now, keep_alive_sent_ + ask_after));
+}
+
+void Liveness::on_unproven_path_error(Time now) {
+  if (!expecting_) return;
+  count_idle(now);
+  contest(now, kContestedKeepAliveInterval);
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
@@ -61,10 +86,12 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   count_idle(now);
   const bool refused = error == Status::refused;
   if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
-  if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) {
+  if (now - outage_.last > kErrorGapMax) outage_.error = Status::ok, outage_.forgotten = false;
+  if (outage_.error == Status::ok) {
     outage_.since = now;
-    if (refused && probing_.met) keep_alive_at_ = std::min(keep_alive_at_, keep_alive_sent_ + kRetryAfter);
+    contested_since_ = kNever;
   }
+  if (refused) contest(now, kRetryAfter);
   outage_.error = error;
   outage_.last = now;
   outage_.tolerated = !refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
@@ -82,7 +109,7 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 }
 
 Duration Liveness::keep_alive_interval(Time now) const {
-  if (contested() && now - outage_.since <= kRefusedTolerated) return kContestedKeepAliveInterval;
+  if (contested() && now - contested_since_ <= refused_tolerated()) return kContestedKeepAliveInterval;
   return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
@@ -101,12 +128,18 @@ bool Liveness::wants_probe(Time now) const {
 void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   using Answer = link::ProcessProbe::Answer;
   count_idle(now);
-  probing_.at = now + (probing_.active ? kProbeInterval : kProbeIntervalFirst);
+  if (answer == Answer::ended && probing_.met) {
+    probing_.refused = true;
+    contest(now, kContestedKeepAliveInterval);
+    if (probing_.stood || idle_ >= kEndedTolerated) verdict_ = Status::ended;
+  }
+  probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
-  if (answer == Answer::ended && probing_.met) verdict_ = Status::ended;
+  probing_.stood |= answer == Answer::exists;
   if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};
-  if (probing_.met) outage_.error = Status::ok;  // older than this, or forged
+  probing_.refused = false;
+  if (probing_.met) end_outage();  // older than this, or forged
 }
 
 Status Liveness::check(Time now) {
@@ -127,7 +160,7 @@ Status Liveness::check(Time now) {
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next = std::min(std::max(contested() ? Time{} : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  Time next = std::min(std::max(contested() ? contested_since_ : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
   if (may_probe()) {
     const bool now = probing_.active || outage_.error == Status::refused;
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));

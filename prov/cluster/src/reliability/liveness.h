@@ -14,10 +14,15 @@
 // each of two peers waits for a processor as long as the other. So a check that comes later than it was due counts
 // at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
 //
-// ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
-// starting or be on its way back. While one says that the port of a peer that has answered is closed, the peer is asked every
-// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
-// unreachable, a hard error there, would end the session at once.
+// ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be starting or be on its way back. While one
+// says that the port is closed, the peer is asked every kContestedKeepAliveInterval: one answer ends the doubt, and each question may be
+// lost or take a way that is cut. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port unreachable, a hard error there,
+// would end the session at once. An error that does not quote what only hosts on the way have seen may be forged: it makes the
+// peer be asked, and does nothing else.
+//
+// That the peer's kernel refuses a connection says that the process has ended if one has stood before. Else a firewall may have
+// refused it, and the peer may be silent for a moment: that counts only if nothing is heard for kEndedTolerated, whatever anybody
+// says meanwhile.
 //
 // A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
 // is how long its engine may stay silent.
@@ -50,13 +55,15 @@ class Liveness {
   /// have kept answers, to feign life of a peer that has ended.
   void on_answer(Time now, Time asked, By by);
   /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
-  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged.
-  void forget_path_errors() { outage_.error = Status::ok; }
+  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged: so that happens once in an outage.
+  void forget_path_errors();
   /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
-  /// Returns true if a frame should be sent again kRetryAfter from now. `known`: the peer has answered in this
-  /// session, so it is not just starting.
+  /// An error that quotes a frame of ours. Returns true if one should be sent again kRetryAfter from now. `known`: the peer has
+  /// answered in this session, so it is not just starting.
   bool on_path_error(Time now, Status error, bool known);
+  /// One that anybody can have made.
+  void on_unproven_path_error(Time now);
   bool keep_alive_due(Time now) const;
   /// The next one is sent after `least`, or after the usual interval if that is longer, and soon enough for several.
   void on_keep_alive_sent(Time now, Duration least = {});
@@ -85,6 +92,7 @@ class Liveness {
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
+  static constexpr Duration kEndedTolerated = 700ms;
   static constexpr Duration kLateMax = 20ms;
   static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
   static constexpr Duration kStartingTolerated = 950ms;
@@ -100,8 +108,11 @@ class Liveness {
   void count_idle(Time now);
   void restart_idle(Time now);
   Duration keep_alive_interval(Time now) const;
-  /// Something says that the port of a peer that has answered is closed, and may be forged: the peer itself is asked at once.
-  bool contested() const { return probing_.met && outage_.error == Status::refused; }
+  Duration refused_tolerated() const { return probing_.met ? kRefusedTolerated : kStartingTolerated; }
+  /// Something says that the peer's port is closed, and may be forged: the peer itself is asked at once.
+  bool contested() const { return contested_since_ != kNever; }
+  void contest(Time now, Duration ask_after);
+  void end_outage();
   bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }
   bool wants_probe(Time now) const;
 
@@ -119,6 +130,8 @@ class Liveness {
     bool unmet = false;  ///< possible before the peer has answered
     bool met = false;
     bool active = false;  ///< asked since the peer was last heard
+    bool stood = false;   ///< a connection
+    bool refused = false;  ///< the last one, and the peer has not been heard since
     Time at{};            ///< when to ask next
   } probing_;
   /// Path errors have come since the last sign of life, unless `error` is `ok`.
@@ -127,7 +140,9 @@ class Liveness {
     Duration tolerated{};
     Time since{};
     Time last{};
+    bool forgotten = false;  ///< once, what came before `since`
   } outage_;
+  Time contested_since_ = kNever;
   Status verdict_ = Status::ok;
 };
 

@@ -100,6 +100,25 @@ TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
   EXPECT_FALSE(arrives(id));
 }
 
+/// As soon as it hears that all have joined.
+TEST_F(CollectivesTest, AListenerMayBeginOperationsAndMakeTeams) {
+  struct Busy final : JoinListener {
+    void joined(Status) override {
+      if (left-- == 0) return;
+      for (int i = 0; i < 100; ++i) EXPECT_EQ(collectives->start(*team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+      for (std::uint64_t key = 1; key < 100; ++key) collectives->create(CollectivesTest::members(2), 0, key);
+    }
+    Collectives* collectives;
+    Team* team;
+    int left = 1;
+  } busy;
+  busy.collectives = &collectives_;
+  busy.team = &collectives_.create(members(3), 0);
+  collectives_.join(*busy.team, busy);
+  complete_operations(*busy.team);
+  EXPECT_EQ(busy.left, 0);
+}
+
 TEST_F(CollectivesTest, ABroadcastWaitsUntilAllNodesHaveJoinedTheGroup) {
   transport_.multicast = true;
   Team& team = collectives_.create(members(4), 0);
