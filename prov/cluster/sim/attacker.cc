@@ -175,8 +175,8 @@ void Attacker::forge_icmp_error(HostNumber about, HostNumber to) {
   const std::uint64_t many = random_.chance(20'000) ? 100 : random_.between(1, 2);
   for (std::uint64_t i = 0; i < many; ++i) {
     ++frames_;
-    network_.inject_icmp_error(about, to, static_cast<RailNumber>(random_.below(network_.rails())),
-                               ConstBytes(reinterpret_cast<const std::byte*>(&quoted), size));
+    const ConstBytes bytes = as_bytes(&quoted, size);
+    network_.inject({about, 0, true}, to, static_cast<RailNumber>(random_.below(network_.rails())), {bytes.begin(), bytes.end()});
   }
 }
 
@@ -236,7 +236,7 @@ void Attacker::join_train(const Packet& genuine) {
   header.flags |= genuine_flags & wire::frame_flag::kSealed;
   std::memcpy(bytes.data(), &header, sizeof header);
   ++frames_;
-  network_.inject({genuine.from, 0}, genuine.to, genuine.rail, std::move(bytes));
+  network_.inject({genuine.from, 0, false}, genuine.to, genuine.rail, std::move(bytes));
 }
 
 void Attacker::flood() {
@@ -326,7 +326,7 @@ void Attacker::send(const Frame& frame, HostNumber name, std::uint16_t port, Hos
 
 void Attacker::send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to) {
   ++frames_;
-  network_.inject({name, port}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
+  network_.inject({name, port, false}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
 }
 
 }  // namespace cluster::sim

@@ -141,8 +141,8 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->sent_at = event_queue_.now();
   packet->ethertype = packet->damaged = false;
   packet->forged = true;
-  trace_.frame("forged", *packet);
-  plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::at_switch, std::move(packet));
+  trace_.frame(claim.icmp_error ? "forged-icmp" : "forged", *packet);
+  plan(event_queue_.now() + port_state(to, rail).port.delay, claim.icmp_error ? Hop::icmp_error : Hop::at_switch, std::move(packet));
 }
 
 void SimNetwork::block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut) {
@@ -268,23 +268,14 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
-  plan(now + way, Hop::icmp_error, icmp_error(packet.to, packet.from, packet.rail, packet.bytes));
-}
-
-std::unique_ptr<Packet> SimNetwork::icmp_error(HostNumber from, HostNumber to, RailNumber rail, ConstBytes quoted) {
   std::unique_ptr<Packet> error = packets_.make();
-  error->from = from;
-  error->to = to;
-  error->rail = rail;
+  error->from = packet.to;
+  error->to = packet.from;
+  error->rail = packet.rail;
   error->damaged = error->forged = error->ethertype = false;
-  error->bytes.assign(quoted.begin(), quoted.begin() + static_cast<std::ptrdiff_t>(std::min(quoted.size(), kIcmpQuote)));
-  return error;
-}
-
-void SimNetwork::inject_icmp_error(HostNumber about, HostNumber to, RailNumber rail, ConstBytes quoted) {
-  std::unique_ptr<Packet> error = icmp_error(about, to, rail, quoted);
-  error->forged = true;
-  plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::icmp_error, std::move(error));
+  const std::size_t quoted = std::min(packet.bytes.size(), kIcmpQuote);
+  error->bytes.assign(packet.bytes.begin(), packet.bytes.begin() + static_cast<std::ptrdiff_t>(quoted));
+  plan(now + way, Hop::icmp_error, std::move(error));
 }
 
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {

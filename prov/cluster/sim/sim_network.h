@@ -92,10 +92,9 @@ class SimNetwork final : public EventHandler {
   struct Claim {
     HostNumber from = 0;
     std::uint16_t port = 0;
+    bool icmp_error = false;  ///< it is no frame, but says that this host's port is closed, and quotes what was sent there
   };
   void inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes);
-  /// An ICMP error of an attacker: the port of that host is closed, and a frame that was sent there is quoted.
-  void inject_icmp_error(HostNumber about, HostNumber to, RailNumber rail, ConstBytes quoted);
   /// EtherType frames out of the host, or into it, are lost (or not any more).
   enum class Side : std::uint8_t { out, in };
   void block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut);
@@ -143,7 +142,6 @@ class SimNetwork final : public EventHandler {
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
   void send_icmp_error(const Packet& packet);
-  std::unique_ptr<Packet> icmp_error(HostNumber from, HostNumber to, RailNumber rail, ConstBytes quoted);
   void deliver_icmp_error(std::unique_ptr<Packet> packet);
   void lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet);
 

@@ -217,7 +217,7 @@ void Collectives::issue_blocked() {
   drop();
 }
 
-/// Operations that went on no further for want of memory. Whoever hears of the end of one may make teams, or leave some.
+/// Operations that went on no further for want of memory. A listener that hears of the end of one may make teams, or leave some.
 void Collectives::resume_stalled() {
   std::vector<std::uint64_t> ids;
   ids.reserve(teams_.size());

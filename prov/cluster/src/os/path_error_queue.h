@@ -1,9 +1,9 @@
 // The ICMP errors of one port, from the error queues of its sockets to the engine.
 //
-// An error queue shares the socket's receive buffer, and keeps the socket readable: whoever forges errors takes the space of frames,
-// and wakes those that sleep. So the queues are emptied as soon as a call on a socket reports an error, whoever makes that call
-// (engine, responder), and the errors wait here. If more come than a network has to say (kPerInterval in kInterval), the kernel is
-// told to keep none for kShut: it then drops them before they reach a queue. What is true comes again, one a second.
+// An error queue shares the socket's receive buffer, and keeps the socket readable: a host that forges errors takes the space of
+// frames, and wakes processes that sleep. So the queues are emptied as soon as a call on a socket reports an error, by the engine as by
+// the responder, and the errors wait here. If more come than a network has to say (kPerInterval in kInterval), the kernel is
+// asked to keep none for kShut: it then drops them before they reach a queue. What is true comes again, one a second.
 //
 // The kernel hands an error to any socket of the port, which the forger chooses: one is taken from each in turn.
 #pragma once

@@ -39,7 +39,7 @@ class UdpPort {
   /// Link::read_path_errors() of every link, also for frames that were sent raw, since the kernel attributes
   /// ICMP errors by port number.
   std::size_t read_path_errors(std::span<link::PathError> errors);
-  /// Takes them out of the sockets, until they are read. For whoever is told of one by a call on a socket. Any thread may call.
+  /// Takes them out of the sockets, until they are read. Called when a call on a socket has reported one; by any thread.
   void drain_path_errors();
 
   /// From now on frames leave by this interface, whatever the routes say: two rails may lie in one network.

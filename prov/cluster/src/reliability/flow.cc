@@ -57,7 +57,7 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // an answer: to a session that the asking side has named, whoever that was
+    default: return false;  // an answer: to a session that the asking side has named, which may be any host
   }
 }
 

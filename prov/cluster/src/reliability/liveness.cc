@@ -27,7 +27,7 @@ void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
   restart_idle(now);
-  end_outage();
+  outage_.end();
   engine_idle_ = Duration{};
   probing_.active = probing_.refused = false;
 }
@@ -37,7 +37,7 @@ void Liveness::on_answer(Time now, Time asked, By by) {
   count_idle(now);
   const Duration since = now - asked;
   idle_ = std::min(idle_, since);
-  if (outage_.error == Status::ok || asked >= outage_.since) end_outage();
+  outage_.on_answer(asked);
   if (since < before_probe()) probing_.refused = false;
   if (by == By::responder) return;
   engine_idle_ = std::min(engine_idle_, since);
@@ -50,27 +50,14 @@ void Liveness::set_expecting(Time now, bool owed) {
     engine_idle_ = Duration{};
   }
   if (!owed) {
-    end_outage();
+    outage_.end();
     probing_.active = probing_.refused = false;
   }
   expecting_ = owed;
 }
 
-void Liveness::end_outage() {
-  outage_.error = Status::ok;
-  outage_.forgotten = false;
-  contested_since_ = kNever;
-}
-
-void Liveness::forget_path_errors() {
-  if (outage_.error == Status::ok || outage_.forgotten) return;
-  outage_.error = Status::ok;
-  outage_.forgotten = true;
-}
-
 void Liveness::contest(Time now, Duration ask_after) {
-  if (contested()) return;
-  contested_since_ = now;
+  if (!outage_.contest(now)) return;
   keep_alive_at_ = std::min(keep_alive_at_, std::max(now, keep_alive_sent_ + ask_after));
 }
 
@@ -86,20 +73,13 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   count_idle(now);
   const bool refused = error == Status::refused;
   if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
-  if (now - outage_.last > kErrorGapMax) outage_.error = Status::ok, outage_.forgotten = false;
-  if (outage_.error == Status::ok) {
-    outage_.since = now;
-    contested_since_ = kNever;
-  }
+  outage_.note(now, error, known);
   if (refused) contest(now, kRetryAfter);
-  outage_.error = error;
-  outage_.last = now;
-  outage_.tolerated = !refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
   return check(now) == Status::ok;
 }
 
 bool Liveness::keep_alive_due(Time now) const {
-  return expecting_ && (contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
+  return expecting_ && (outage_.contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
@@ -109,7 +89,7 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 }
 
 Duration Liveness::keep_alive_interval(Time now) const {
-  if (contested() && now - contested_since_ <= refused_tolerated()) return kContestedKeepAliveInterval;
+  if (outage_.urgent(now, probing_.met)) return kContestedKeepAliveInterval;
   return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
@@ -122,7 +102,7 @@ void Liveness::on_met(bool kernel_answers) {
 /// A peer whose kernel has answered is asked on until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
-  return probing_.active || outage_.error == Status::refused || idle_by(now) >= before_probe();
+  return probing_.active || outage_.refused() || idle_by(now) >= before_probe();
 }
 
 void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
@@ -131,7 +111,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   if (answer == Answer::ended && probing_.met) {
     probing_.refused = true;
     contest(now, kContestedKeepAliveInterval);
-    if (probing_.stood || idle_ >= kEndedTolerated) verdict_ = Status::ended;
+    if (probing_.stood || outage_.refused() || idle_ >= kEndedTolerated) verdict_ = Status::ended;
   }
   probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
@@ -139,36 +119,31 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};
   probing_.refused = false;
-  if (probing_.met) end_outage();  // older than this, or forged
+  if (probing_.met) outage_.end();  // older than this, or forged
 }
 
 Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
   count_idle(now);
   if (!expecting_) return Status::ok;
-  if (outage_.error != Status::ok && outage_.last > outage_.since &&
-      now - outage_.since >= outage_.tolerated && now - outage_.last <= kErrorGapMax) {
-    verdict_ = outage_.error;
-  } else if (idle_ >= peer_timeout_) {
+  verdict_ = outage_.verdict(now);
+  if (verdict_ != Status::ok) return verdict_;
+  if (idle_ >= peer_timeout_) {
     return Status::unreachable;
-  } else if (stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_) {
-    return Status::stuck;
   }
-  return verdict_;
+  return stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_ ? Status::stuck : Status::ok;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next = std::min(std::max(contested() ? contested_since_ : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  Time next = std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
   if (may_probe()) {
-    const bool now = probing_.active || outage_.error == Status::refused;
+    const bool now = probing_.active || outage_.refused();
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));
   }
-  if (outage_.error != Status::ok && outage_.last > outage_.since) {
-    const Time verdict = outage_.since + outage_.tolerated;
-    if (verdict <= outage_.last + kErrorGapMax && verdict > counted_until_) next = std::min(next, verdict);
-  }
+  const Time verdict = outage_.verdict_due();
+  if (verdict > counted_until_) next = std::min(next, verdict);
   return next;
 }
 

@@ -1,4 +1,5 @@
-// Forged ICMP errors, as any host could send them: that a port is closed to which an endpoint of this node has sent.
+// Forged ICMP errors, as any host could send them: that a port is closed to which an endpoint of this node has sent. The kernel hands
+// them to the endpoint that they name as the sender.
 #pragma once
 
 #include <netinet/icmp6.h>

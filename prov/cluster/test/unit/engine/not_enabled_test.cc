@@ -54,7 +54,7 @@ TEST_F(NotEnabledTest, ItIsClosedWithFramesInItsSocket) {
 }
 
 /// There is nothing that could wake it, and what comes it may not take.
-TEST(NotEnabled, NobodySleepsAtIt) {
+TEST(NotEnabled, NoThreadSleepsAtIt) {
   test::FakeClock clock;
   test::Node::World world(clock, 1);
   Engine engine(EngineParts{.environment = world.environment(),

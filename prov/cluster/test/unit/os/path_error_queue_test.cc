@@ -85,7 +85,7 @@ TEST_P(PathErrorQueueTest, TheFrameThatAnErrorQuotesIsHandedOn) {
   EXPECT_TRUE(errors[0].quote().empty());
 }
 
-/// Nobody reads the errors meanwhile: the engine does so when something seems wrong.
+/// The errors are not read meanwhile: the engine does so when something seems wrong.
 TEST_P(PathErrorQueueTest, FramesFindTheirSpaceBesideAFloodOfForgedErrors) {
   UdpReceiver receiver(port_, 4, UdpReceiver::Timestamps::no, world_.environment);
   for (int i = 0; i < 20; ++i) {
@@ -96,7 +96,7 @@ TEST_P(PathErrorQueueTest, FramesFindTheirSpaceBesideAFloodOfForgedErrors) {
   }
 }
 
-TEST_P(PathErrorQueueTest, WhoOnlySendsEmptiesTheQueueAsWell) {
+TEST_P(PathErrorQueueTest, AnEndpointThatOnlySendsEmptiesTheQueueAsWell) {
   forge(50);
   UdpSender sender(port_, world_.counters);
   const link::Path to{other_->name(), {}, false};
@@ -116,7 +116,7 @@ TEST_P(PathErrorQueueTest, AFloodIsNotListenedToForAWhile) {
     queue.drain(at(0s));
   }
   forge(20);
-  EXPECT_FALSE(readable()) << "nothing takes space, nobody is woken";
+  EXPECT_FALSE(readable()) << "nothing takes space, no thread is woken";
   std::array<link::PathError, 100> errors;
   EXPECT_EQ(queue.take(errors), 64u);
   queue.drain(at(50ms));

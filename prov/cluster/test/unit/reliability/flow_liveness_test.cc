@@ -194,7 +194,7 @@ bool ends_the_session(bool met, auto&& quoted_by) {
   return pair.a.flow->status() != Status::ok;
 }
 
-/// Anybody can make one, but has not seen the frames.
+/// Any host can make one, but has not seen the frames.
 TEST(FlowLiveness, APathErrorIsBelievedIfItQuotesWhatWasSentToThePeerAlone) {
   using reliability::Flow;
   using enum wire::FrameKind;

@@ -204,7 +204,7 @@ TEST_F(FlowMultipath, APathErrorCostsAPathAndNotThePeer) {
   ASSERT_EQ(a.rails_up(), kRails);
   for (const Status status : {Status::refused, Status::unreachable}) {
     a.flow().on_path_error(clock.now(), {address(1, 2), status, 1});
-    EXPECT_EQ(a.rails_up(), kRails) << "anybody can say so: it quotes nothing";
+    EXPECT_EQ(a.rails_up(), kRails) << "any host can say so: it quotes nothing";
     a.flow().on_path_error(clock.now(), test::path_error_about(a.flow(), address(1, 2), status, 1));
     EXPECT_EQ(a.rails_up(), 1u);
     EXPECT_EQ(a.flow().status(), Status::ok);

@@ -281,8 +281,17 @@ TEST(Liveness, TheEndOfAProcessIsKnownBeforeASecondIsOver) {
   }
 }
 
+TEST(Liveness, WhereANetworkAndAKernelAgreeAProcessHasEnded) {
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.on_met(true);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_path_error(at(100ms), Status::refused, true);
+  liveness.on_probe(at(120ms), Answer::ended);
+  EXPECT_EQ(liveness.check(at(120ms)), Status::ended);
+}
+
 /// The peer says nothing for half a second now and then, and a firewall answers for its kernel; meanwhile others say that its port is closed.
-TEST(Liveness, WhatAnybodyCanSayEndsNoPeerThatIsSilentForAMoment) {
+TEST(Liveness, WhatAnyHostCanSayEndsNoPeerThatIsSilentForAMoment) {
   for (const bool kernel : {true, false}) {
     Liveness liveness(5s, 0s, Liveness::Probes::of_met);
     liveness.on_met(kernel);
@@ -297,7 +306,7 @@ TEST(Liveness, WhatAnybodyCanSayEndsNoPeerThatIsSilentForAMoment) {
 }
 
 /// So many questions a forger can draw.
-TEST(Liveness, AnErrorThatAnybodyCanHaveMadeDrawsAQuestionAtMostEach60Milliseconds) {
+TEST(Liveness, AnErrorThatAnyHostCanHaveMadeDrawsAQuestionAtMostEach60Milliseconds) {
   Liveness liveness(5s, 0s, Liveness::Probes::of_met);
   liveness.on_met(true);
   liveness.set_expecting(at(0s), true);

@@ -325,45 +325,6 @@ TEST_F(SealedLinkTest, ForgedNoticesCostARequestNowAndThen) {
   exchange(*a, *b);
 }
 
-/// Nothing is at its address: the network says so of requests, which have no session to quote.
-TEST_F(SealedLinkTest, ThatNoProcessHasThePortIsBelievedOfRequestsToo) {
-  const auto a = node(kA, kB, keyed());
-  network.absent = kB;
-  a->send();
-  for (int i = 0; i < 1200 && a->logged("is lost") == 0; ++i) pass(*a);
-  EXPECT_EQ(a->logged("is lost"), 1u);
-  EXPECT_EQ(a->counters().path_errors_unproven, 0u);
-}
-
-/// Of processes that are long gone, say. What is more than is answered is a flood, and has to be seen.
-TEST_F(SealedLinkTest, RecordedRequestsThatAreNotAnsweredAreCounted) {
-  const auto b = node(kB, kA, keyed());
-  const Credentials credentials = test::credentials({kSecret}, Mode::auth);
-  const JobKey& key = *credentials.keys[0];
-  const std::uint64_t before = b->counters().refused_stale;
-  constexpr std::uint64_t kRequests = 1500;
-  for (std::uint64_t i = 1; i <= kRequests; ++i) {
-    AssociationFrame request;
-    request.key_id = key.id();
-    request.sender.salt = {7};
-    request.sender.addresses = {kA};
-    request.to = kB;
-    request.number = i;
-    std::vector<std::byte> bytes = encode(request);
-    Tag tag;
-    ASSERT_TRUE(key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag));
-    std::memcpy(bytes.data() + tagged_size(bytes), tag.data(), tag.size());
-    inject(kA, kB, bytes);
-  }
-  recorded.clear();
-  pass(*b);
-  const auto answers = static_cast<std::uint64_t>(std::ranges::count_if(recorded, [](const Recorded& each) {
-    return each.bytes[2] == static_cast<std::byte>(wire::FrameKind::association_response);
-  }));
-  EXPECT_LT(answers, kRequests);
-  EXPECT_EQ(b->counters().refused_stale - before, kRequests - answers);
-}
-
 TEST_F(SealedLinkTest, AForkedChildSendsAndReceivesNothing) {
   std::uint32_t same_process = 1;
   NodeKind kind = keyed();
