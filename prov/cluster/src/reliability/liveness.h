@@ -90,7 +90,7 @@ class Liveness {
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
-  static constexpr Duration kEndedTolerated = 700ms;
+  static constexpr Duration kEndedTolerated = 500ms;
   static constexpr Duration kLateMax = 20ms;
   static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
 

@@ -275,8 +275,8 @@ TEST(Liveness, TheEndOfAProcessIsKnownBeforeASecondIsOver) {
     liveness.set_expecting(at(0s), true);
     if (stood) liveness.on_probe(at(0s), Answer::exists);
     const Time end = asked_until_verdict(liveness, at(0s), at(10s), Answer::ended);
-    EXPECT_GE(end, at(stood ? 0ms : 700ms));
-    EXPECT_LE(end, at(stood ? 500ms : 900ms));
+    EXPECT_GE(end, at(stood ? 0ms : 500ms));
+    EXPECT_LE(end, at(stood ? 100ms : 600ms));
     EXPECT_EQ(liveness.check(end), Status::ended);
   }
 }
@@ -290,14 +290,14 @@ TEST(Liveness, WhereANetworkAndAKernelAgreeAProcessHasEnded) {
   EXPECT_EQ(liveness.check(at(120ms)), Status::ended);
 }
 
-/// The peer says nothing for half a second now and then, and a firewall answers for its kernel; meanwhile others say that its port is closed.
+/// The peer says nothing for almost half a second now and then, and a firewall answers for its kernel; meanwhile others say that its port is closed.
 TEST(Liveness, WhatAnyHostCanSayEndsNoPeerThatIsSilentForAMoment) {
   for (const bool kernel : {true, false}) {
     Liveness liveness(5s, 0s, Liveness::Probes::of_met);
     liveness.on_met(kernel);
     liveness.set_expecting(at(0s), true);
     for (Duration time = 0ms; time < 10s; time += 10ms) {
-      if (time % 600ms == 0ms) liveness.on_sign_of_life(at(time), false);
+      if (time % 500ms == 0ms) liveness.on_sign_of_life(at(time), false);
       liveness.on_unproven_path_error(at(time));
       if (liveness.probe_due(at(time))) liveness.on_probe(at(time), Answer::ended);
       ASSERT_EQ(liveness.check(at(time)), Status::ok) << time.count();
