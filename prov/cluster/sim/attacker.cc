@@ -156,6 +156,30 @@ Attacker::Frame Attacker::control(const Seen& genuine) {
   return frame;
 }
 
+/// That the port of a host is closed, to another that has sent something there. Of what it quotes it knows a half; before the two
+/// have met a half is where they are, and in which kind of frame.
+void Attacker::forge_icmp_error(HostNumber about, HostNumber to) {
+  wire::FrameHeader quoted = seen_[{to, about}].last;
+  quoted.magic = wire::kMagic;
+  const bool knows_session = quoted.session != 0 && random_.chance(500'000);
+  if (knows_session) {
+    quoted.sequence = far_from(quoted.sequence);
+  } else if (quoted.session != 0) {
+    quoted.session = number();
+  } else {
+    quoted.sequence = number();
+  }
+  constexpr std::array kinds{wire::FrameKind::flow, wire::FrameKind::keep_alive, wire::FrameKind::path_challenge};
+  if (random_.chance(400'000)) quoted.kind = static_cast<std::uint8_t>(random_.pick(kinds));
+  const std::size_t size = random_.chance(900'000) ? sizeof quoted : random_.below(sizeof quoted);
+  const std::uint64_t many = random_.chance(20'000) ? 100 : random_.between(1, 2);
+  for (std::uint64_t i = 0; i < many; ++i) {
+    ++frames_;
+    const ConstBytes bytes = as_bytes(&quoted, size);
+    network_.inject({about, 0, true}, to, static_cast<RailNumber>(random_.below(network_.rails())), {bytes.begin(), bytes.end()});
+  }
+}
+
 void Attacker::on_forgery_arrived(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none || !view.has_opening) return;
@@ -167,7 +191,8 @@ void Attacker::forge() {
   const HostNumber name = (to + 1 + static_cast<HostNumber>(random_.below(hosts_ - 1))) % hosts_;
   const Seen& genuine = seen_[{name, to}];
   const Seen& reverse = seen_[{to, name}];
-  switch (random_.below(8)) {
+  switch (random_.below(9)) {
+    case 8: return forge_icmp_error(name, to);
     case 0: return send(call(name, number() | 1), random_.chance(700'000) ? name : hosts_, 0, to);
     case 1: {  // one of the two addresses is its own
       const bool own_name = random_.chance(500'000);
@@ -211,7 +236,7 @@ void Attacker::join_train(const Packet& genuine) {
   header.flags |= genuine_flags & wire::frame_flag::kSealed;
   std::memcpy(bytes.data(), &header, sizeof header);
   ++frames_;
-  network_.inject({genuine.from, 0}, genuine.to, genuine.rail, std::move(bytes));
+  network_.inject({genuine.from, 0, false}, genuine.to, genuine.rail, std::move(bytes));
 }
 
 void Attacker::flood() {
@@ -301,7 +326,7 @@ void Attacker::send(const Frame& frame, HostNumber name, std::uint16_t port, Hos
 
 void Attacker::send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to) {
   ++frames_;
-  network_.inject({name, port}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
+  network_.inject({name, port, false}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
 }
 
 }  // namespace cluster::sim

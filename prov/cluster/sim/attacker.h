@@ -3,7 +3,8 @@
 //
 //   forger    off the path: it knows addresses, ports and the protocol, and sends under every name. It sees no
 //             frame of others; but so that its guesses are worth something one half of what it would have to guess
-//             is given to it: the session without the sequence, or the other way round
+//             is given to it: the session without the sequence, or the other way round. It also says, by ICMP, that
+//             ports are closed
 //   flooder  floods from its own address, under thousands of ports, sometimes as the sibling of a host. Of the sessions
 //             that it is offered it takes some up, leaves gaps that never close, and reaches for memory
 //   siege    sends host 0 some 50,000 frames a second that belong to no session, for longer than the peer timeout: calls in
@@ -81,6 +82,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   Frame data(const Seen& genuine);
   Frame reset(const Seen& refused);
   Frame control(const Seen& genuine);
+  void forge_icmp_error(HostNumber about, HostNumber to);
   wire::Segment segment();
   Frame about_sibling(wire::FrameKind kind, const SocketAddress& caller, std::uint32_t session);
   void take_up(const Call& call, const wire::FrameView& challenge);

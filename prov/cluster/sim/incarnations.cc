@@ -9,6 +9,7 @@ void Incarnations::begins(HostNumber host, Time now, bool clock_went_back) {
   ++state.incarnation;
   state.alive = true;
   state.hidden = false;
+  state.hidden_from.clear();
   state.began = now;
   state.clock_went_back = clock_went_back;
   state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
@@ -151,12 +152,21 @@ bool Incarnations::may_be_given_up(HostNumber self, HostNumber peer) const {
   return outage_min_ != Duration::max() && cut_off(self, peer);
 }
 
+void Incarnations::hides(HostNumber host) {
+  hosts_[host].hidden = true;
+  for (HostNumber other = 0; other < hosts_.size(); ++other) {
+    if (!has_met(other, host)) hosts_[host].hidden_from.push_back(other);
+  }
+}
+
+/// What was begun before the two met may have been given up while one was hidden, though they have met since.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
   if (may_be_given_up(self, peer) || (other.hidden && !has_met(self, peer))) return true;
   if (!other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
   const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
   if (had_met) return false;
+  if (std::ranges::find(other.hidden_from, self) != other.hidden_from.end()) return true;
   return other.incarnation != started.incarnation || session_uncertain(self, peer) ||
          session_uncertain(peer, self) || had_outage(self, peer);
 }

@@ -39,7 +39,7 @@ class Incarnations {
   std::uint32_t of(HostNumber host) const { return hosts_[host].incarnation; }
   bool alive(HostNumber host) const { return hosts_[host].alive; }
   /// The present incarnation is silent for so long that those that have not met it may take it for one that is not there.
-  void hides(HostNumber host) { hosts_[host].hidden = true; }
+  void hides(HostNumber host);
   /// Interruptions of at least this length may last longer than two peers wait for each other.
   void expect_outages(Duration at_least) { outage_min_ = at_least; }
   /// The network begins or ends to carry frames between two hosts, in both directions.
@@ -99,6 +99,7 @@ class Incarnations {
     Time began{};
     bool alive = false;
     bool hidden = false;
+    std::vector<HostNumber> hidden_from;  ///< those that had not met it when it was hidden
     bool clock_went_back = false;
     bool clock_ever_went_back = false;
   };

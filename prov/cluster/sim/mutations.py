@@ -71,7 +71,7 @@ MUTATIONS = [
     ("sends a frame beyond the peer's window", "reliability/frame_selector.cc",
      "const Sequence window_end = window.first() + static_cast<std::uint32_t>(handshake_.window());",
      "const Sequence window_end = window.first() + static_cast<std::uint32_t>(handshake_.window() + 1);"),
-    ("gives up at the first path error", "reliability/liveness.h",
+    ("gives up at the first path error", "reliability/outage.h",
      "static constexpr Duration kRefusedTolerated = 300ms;",
      "static constexpr Duration kRefusedTolerated = 0s;"),
     ("does not acknowledge what came before", "reliability/frame_receiver.cc",

@@ -13,6 +13,8 @@ constexpr std::uint64_t kStreamPort = 1;
 constexpr std::size_t kCableOverhead = 66;
 /// Kernels limit the rate of ICMP errors to one neighbour.
 constexpr Duration kIcmpInterval = 1ms;
+/// Of a packet, behind IP and UDP: 576 bytes are the whole error.
+constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
 
@@ -139,8 +141,8 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->sent_at = event_queue_.now();
   packet->ethertype = packet->damaged = false;
   packet->forged = true;
-  trace_.frame("forged", *packet);
-  plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::at_switch, std::move(packet));
+  trace_.frame(claim.icmp_error ? "forged-icmp" : "forged", *packet);
+  plan(event_queue_.now() + port_state(to, rail).port.delay, claim.icmp_error ? Hop::icmp_error : Hop::at_switch, std::move(packet));
 }
 
 void SimNetwork::block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut) {
@@ -257,27 +259,33 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   lose("no-port", totals_.unreachable, std::move(packet));
 }
 
-/// ICMP "port unreachable" travels back, unless the receiver's host has sent one to this host just now.
+/// ICMP "port unreachable" travels back and quotes the frame, unless the receiver's host has sent one just now. A frame whose checksum
+/// is wrong, or that is no IP, draws none.
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();
-  if (in.port.icmp_filtered) return;
+  if (in.port.icmp_filtered || packet.damaged || packet.ethertype) return;
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
-  std::unique_ptr<Packet> answer = packets_.make();
-  answer->from = packet.to;
-  answer->to = packet.from;
-  answer->rail = packet.rail;
-  answer->damaged = answer->forged = answer->ethertype = false;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
-  plan(now + way, Hop::icmp_error, std::move(answer));
+  std::unique_ptr<Packet> error = packets_.make();
+  error->from = packet.to;
+  error->to = packet.from;
+  error->rail = packet.rail;
+  error->damaged = error->forged = error->ethertype = false;
+  const std::size_t quoted = std::min(packet.bytes.size(), kIcmpQuote);
+  error->bytes.assign(packet.bytes.begin(), packet.bytes.begin() + static_cast<std::ptrdiff_t>(quoted));
+  plan(now + way, Hop::icmp_error, std::move(error));
 }
 
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
-  if (to.node != nullptr && !partitions_.stops(*packet) && !from.port.down && !to.port.down) {
-    to.node->deliver_path_error({address_of(packet->from, packet->rail), Status::refused});
+  const bool cut = !packet->forged && (partitions_.stops(*packet) || from.port.down);
+  if (to.node != nullptr && !cut && !to.port.down) {
+    link::PathError error{address_of(packet->from, packet->rail), Status::refused};
+    error.set_quote(packet->bytes);
+    to.node->deliver_path_error(error);
   }
   recycle(std::move(packet));
 }

@@ -223,12 +223,18 @@ void Collectives::issue_blocked() {
   }
 }
 
-/// Operations that went on no further for want of memory, or could not be reported.
+/// Operations that went on no further for want of memory, or could not be reported. A listener that hears of the end of one may
+/// make teams, or leave some.
 void Collectives::resume_stalled() {
-  for (const auto& [id, team] : teams_) {
-    for (const auto& operation : team->operations()) {
-      if (team->status() != Status::ok) break;
-      operation->run.resume([&](Step step, const Action&) { issue(operation->tickets[step]); });
+  std::vector<std::uint64_t> ids;
+  ids.reserve(teams_.size());
+  for (const auto& [id, team] : teams_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    Team* const team = find(id);
+    if (team == nullptr) continue;
+    for (std::size_t i = 0; i < team->operations().size() && team->status() == Status::ok; ++i) {
+      Operation& operation = *team->operations()[i];
+      operation.run.resume([&](Step step, const Action&) { issue(operation.tickets[step]); });
     }
     finish_operations(*team);
   }
@@ -317,8 +323,8 @@ void Collectives::notify_neighbors(Team& team) {
 /// that is over first is reported first. One that cannot be reported stays.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
-  for (auto next = operations.begin(); next != operations.end();) {
-    Operation& operation = **next;
+  for (std::size_t next = 0; next < operations.size();) {  // the report of one may begin another
+    Operation& operation = *operations[next];
     const bool over = operation.in_flight == 0 && (operation.run.finished() || team.status() != Status::ok);
     if (!over) {
       ++next;
@@ -326,7 +332,7 @@ void Collectives::finish_operations(Team& team) {
     }
     report(operation, operation.run.finished() ? Status::ok : team.status());
     if (operation.awaits_group) transport_.end_wait(*team.group());
-    next = operations.erase(next);
+    std::erase_if(operations, [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });
   }
 }
 

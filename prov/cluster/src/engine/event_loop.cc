@@ -170,7 +170,7 @@ Time EventLoop::next_deadline() const {
 }
 
 bool EventLoop::arm() {
-  if (!waiter_.open(peers_)) return false;
+  if (!peers_.attached() || !waiter_.open(peers_)) return false;
   handle_events();
   const bool recalled = messenger_.rma().posted().recall();
   waiter_.begin_arming();

@@ -286,7 +286,7 @@ bool NetworkReceiver::still_holds(Time now, Peer& peer) {
 void NetworkReceiver::read_path_errors(Time now, bool force) {
   if (now < next_path_errors_ && !force) return;
   next_path_errors_ = now + kPathErrorInterval;
-  std::array<link::PathError, 16> errors;
+  std::array<link::PathError, 64> errors;
   const std::size_t count = parts_.link->read_path_errors(errors);
   for (const link::PathError& error : std::span(errors).first(count)) {
     Peer* peer = peers_.find(error.peer);

@@ -3,6 +3,7 @@
 // knows about IP or Ethernet headers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,11 +81,23 @@ struct InFrame {
   std::size_t segment = 0;
 };
 
-/// An ICMP error about frames sent earlier.
+/// An ICMP error about a frame sent earlier. Any host can forge one: what it quotes tells whether it has seen the frame.
 struct PathError {
+  static constexpr std::size_t kQuotedMax = 64;  ///< the header of a frame, and in a request for an association its sender's salt
+
   SocketAddress peer;
-  Status status = Status::ok;  ///< refused (port unreachable) or unreachable (host, network)
-  std::uint8_t link = 0;       ///< which of several links the frames had left by
+  Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
+  std::uint8_t link = 0;         ///< which of several links the frame had left by
+  bool vouched = false;          ///< a link has recognized the frame as its own: the user need not
+  std::uint8_t quoted_size = 0;  ///< routers may quote nothing that lies behind the UDP header
+  std::array<std::byte, kQuotedMax> quoted{};
+
+  ConstBytes quote() const { return {quoted.data(), quoted_size}; }
+  /// The beginning of the frame.
+  void set_quote(ConstBytes frame) {
+    quoted_size = static_cast<std::uint8_t>(std::min(frame.size(), kQuotedMax));
+    std::copy_n(frame.begin(), quoted_size, quoted.begin());
+  }
 };
 
 class Link {

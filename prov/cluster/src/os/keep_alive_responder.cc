@@ -34,20 +34,20 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
   const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), MSG_DONTWAIT, address, &peer_size);
-  if (got < 0) return errno != EAGAIN;  // an ICMP error about an earlier answer, for read_path_errors()
+  if (got < 0) return errno != EAGAIN;  // an ICMP error about an earlier answer
   std::array<std::byte, 64> answer;
   const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
   if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
   return true;  // the peer repeats a keep-alive whose answer is lost
 }
 
-/// ICMP errors stay queued until the engine reads them, which a computing application delays; until then
-/// they keep the socket readable, and it is looked at by time.
-NextWake answer_some(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer, Answered& answered) {
+/// ICMP errors keep the socket readable until they are taken out, for the engine, which a computing application delays.
+NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};
   for (; answered.count < kAnswersPerInterval; ++answered.count) {
-    if (answer_one(socket, asked, answerer)) continue;
+    if (answer_one(socket, port.name(), answerer)) continue;
+    port.drain_path_errors();
     pollfd errors{socket, 0, 0};
     if (poll(&errors, 1, 0) > 0) return {kErrorsPending};
     return {NextWake::kUntilReadable, socket};
@@ -72,8 +72,8 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   std::shared_ptr<void> client;
   if (socket >= 0) {
     client = start_progress_client(
-        [socket, asked = port->name(), answerer, answered = Answered{}]() mutable {
-          return answer_some(socket, asked, answerer, answered);
+        [its_port = port.get(), socket, answerer, answered = Answered{}]() mutable {
+          return answer_some(*its_port, socket, answerer, answered);
         },
         error);
   }

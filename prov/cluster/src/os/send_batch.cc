@@ -113,7 +113,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated
       return Verdict::rebuild;
     default:
       // Most often an ICMP error about an earlier frame, reported once by the next call; it stays in the
-      // error queue for read_path_errors().
+      // error queue until the port is drained.
+      reported_ = true;
       if (!repeated) return Verdict::repeat;
       break;
   }

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/counters.h"
@@ -38,6 +39,8 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
+  /// Whether the kernel has returned, since the last call of this, what may be an ICMP error about an earlier frame.
+  bool take_reported() { return std::exchange(reported_, false); }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
 
@@ -85,6 +88,7 @@ class SendBatch {
   bool offload_;
   bool proven_ = false;    ///< a super-datagram has been taken
   unsigned refusals_ = 0;  ///< of super-datagrams for lack of buffers, in a row
+  bool reported_ = false;  ///< take_reported()
   bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
 };
 

@@ -1,13 +1,14 @@
 #include "os/udp_port.h"
 
 #include <arpa/inet.h>
-#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "os/system_clock.h"
 
 namespace cluster::os {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
 constexpr int kAsideBuffer = 64 * 1024;  // what is read at one look, and as many again
-constexpr std::size_t kErrorsPerCall = 64;  // entries of the error queue looked at, of interest or not
 
 bool set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
@@ -60,43 +60,6 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-Status status_of(const sock_extended_err& report) {
-  // Local reports (a frame too long) come back to the sending call as well.
-  if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
-  switch (report.ee_errno) {
-    case ECONNREFUSED: return Status::refused;
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-    case EHOSTDOWN:
-    case ENONET:
-    case EACCES: return Status::unreachable;
-    default: return Status::ok;
-  }
-}
-
-/// Takes one entry from the error queue; false if there is none.
-bool take_report(int socket, link::PathError& error) {
-  sockaddr_storage peer;
-  alignas(cmsghdr) char control[512];
-  msghdr message{};
-  message.msg_name = &peer;
-  message.msg_namelen = sizeof peer;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
-  error.status = Status::ok;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-    const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
-    const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
-    if (!v4 && !v6) continue;
-    sock_extended_err report;
-    std::memcpy(&report, CMSG_DATA(c), sizeof report);
-    error.status = status_of(report);
-    error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
-  }
-  return true;
-}
-
 /// Where the kernel does not have the option, routes decide.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
@@ -124,6 +87,10 @@ bool join_group(int socket, int sender, const SocketAddress& group, int interfac
 }
 
 }  // namespace
+
+UdpPort::UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), path_errors_(name.family()), name_(name) {
+  path_errors_.add(socket_.number());
+}
 
 std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) {
   error = EAFNOSUPPORT;
@@ -163,17 +130,11 @@ void UdpPort::loop_groups(bool wanted) {
 }
 
 std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
-  std::size_t count = 0;
-  std::size_t looked_at = 0;
-  // The kernel reports ICMP errors to any socket of the port: they have no payload to steer by.
-  for (const int socket : {socket_.number(), keep_alive_socket_.number(), aside_socket_.number()}) {
-    while (socket >= 0 && count < errors.size() && looked_at++ < kErrorsPerCall &&
-           take_report(socket, errors[count])) {
-      if (errors[count].status != Status::ok) ++count;
-    }
-  }
-  return count;
+  drain_path_errors();
+  return path_errors_.take(errors);
 }
+
+void UdpPort::drain_path_errors() { path_errors_.drain(SystemClock().now()); }
 
 void UdpPort::bind_egress(int index) {
   interface_ = index;
@@ -227,12 +188,18 @@ int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   if (error != 0) return error;  // unsteered, data would get lost in the other socket
   places_ = places;
   socket = std::move(made);
+  path_errors_.add(socket.number());
   return 0;
 }
 
 int UdpPort::open_keep_alive_socket(int& error) {
   error = share(keep_alive_socket_, &PortSockets::keep_alives);
   return error == 0 ? keep_alive_socket_.number() : -1;
+}
+
+void UdpPort::close_keep_alive_socket() {
+  path_errors_.remove(keep_alive_socket_.number());
+  keep_alive_socket_.reset();
 }
 
 }  // namespace cluster::os

@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "link/link.h"
 #include "os/descriptor.h"
+#include "os/path_error_queue.h"
 #include "os/port_filter.h"
 
 namespace cluster::os {
@@ -38,6 +39,8 @@ class UdpPort {
   /// Link::read_path_errors() of every link, also for frames that were sent raw, since the kernel attributes
   /// ICMP errors by port number.
   std::size_t read_path_errors(std::span<link::PathError> errors);
+  /// Takes them out of the sockets, until they are read. Called when a call on a socket has reported one; by any thread.
+  void drain_path_errors();
 
   /// From now on frames leave by this interface, whatever the routes say: two rails may lie in one network.
   /// Peers on this node cannot be reached by it any more.
@@ -56,15 +59,16 @@ class UdpPort {
   /// The socket of the responder, or -1 with an errno in `error`. Neither call may run while another thread uses a link
   /// on this port, and the first no more once frames have waited aside.
   int open_keep_alive_socket(int& error);
-  void close_keep_alive_socket() { keep_alive_socket_.reset(); }
+  void close_keep_alive_socket();
 
  private:
-  UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), name_(name) {}
+  UdpPort(Descriptor socket, const SocketAddress& name);
   int share(Descriptor& socket, std::uint32_t PortSockets::*place);
 
   Descriptor socket_;
   Descriptor keep_alive_socket_;
   Descriptor aside_socket_;
+  PathErrorQueue path_errors_;
   PortSockets places_;
   SocketAddress name_;
   int interface_ = 0;  ///< 0: as routed

@@ -50,6 +50,7 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) return 0;
+    port_->drain_path_errors();  // before they take the space of frames
   }
   return 0;
 }

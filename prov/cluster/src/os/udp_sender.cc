@@ -13,9 +13,11 @@ UdpSender::UdpSender(std::shared_ptr<UdpPort> port, Counters& counters)
     : port_(std::move(port)), counters_(counters), batch_(true) {}
 
 std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
-  return batch_.send(
+  const std::size_t sent = batch_.send(
       frames, SIZE_MAX, port_->socket(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
+  if (batch_.take_reported()) port_->drain_path_errors();
+  return sent;
 }
 
 void UdpSender::open_message(std::span<const link::OutFrame> run, Slot& slot) {

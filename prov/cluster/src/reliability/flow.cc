@@ -1,6 +1,8 @@
 #include "reliability/flow.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <optional>
 
 namespace cluster::reliability {
@@ -35,6 +37,28 @@ std::vector<SocketAddress> further_addresses(const Identity& identity) {
 Liveness::Probes probes_for(const FlowSettings& settings) {
   if (!settings.asks_kernels) return Liveness::Probes::none;
   return settings.seal_overhead != 0 ? Liveness::Probes::of_met : Liveness::Probes::of_all;
+}
+
+/// Whether an ICMP error quotes a frame that may be this flow's: the session that the peer has named to us alone and a place in it, or
+/// numbers of ours that have been sent to it alone. A forger would have to guess as much as for a frame.
+bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
+  if (error.vouched) return true;
+  if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
+  wire::FrameHeader header{};
+  std::memcpy(&header, error.quoted.data(), std::min(sizeof header, std::size_t{error.quoted_size}));
+  if (header.magic != wire::kMagic || header.session != handshake.peer_session()) return false;
+  const Sequence sequence{header.sequence};
+  switch (static_cast<wire::FrameKind>(header.kind)) {
+    case wire::FrameKind::keep_alive:
+    case wire::FrameKind::path_challenge: return header.sequence == handshake.session();
+    case wire::FrameKind::flow:
+    case wire::FrameKind::fin: {
+      const std::int32_t ago = window.next() - sequence;
+      const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
+      return ever_sent && ago >= 0 && ago <= kWindowMax;
+    }
+    default: return false;  // an answer: to a session that the asking side has named, which may be any host
+  }
 }
 
 /// The peer's opening has been accepted for the first time.
@@ -221,7 +245,12 @@ void Flow::check_liveness(Time now) {
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
-  if (!status_.alive() || paths_.on_path_error(now, error)) return;
+  if (!status_.alive()) return;
+  if (!quotes_own_frame(error, handshake_, queue_.window())) {
+    ++counters_.path_errors_unproven;
+    return liveness_.on_unproven_path_error(now);
+  }
+  if (paths_.on_path_error(now, error)) return;
   if (liveness_.on_path_error(now, error.status, handshake_.knows_peer())) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;

@@ -127,7 +127,8 @@ class Flow {
   /// a path challenge by its engine, which says that the path leads to the peer. False: nothing was asked
   /// there that this answers.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// ICMP says that nothing is at this address of the peer (port or host unreachable).
+  /// ICMP says that nothing is at this address of the peer (port or host unreachable). It is believed only if it quotes a frame of
+  /// this flow; else the peer is asked.
   void on_path_error(Time now, const link::PathError& error);
   /// A keep-alive for this path, which is sent now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);

@@ -27,9 +27,9 @@ void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
   restart_idle(now);
-  outage_.error = Status::ok;
+  outage_.end();
   engine_idle_ = Duration{};
-  probing_.active = false;
+  probing_.active = probing_.refused = false;
 }
 
 void Liveness::on_answer(Time now, Time asked, By by) {
@@ -37,7 +37,8 @@ void Liveness::on_answer(Time now, Time asked, By by) {
   count_idle(now);
   const Duration since = now - asked;
   idle_ = std::min(idle_, since);
-  if (asked >= outage_.since) outage_.error = Status::ok;
+  outage_.on_answer(asked);
+  if (since < before_probe()) probing_.refused = false;
   if (by == By::responder) return;
   engine_idle_ = std::min(engine_idle_, since);
   if (since < before_probe()) probing_.active = false;
@@ -49,10 +50,21 @@ void Liveness::set_expecting(Time now, bool owed) {
     engine_idle_ = Duration{};
   }
   if (!owed) {
-    outage_.error = Status::ok;
-    probing_.active = false;
+    outage_.end();
+    probing_.active = probing_.refused = false;
   }
   expecting_ = owed;
+}
+
+void Liveness::contest(Time now, Duration ask_after) {
+  if (!outage_.contest(now)) return;
+  keep_alive_at_ = std::min(keep_alive_at_, std::max(now, keep_alive_sent_ + ask_after));
+}
+
+void Liveness::on_unproven_path_error(Time now) {
+  if (!expecting_) return;
+  count_idle(now);
+  contest(now, kContestedKeepAliveInterval);
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
@@ -61,18 +73,13 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   count_idle(now);
   const bool refused = error == Status::refused;
   if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
-  if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) {
-    outage_.since = now;
-    if (refused && probing_.met) keep_alive_at_ = std::min(keep_alive_at_, keep_alive_sent_ + kRetryAfter);
-  }
-  outage_.error = error;
-  outage_.last = now;
-  outage_.tolerated = !refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
+  outage_.note(now, error, known);
+  if (refused) contest(now, kRetryAfter);
   return check(now) == Status::ok;
 }
 
 bool Liveness::keep_alive_due(Time now) const {
-  return expecting_ && (contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
+  return expecting_ && (outage_.contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
@@ -82,7 +89,7 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 }
 
 Duration Liveness::keep_alive_interval(Time now) const {
-  if (contested() && now - outage_.since <= kRefusedTolerated) return kContestedKeepAliveInterval;
+  if (outage_.urgent(now, probing_.met)) return kContestedKeepAliveInterval;
   return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
@@ -95,47 +102,48 @@ void Liveness::on_met(bool kernel_answers) {
 /// A peer whose kernel has answered is asked on until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
-  return probing_.active || outage_.error == Status::refused || idle_by(now) >= before_probe();
+  return probing_.active || outage_.refused() || idle_by(now) >= before_probe();
 }
 
 void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   using Answer = link::ProcessProbe::Answer;
   count_idle(now);
-  probing_.at = now + (probing_.active ? kProbeInterval : kProbeIntervalFirst);
+  if (answer == Answer::ended && probing_.met) {
+    probing_.refused = true;
+    contest(now, kContestedKeepAliveInterval);
+    if (probing_.stood || outage_.refused() || idle_ >= kEndedTolerated) verdict_ = Status::ended;
+  }
+  probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
-  if (answer == Answer::ended && probing_.met) verdict_ = Status::ended;
+  probing_.stood |= answer == Answer::exists;
   if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};
-  if (probing_.met) outage_.error = Status::ok;  // older than this, or forged
+  probing_.refused = false;
+  if (probing_.met) outage_.end();  // older than this, or forged
 }
 
 Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
   count_idle(now);
   if (!expecting_) return Status::ok;
-  if (outage_.error != Status::ok && outage_.last > outage_.since &&
-      now - outage_.since >= outage_.tolerated && now - outage_.last <= kErrorGapMax) {
-    verdict_ = outage_.error;
-  } else if (idle_ >= peer_timeout_) {
+  verdict_ = outage_.verdict(now);
+  if (verdict_ != Status::ok) return verdict_;
+  if (idle_ >= peer_timeout_) {
     return Status::unreachable;
-  } else if (stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_) {
-    return Status::stuck;
   }
-  return verdict_;
+  return stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_ ? Status::stuck : Status::ok;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next = std::min(std::max(contested() ? Time{} : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  Time next = std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
   if (may_probe()) {
-    const bool now = probing_.active || outage_.error == Status::refused;
+    const bool now = probing_.active || outage_.refused();
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));
   }
-  if (outage_.error != Status::ok && outage_.last > outage_.since) {
-    const Time verdict = outage_.since + outage_.tolerated;
-    if (verdict <= outage_.last + kErrorGapMax && verdict > counted_until_) next = std::min(next, verdict);
-  }
+  const Time verdict = outage_.verdict_due();
+  if (verdict > counted_until_) next = std::min(next, verdict);
   return next;
 }
 

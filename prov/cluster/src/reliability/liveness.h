@@ -14,10 +14,12 @@
 // each of two peers waits for a processor as long as the other. So a check that comes later than it was due counts
 // at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
 //
-// ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
-// starting or be on its way back. While one says that the port of a peer that has answered is closed, the peer is asked every
-// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
-// unreachable, a hard error there, would end the session at once.
+// ICMP errors end it sooner (outage.h). While something says that the port is closed, the peer is asked every
+// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut.
+//
+// That the peer's kernel refuses a connection says that the process has ended if one has stood before, or if an ICMP error that is
+// proven says so as well. Else a firewall may have refused it, and the peer may be silent for a moment: that counts only if nothing is heard for kEndedTolerated, whatever else is
+// said meanwhile.
 //
 // A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
 // is how long its engine may stay silent.
@@ -29,6 +31,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "link/process_probe.h"
+#include "reliability/outage.h"
 
 namespace cluster::reliability {
 
@@ -50,13 +53,15 @@ class Liveness {
   /// have kept answers, to feign life of a peer that has ended.
   void on_answer(Time now, Time asked, By by);
   /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
-  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged.
-  void forget_path_errors() { outage_.error = Status::ok; }
+  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged: so that happens once in an outage.
+  void forget_path_errors() { outage_.forget(); }
   /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
-  /// Returns true if a frame should be sent again kRetryAfter from now. `known`: the peer has answered in this
-  /// session, so it is not just starting.
+  /// An error that quotes a frame of ours. Returns true if one should be sent again kRetryAfter from now. `known`: the peer has
+  /// answered in this session, so it is not just starting.
   bool on_path_error(Time now, Status error, bool known);
+  /// One that any host can have made.
+  void on_unproven_path_error(Time now);
   bool keep_alive_due(Time now) const;
   /// The next one is sent after `least`, or after the usual interval if that is longer, and soon enough for several.
   void on_keep_alive_sent(Time now, Duration least = {});
@@ -85,13 +90,9 @@ class Liveness {
   /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
+  static constexpr Duration kEndedTolerated = 500ms;
   static constexpr Duration kLateMax = 20ms;
   static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
-  static constexpr Duration kStartingTolerated = 950ms;
-  static constexpr Duration kRefusedTolerated = 300ms;
-  static constexpr Duration kUnreachableTolerated = 3s;
-  /// Errors further apart do not belong to one outage (kernels send one a second).
-  static constexpr Duration kErrorGapMax = 2500ms;
 
   /// Both leave time for an answer before the peer timeout is over.
   Duration before_keep_alive() const { return std::min(kIdleBeforeKeepAlive, peer_timeout_ / 4); }
@@ -100,8 +101,8 @@ class Liveness {
   void count_idle(Time now);
   void restart_idle(Time now);
   Duration keep_alive_interval(Time now) const;
-  /// Something says that the port of a peer that has answered is closed, and may be forged: the peer itself is asked at once.
-  bool contested() const { return probing_.met && outage_.error == Status::refused; }
+  /// Something says that the peer's port is closed, and may be forged: the peer itself is asked, so long after the last time.
+  void contest(Time now, Duration ask_after);
   bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }
   bool wants_probe(Time now) const;
 
@@ -119,15 +120,11 @@ class Liveness {
     bool unmet = false;  ///< possible before the peer has answered
     bool met = false;
     bool active = false;  ///< asked since the peer was last heard
+    bool stood = false;   ///< a connection
+    bool refused = false;  ///< the last one, and the peer has not been heard since
     Time at{};            ///< when to ask next
   } probing_;
-  /// Path errors have come since the last sign of life, unless `error` is `ok`.
-  struct Outage {  // two errors at least: one may be forged
-    Status error = Status::ok;
-    Duration tolerated{};
-    Time since{};
-    Time last{};
-  } outage_;
+  Outage outage_;
   Status verdict_ = Status::ok;
 };
 

@@ -41,10 +41,13 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 
 /// With the first key at first; while nothing has answered with all, as the peer may have only one of them. They do not
 /// take turns: the paths of a peer do, and one of the keys would only ever go by the path that leads nowhere.
-void AssociationExchange::request(Time now, Route& route, const link::Path& path) {
-  if (now < route.next_request) return;
+bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
+  if (now < route.next_request) return false;
   const std::span<const std::shared_ptr<const JobKey>> keys = credentials_.keys_for(path.to.realm());
-  if (keys.empty()) return warn(now, Warning::not_ours, path.to);
+  if (keys.empty()) {
+    warn(now, Warning::not_ours, path.to);
+    return false;
+  }
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
   if (route.current == nullptr && now >= route.asked_since + kSilenceMax) warn(now, Warning::silence, path.to);
   route.request_interval = route.current != nullptr
@@ -54,6 +57,7 @@ void AssociationExchange::request(Time now, Route& route, const link::Path& path
   route.request = ++numbers_;
   const std::size_t used = route.requests++ == 0 ? 1 : keys.size();
   for (std::size_t i = 0; i < used; ++i) send_request(*keys[i], path);
+  return true;
 }
 
 /// The number is that of the last one.
@@ -70,6 +74,18 @@ void AssociationExchange::send_request(const JobKey& key, const link::Path& path
   if (!key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
   set_tag(bytes, tag);
   send(bytes, path);
+}
+
+bool AssociationExchange::has_requested(ConstBytes quoted, std::uint8_t realm) const {
+  constexpr std::size_t kBlock = sizeof(wire::FrameHeader);
+  constexpr std::size_t kSalt = kBlock + offsetof(AssociationBlock, salt);
+  static_assert(kSalt + std::tuple_size_v<Salt> <= link::PathError::kQuotedMax);
+  if (quoted.size() < kSalt + ours_.salt.size()) return false;
+  const auto kind = static_cast<wire::FrameKind>(quoted[offsetof(wire::FrameHeader, kind)]);
+  KeyId id;
+  std::memcpy(id.data(), quoted.data() + kBlock + offsetof(AssociationBlock, key_id), id.size());
+  return kind == wire::FrameKind::association_request && key_of(id) != nullptr && credentials_.realm_of(id) == realm &&
+         std::memcmp(quoted.data() + kSalt, ours_.salt.data(), ours_.salt.size()) == 0;
 }
 
 Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame,
@@ -137,7 +153,10 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     ++counters.refused_replayed;
     return nullptr;
   }
-  if (!response_allowed(now, from.to.realm())) return nullptr;
+  if (!response_allowed(now, from.to.realm())) {
+    ++counters.refused_stale;
+    return nullptr;
+  }
   if (association == nullptr) {
     association = table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
     if (association == nullptr) {
@@ -221,7 +240,7 @@ void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, c
   }
   link::Path path = link::without_mac(from);
   path.to = address;
-  request(now, *route, path);
+  if (!request(now, *route, path)) ++environment_.counters.refused_stale;
 }
 
 void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from) {

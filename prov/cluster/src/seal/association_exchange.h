@@ -32,11 +32,13 @@ class AssociationExchange {
                       link::Link& link, const Environment& environment)
       : credentials_(credentials), ours_(ours), table_(table), link_(link), environment_(environment) {}
 
-  /// Asks for an association with what is at the end of the path, if that is due.
-  void request(Time now, Route& route, const link::Path& path);
+  /// Asks for an association with what is at the end of the path, if that is due. False: it is not.
+  bool request(Time now, Route& route, const link::Path& path);
   /// A request, response or notice has come, whole. Returns the association that frames may now be sealed in,
   /// if that is new.
   Association* on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame, const link::Path& from);
+  /// Whether the bytes begin one of our requests to a peer of that realm.
+  bool has_requested(ConstBytes quoted, std::uint8_t realm) const;
   /// A frame has come that no association here opens.
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
   /// One that the association does not open: perhaps it is sealed for an earlier process here.

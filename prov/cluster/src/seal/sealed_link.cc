@@ -296,15 +296,17 @@ std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const 
   return address.realm();
 }
 
-/// An error names an address, and concerns each of the peers there.
+/// An error names an address, and concerns each of the peers there. A request for an association is quoted to the peer that it was
+/// for: it has the salt of this process, which hosts that see no frame do not know.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
-  if (credentials_.realms.empty()) return inner_->read_path_errors(errors);
-  const std::size_t each = credentials_.realms.size();
+  const bool by_key = !credentials_.realms.empty();
+  const std::size_t each = by_key ? credentials_.realms.size() : 1;
   const std::size_t read = inner_->read_path_errors(errors.first(errors.size() / each));
   // From the last one on, so that none is written over before its turn.
   for (std::size_t i = read * each; i-- > 0;) {
     errors[i] = errors[i / each];
-    errors[i].peer = errors[i].peer.in_realm(credentials_.realms[i % each]);
+    if (by_key) errors[i].peer = errors[i].peer.in_realm(credentials_.realms[i % each]);
+    errors[i].vouched = exchange_.has_requested(errors[i].quote(), errors[i].peer.realm());
   }
   return read * each;
 }

@@ -230,6 +230,7 @@ TEST_P(LinkConformance, ReportsPortUnreachableWhenThePeerIsGone) {
   ASSERT_FALSE(path_errors.empty());
   EXPECT_EQ(path_errors[0].peer, gone);
   EXPECT_EQ(path_errors[0].status, Status::refused);
+  EXPECT_TRUE(std::ranges::equal(path_errors[0].quote(), numbered(1, 64))) << "the frame, which one that is forged cannot quote";
 }
 
 TEST_P(LinkConformance, SendsOnAfterAPathError) {

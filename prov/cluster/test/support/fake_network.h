@@ -54,6 +54,7 @@ class FakeNetwork {
   std::function<bool(const Packet&, const SocketAddress& to)> drop;
   /// If set: each look for path errors finds that nothing is at this address.
   std::optional<SocketAddress> absent;
+  std::vector<std::byte> last_to_absent;  ///< frame, which that quotes
   link::Thinning thinning;  ///< as a link was asked for last
   /// If set: true if the link of this address takes nothing now.
   std::function<bool(const SocketAddress& from)> link_full;
@@ -66,6 +67,7 @@ class FakeNetwork {
       packet.bytes.insert(packet.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     }
     const SocketAddress& to = frame.path->to;
+    if (absent == to) last_to_absent = packet.bytes;
     const bool dropped = drop && drop(packet, to);
     if (dropped || conditions.blackout || random_.one_in(conditions.loss)) {
       ++lost;
@@ -152,6 +154,7 @@ class FakeLink final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> errors) override {
     if (!network_.absent || errors.empty()) return 0;
     errors[0] = {*network_.absent, Status::refused};
+    errors[0].set_quote(network_.last_to_absent);
     return 1;
   }
 

@@ -31,6 +31,18 @@ inline std::vector<std::byte> pattern(std::uint64_t from, std::size_t length) {
   return bytes;
 }
 
+/// As the network would quote the flow's last keep-alive.
+inline link::PathError path_error_about(const reliability::Flow& flow, const SocketAddress& peer, Status status, std::uint8_t rail = 0) {
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
+  header.session = flow.handshake().peer_session();
+  header.sequence = flow.handshake().session();
+  link::PathError error{peer, status, rail};
+  error.set_quote(as_bytes(&header, sizeof header));
+  return error;
+}
+
 struct Delivery {
   wire::Segment segment;
   std::vector<std::byte> payload;
@@ -91,6 +103,7 @@ class FlowEnd {
     return flow->queue().payload_max(segment);
   }
 
+  link::PathError path_error(Status status) const { return path_error_about(*flow, name_of(peer_), status); }
   /// One turn of an engine's agenda.
   void turn() {
     receive();

@@ -78,6 +78,7 @@ class MailLink final : public link::Link {
       const auto mailbox = network_.mailboxes.find(frame.path->to);
       if (mailbox == network_.mailboxes.end()) {
         path_errors_.push_back({frame.path->to, Status::refused});
+        path_errors_.back().set_quote(frame.pieces[0]);
         continue;
       }
       Network::Parcel parcel{name_, {}};

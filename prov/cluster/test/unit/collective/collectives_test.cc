@@ -1,110 +1,30 @@
-// Teams of one endpoint, with a transport that a test directs: joins that run out of memory, and messages of teams that
-// nothing here joins.
-#include "collective/collectives.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <new>
-#include <set>
-
-#include "support/failing_memory.h"
+// Teams of one endpoint: groups that they open, listeners, and messages of teams that nothing here joins.
+#include "unit/collective/collectives_world.h"
 
 namespace cluster::collective {
 namespace {
 
-/// Takes every message and completes none.
-class FakeTransport final : public Transport {
- public:
-  bool has_multicast() const override { return multicast; }
-  std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t) override {
-    groups.push_back(members);
-    return kGroup;
-  }
-  bool group_joined(std::uint64_t) const override { return joined; }
-  void expect(std::uint64_t) override { ++awaited; }
-  void end_wait(std::uint64_t) override { --awaited; }
-  void close_group(std::uint64_t) override { closed = true; }
-  Status send(const protocol::SendOp& op) override {
-    destinations.push_back(op.to);
-    levels.push_back(op.completion_level);
-    if (sends_until_exhausted-- == 0) throw std::bad_alloc();
-    contexts.push_back(op.context);
-    return Status::ok;
-  }
-  Status receive(const protocol::RecvOp& op) override {
-    contexts.push_back(op.context);
-    return Status::ok;
-  }
-  void cancel(const void* context) override {
-    if (cancels_until_exhausted-- == 0) throw std::bad_alloc();
-    canceled.insert(context);
-  }
-  std::size_t discard(std::uint64_t tag, std::uint64_t ignore) override {
-    if (ignore == TeamTag::kAnyOfTeam) discarded.insert(TeamTag(tag).team());
-    return 0;
-  }
+using test::CollectivesTest;
+using test::FakeTransport;
+using test::Listener;
 
-  static constexpr std::uint64_t kGroup = 4711;
-  int sends_until_exhausted = -1;  ///< never
-  int cancels_until_exhausted = -1;
-  int awaited = 0;
-  bool multicast = false;
-  bool joined = false;
-  bool closed = false;
-  std::vector<std::vector<SocketAddress>> groups;
-  std::vector<std::uint64_t> destinations;
-  std::vector<protocol::CompletionLevel> levels;
-  std::vector<void*> contexts;
-  std::set<std::uint64_t> discarded;
-  std::set<const void*> canceled;
-};
-
-struct Listener final : JoinListener {
-  void joined(Status status) override { outcomes.push_back(status); }
-  std::vector<Status> outcomes;
-};
-
-class CollectivesTest : public testing::Test {
- protected:
-  CollectivesTest() { collectives_.attach(nullptr, true); }
-
-  static std::vector<MemberAddress> members(std::size_t count) {
-    std::vector<MemberAddress> all;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::byte ip[4] = {std::byte{10}, {}, {}, static_cast<std::byte>(i + 1)};
-      all.push_back({i, SocketAddress::v4(ip, 7000)});
+/// As soon as it hears that all have joined.
+TEST_F(CollectivesTest, AListenerMayBeginOperationsAndMakeTeams) {
+  struct Busy final : JoinListener {
+    void joined(Status) override {
+      if (left-- == 0) return;
+      for (int i = 0; i < 100; ++i) EXPECT_EQ(collectives->start(*team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+      for (std::uint64_t key = 1; key < 100; ++key) collectives->create(CollectivesTest::members(2), 0, key);
     }
-    return all;
-  }
-  bool arrives(std::uint64_t team, bool of_member = true) {
-    return collectives_.wanted(TeamTag(team, 0, 0).bits(), 0, of_member);
-  }
-  void complete_everything(Status status) {
-    for (void* const context : std::exchange(transport_.contexts, {})) collectives_.sent(context, status);
-    collectives_.advance();
-  }
-
-  void complete_operations(Team& team) {
-    for (int i = 0; i < 10 && !team.operations().empty(); ++i) complete_everything(Status::ok);
-    EXPECT_TRUE(team.operations().empty());
-  }
-
-  FakeTransport transport_;
-  Collectives collectives_{transport_};
-  Listener listener_;
-};
-
-TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
-  const std::uint64_t id = team.id();
-  transport_.sends_until_exhausted = 0;
-  EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
-  complete_everything(Status::canceled);
-  EXPECT_TRUE(listener_.outcomes.empty());
-  EXPECT_EQ(collectives_.find(id), nullptr);
-  EXPECT_FALSE(arrives(id));
+    Collectives* collectives;
+    Team* team;
+    int left = 1;
+  } busy;
+  busy.collectives = &collectives_;
+  busy.team = &collectives_.create(members(3), 0);
+  collectives_.join(*busy.team, busy);
+  complete_operations(*busy.team);
+  EXPECT_EQ(busy.left, 0);
 }
 
 TEST_F(CollectivesTest, ABroadcastWaitsUntilAllNodesHaveJoinedTheGroup) {
@@ -196,128 +116,6 @@ TEST_F(CollectivesTest, AGroupIsAwaitedAsLongAsWhatAnotherNodeSpreadsIsToCome) {
   collectives_.received(transport_.contexts[1], Status::canceled, 0);
   collectives_.advance();
   EXPECT_EQ(transport_.awaited, 0);
-}
-
-/// What a member has said to the others is said once, and what it has not said is not forgotten.
-TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) {
-  Team& team = collectives_.create(members(4), 0);
-  collectives_.join(team, listener_);
-  complete_everything(Status::ok);
-  complete_everything(Status::ok);
-  ASSERT_TRUE(team.complete());
-  transport_.destinations.clear();
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  const std::vector<void*> receives = std::exchange(transport_.contexts, {});
-  ASSERT_EQ(receives.size(), 3u) << "the others meet here";
-  for (void* const context : receives) collectives_.received(context, Status::ok, 0);
-  transport_.sends_until_exhausted = 1;
-  EXPECT_THROW(collectives_.advance(), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
-  collectives_.advance();
-  std::sort(transport_.destinations.begin(), transport_.destinations.end());
-  EXPECT_EQ(transport_.contexts.size(), 3u);
-  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2, 2, 3})) << "one of them was tried twice";
-  complete_everything(Status::ok);
-  EXPECT_TRUE(team.operations().empty());
-}
-
-/// A call that was refused would be repeated with the next number, which is another operation to the others.
-TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  transport_.sends_until_exhausted = 0;
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  EXPECT_TRUE(collectives_.pending());
-  EXPECT_TRUE(transport_.contexts.empty());
-  collectives_.advance();
-  EXPECT_EQ(transport_.contexts.size(), 2u) << "to one neighbor, from another";
-  complete_operations(team);
-}
-
-/// No event of the protocol comes twice.
-TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  const std::vector<void*> contexts = std::exchange(transport_.contexts, {});
-  {
-    const test::FailingMemory memory(0);
-    EXPECT_NO_THROW(for (void* const context : contexts) collectives_.received(context, Status::ok, 0));
-    EXPECT_NO_THROW(collectives_.member_lost(team.address(3).name, Status::ended));
-    EXPECT_NO_THROW(collectives_.wanted(TeamTag::failure_of(team.id()).bits(), static_cast<std::uint64_t>(Status::reset), true));
-  }
-  collectives_.advance();
-  EXPECT_EQ(team.status(), Status::ended);
-  EXPECT_TRUE(team.operations().empty());
-}
-
-TEST_F(CollectivesTest, AFailureForWhichThereIsNoMemoryIsSpreadLater) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  const std::vector<void*> contexts = std::exchange(transport_.contexts, {});
-  transport_.destinations.clear();
-  collectives_.member_lost(team.address(3).name, Status::ended);
-  transport_.cancels_until_exhausted = 0;
-  EXPECT_THROW(collectives_.advance(), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
-  EXPECT_TRUE(transport_.canceled.empty());
-  transport_.sends_until_exhausted = 2;
-  EXPECT_THROW(collectives_.advance(), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
-  EXPECT_EQ(transport_.canceled.size(), 1u);
-  collectives_.advance();
-  const std::vector<std::uint64_t> notified = transport_.destinations;
-  ASSERT_GT(notified.size(), 4u);
-  EXPECT_EQ(notified[2], notified[3]) << "the third was tried twice";
-  EXPECT_EQ(std::vector(notified.begin() + 4, notified.end()).size() % 2, 1u) << "no other was";
-  for (void* const context : contexts) collectives_.received(context, Status::canceled, 0);
-  collectives_.advance();
-  EXPECT_TRUE(team.operations().empty());
-  EXPECT_EQ(collectives_.leave(team), Status::ok);
-}
-
-TEST_F(CollectivesTest, AnOperationThatCannotBeReportedIsReportedLater) {
-  protocol::CompletionQueue queue;
-  collectives_.attach(&queue, true);
-  Team& team = collectives_.create(members(2), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, this, true), Status::ok);
-  {
-    const test::FailingMemory memory(0);
-    EXPECT_THROW(for (;;) queue.push({}), std::bad_alloc);
-    for (void* const context : std::exchange(transport_.contexts, {})) collectives_.received(context, Status::ok, 0);
-    EXPECT_THROW(for (int i = 0; i < 3; ++i) collectives_.advance(), std::bad_alloc);
-  }
-  EXPECT_TRUE(collectives_.pending());
-  std::size_t reported = 0;
-  const auto count = [&](const protocol::Completion& completion) { reported += completion.context == this ? 1 : 0; };
-  queue.drain(~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
-  complete_operations(team);
-  collectives_.advance();
-  queue.drain(~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
-  EXPECT_EQ(reported, 1u);
-}
-
-/// To the other members a call that failed here before anything was sent has not been.
-TEST_F(CollectivesTest, ATeamThatFindsNoMemoryIsTheSameWhenItIsMadeAgain) {
-  const std::uint64_t id = Team::identity(members(3), 0, 0);
-  std::size_t refused = 0;
-  for (std::size_t allowed = 0; collectives_.find(id) == nullptr; ++allowed) {
-    std::vector<MemberAddress> all = members(3);
-    try {
-      const test::FailingMemory memory(allowed, 1);
-      collectives_.create(std::move(all), 0);
-    } catch (const std::bad_alloc&) {
-      ++refused;
-      collectives_.member_lost(members(3)[1].name, Status::ended);
-    }
-  }
-  EXPECT_GT(refused, 2u);
 }
 
 TEST_F(CollectivesTest, TheOldestTeamThatWasNeverJoinedGivesWay) {

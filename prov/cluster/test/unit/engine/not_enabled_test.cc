@@ -53,5 +53,22 @@ TEST_F(NotEnabledTest, ItIsClosedWithFramesInItsSocket) {
   EXPECT_EQ(b.counters().frames_received, 0u);
 }
 
+/// There is nothing that could wake it, and what comes it may not take.
+TEST(NotEnabled, NoThreadSleepsAtIt) {
+  test::FakeClock clock;
+  test::Node::World world(clock, 1);
+  Engine engine(EngineParts{.environment = world.environment(),
+                            .settings = test::node_settings(),
+                            .name = test::kA,
+                            .epoch = 1000,
+                            .link = nullptr,
+                            .local_listener = nullptr,
+                            .resources = nullptr});
+  EXPECT_FALSE(engine.arm());
+  AddressTable book;
+  engine.attach(book, {});
+  EXPECT_TRUE(engine.arm());
+}
+
 }  // namespace
 }  // namespace cluster::engine

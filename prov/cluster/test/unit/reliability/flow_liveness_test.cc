@@ -63,7 +63,7 @@ TEST(FlowLiveness, APeerThatIsNotUpYetIsTriedAgain) {
   pair.a.turn();
   for (int i = 0; i < 9; ++i) {
     pair.pass(100ms);
-    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), Status::refused});
+    pair.a.flow->on_path_error(pair.clock.now(), pair.a.path_error(Status::refused));
   }
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.network.conditions.blackout = false;
@@ -113,7 +113,7 @@ Status status_after_path_errors(FlowPair& pair, Status error, Duration time) {
   const Time end = pair.clock.now() + time;
   while (pair.clock.now() < end) {
     pair.pass(50ms);
-    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), error});
+    pair.a.flow->on_path_error(pair.clock.now(), pair.a.path_error(error));
   }
   return pair.a.flow->status();
 }
@@ -152,12 +152,71 @@ TEST(FlowLiveness, OldPathErrorsDoNotCountAgainstANewIncarnation) {
   RecordingLink answers;
   pair.a.flow->answer_opening(call.read(0), {name_of(2), {}, false}, answers);
   ASSERT_EQ(answers.frames.size(), 1u);
-  pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), Status::refused});
+  pair.a.flow->on_path_error(pair.clock.now(), pair.a.path_error(Status::refused));
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.network.conditions.blackout = false;
   ASSERT_TRUE(pair.run(2s));
   pair.a.expect_all_of(pair.b);
   pair.b.expect_all_of(pair.a);
+}
+
+/// What it quotes, of a frame to a peer that has answered (or has not), and whether that is believed.
+struct Quoted {
+  wire::FrameKind kind;
+  std::uint32_t session;
+  std::uint32_t sequence;
+  std::size_t size = sizeof(wire::FrameHeader);
+};
+
+bool ends_the_session(bool met, auto&& quoted_by) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  if (met) {
+    EXPECT_TRUE(pair.run(100ms));
+  }
+  pair.network.conditions.blackout = true;
+  if (met) pair.a.send_small(8);
+  pair.pass(1ms);
+  const Quoted quoted = quoted_by(*pair.a.flow);
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.kind = static_cast<std::uint8_t>(quoted.kind);
+  header.session = quoted.session;
+  header.sequence = quoted.sequence;
+  link::PathError error{name_of(2), Status::refused};
+  error.set_quote(as_bytes(&header, quoted.size));
+  for (int i = 0; i < 30; ++i) {
+    pair.a.flow->on_path_error(pair.clock.now(), error);
+    pair.pass(50ms);
+  }
+  EXPECT_EQ(pair.a.counters.path_errors_unproven != 0, pair.a.flow->status() == Status::ok);
+  EXPECT_GT(pair.a.keep_alives, 4u) << "believed or not, the peer is asked";
+  return pair.a.flow->status() != Status::ok;
+}
+
+/// Any host can make one, but has not seen the frames.
+TEST(FlowLiveness, APathErrorIsBelievedIfItQuotesWhatWasSentToThePeerAlone) {
+  using reliability::Flow;
+  using enum wire::FrameKind;
+  const auto theirs = [](Flow& flow) { return flow.handshake().peer_session(); };
+  const auto ours = [](Flow& flow) { return flow.handshake().session(); };
+  const auto next = [](Flow& flow) { return flow.queue().window().next().value; };
+  EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) - 1}; }));
+  EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{keep_alive, theirs(f), ours(f)}; }));
+  EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{path_challenge, theirs(f), ours(f), 20}; }));
+  EXPECT_TRUE(ends_the_session(false, [&](Flow& f) { return Quoted{flow, 0, next(f) - 1}; }));
+  EXPECT_TRUE(ends_the_session(false, [&](Flow& f) { return Quoted{keep_alive, 0, ours(f)}; }));
+
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f) + 256, next(f) - 1}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) + 1}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) - 5000}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, 0, next(f) - 1}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{keep_alive, theirs(f), ours(f) + 1}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{alive, theirs(f), theirs(f)}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) - 1, 19}; }));
+  EXPECT_FALSE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) - 1, 0}; }));
+  EXPECT_FALSE(ends_the_session(false, [&](Flow& f) { return Quoted{flow, 0, ours(f) - 1}; }));
+  EXPECT_FALSE(ends_the_session(false, [&](Flow& f) { return Quoted{keep_alive, 0, ours(f) + 1}; }));
 }
 
 TEST(FlowLiveness, APathErrorForAPeerThatOwesNothingIsIgnored) {

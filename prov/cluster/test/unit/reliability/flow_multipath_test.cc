@@ -9,6 +9,7 @@
 #include "reliability/flow.h"
 #include "reliability/frame_body.h"
 #include "support/fake_network.h"
+#include "support/flow_pair.h"
 #include "wire/control.h"
 
 namespace cluster::reliability {
@@ -203,6 +204,8 @@ TEST_F(FlowMultipath, APathErrorCostsAPathAndNotThePeer) {
   ASSERT_EQ(a.rails_up(), kRails);
   for (const Status status : {Status::refused, Status::unreachable}) {
     a.flow().on_path_error(clock.now(), {address(1, 2), status, 1});
+    EXPECT_EQ(a.rails_up(), kRails) << "any host can say so: it quotes nothing";
+    a.flow().on_path_error(clock.now(), test::path_error_about(a.flow(), address(1, 2), status, 1));
     EXPECT_EQ(a.rails_up(), 1u);
     EXPECT_EQ(a.flow().status(), Status::ok);
     for (int i = 0; i < 10 && a.rails_up() < kRails; ++i) carry(200);

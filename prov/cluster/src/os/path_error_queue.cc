@@ -1,0 +1,135 @@
+#include "os/path_error_queue.h"
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cluster::os {
+namespace {
+
+Status status_of(const sock_extended_err& report) {
+  // Local reports (a frame too long) come back to the sending call as well.
+  if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
+  switch (report.ee_errno) {
+    case ECONNREFUSED: return Status::refused;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENONET:
+    case EACCES: return Status::unreachable;
+    default: return Status::ok;
+  }
+}
+
+/// Takes one entry from the error queue; false if there is none.
+bool take_report(int socket, link::PathError& error) {
+  sockaddr_storage peer;
+  // The kernel hands on what lies behind the quoted UDP header: the beginning of a frame of ours, if no one has forged it.
+  iovec quote{error.quoted.data(), error.quoted.size()};
+  alignas(cmsghdr) char control[512];
+  msghdr message{};
+  message.msg_name = &peer;
+  message.msg_namelen = sizeof peer;
+  message.msg_iov = &quote;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
+  if (got < 0) return false;
+  error.status = Status::ok;
+  error.quoted_size = static_cast<std::uint8_t>(got);
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
+    const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
+    if (!v4 && !v6) continue;
+    sock_extended_err report;
+    std::memcpy(&report, CMSG_DATA(c), sizeof report);
+    error.status = status_of(report);
+    error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool PathErrorGate::admit(Time now) {
+  if (now >= since_ + kInterval) {
+    since_ = now;
+    count_ = 0;
+  }
+  if (++count_ <= kPerInterval) return true;
+  since_ = now;
+  shut_ = true;
+  return false;
+}
+
+bool PathErrorGate::reopen(Time now) {
+  if (!shut_ || now < since_ + kShut) return false;
+  since_ = now;
+  count_ = 0;
+  shut_ = false;
+  return true;
+}
+
+void PathErrorQueue::add(int socket) {
+  const std::lock_guard lock(mutex_);
+  sockets_[count_++] = socket;
+  wish_for_errors(!gate_.shut());
+}
+
+void PathErrorQueue::remove(int socket) {
+  const std::lock_guard lock(mutex_);
+  count_ = static_cast<std::size_t>(std::remove(sockets_.begin(), sockets_.begin() + count_, socket) - sockets_.begin());
+}
+
+/// To take the wish back empties the queue as well, but for the one that the next call would return.
+void PathErrorQueue::wish_for_errors(bool wanted) {
+  const bool v6 = family_ == SocketAddress::Family::v6;
+  const int value = wanted ? 1 : 0;
+  for (const int socket : std::span(sockets_).first(count_)) {
+    setsockopt(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &value, sizeof value);
+    int last = 0;
+    socklen_t size = sizeof last;
+    if (!wanted) getsockopt(socket, SOL_SOCKET, SO_ERROR, &last, &size);
+  }
+}
+
+void PathErrorQueue::drain(Time now) {
+  const std::lock_guard lock(mutex_);
+  if (gate_.reopen(now)) wish_for_errors(true);
+  for (bool any = true; any && !gate_.shut();) {
+    any = false;
+    for (const int socket : std::span(sockets_).first(count_)) any |= !gate_.shut() && take_from(socket, now);
+  }
+}
+
+bool PathErrorQueue::take_from(int socket, Time now) {
+  link::PathError error;
+  if (!take_report(socket, error)) return false;
+  if (!gate_.admit(now)) wish_for_errors(false);
+  if (error.status == Status::ok) return true;
+  if (waiting_ == kKept) {
+    first_ = (first_ + 1) % kKept;
+    --waiting_;
+  }
+  kept_[(first_ + waiting_++) % kKept] = error;
+  return true;
+}
+
+std::size_t PathErrorQueue::take(std::span<link::PathError> errors) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = std::min(errors.size(), waiting_);
+  for (link::PathError& error : errors.first(count)) {
+    error = kept_[first_];
+    first_ = (first_ + 1) % kKept;
+  }
+  waiting_ -= count;
+  return count;
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,60 @@
+// What becomes of requests for associations that are not answered: those of this side, to a port that is closed, and those that a
+// host on the way has recorded.
+#include <cstring>
+
+#include "seal/association_frame.h"
+#include "support/node.h"
+
+namespace cluster::seal {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::Node;
+using test::NodeKind;
+
+class SealedRequestsTest : public test::EngineTest {
+ protected:
+  SealedRequestsTest() { kind_.credentials = test::credentials({"0123456789abcdef"}, Mode::auth); }
+
+  NodeKind kind_;
+};
+
+/// Nothing is at its address: the network says so of requests, which have no session to quote.
+TEST_F(SealedRequestsTest, ThatNoProcessHasThePortIsBelievedOfRequestsToo) {
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), kind_);
+  network.absent = kB;
+  a.send();
+  for (int i = 0; i < 1200 && a.logged("is lost") == 0; ++i) pass(a);
+  EXPECT_EQ(a.logged("is lost"), 1u);
+  EXPECT_EQ(a.counters().path_errors_unproven, 0u);
+}
+
+/// Of processes that are long gone, say. What is more than is answered is a flood, and has to be seen.
+TEST_F(SealedRequestsTest, RecordedRequestsThatAreNotAnsweredAreCounted) {
+  Node b(network, kB, kA, 1000, nullptr, test::node_settings(), kind_);
+  const JobKey& key = *kind_.credentials->keys[0];
+  const std::uint64_t before = b.counters().refused_stale;
+  constexpr std::uint64_t kRequests = 1500;
+  for (std::uint64_t i = 1; i <= kRequests; ++i) {
+    AssociationFrame request;
+    request.key_id = key.id();
+    request.sender.salt = {7};
+    request.sender.addresses = {kA};
+    request.to = kB;
+    request.number = i;
+    std::vector<std::byte> bytes = encode(request);
+    Tag tag;
+    ASSERT_TRUE(key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag));
+    std::memcpy(bytes.data() + tagged_size(bytes), tag.data(), tag.size());
+    inject(kA, kB, bytes);
+  }
+  const std::uint64_t carried = network.carried;
+  pass(b);
+  const std::uint64_t answers = network.carried - carried;
+  EXPECT_LT(answers, kRequests);
+  EXPECT_EQ(b.counters().refused_stale - before, kRequests - answers);
+}
+
+}  // namespace
+}  // namespace cluster::seal
