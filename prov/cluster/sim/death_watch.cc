@@ -18,7 +18,8 @@ void DeathWatch::killed(HostNumber host, bool answered) {
     death.awaited.push_back(number);
   }
   if (death.awaited.empty()) return;
-  const Duration within = answered ? kAnsweredWithin : silent_ + kSilentSlack;
+  const Duration kept = keyed_ ? kKeptLongest : Duration{0};
+  const Duration within = answered ? kAnsweredWithin : silent_ + kSilentSlack + kept;
   event_queue_.plan(event_queue_.now() + within, *this, deaths_.size());
   deaths_.push_back(std::move(death));
 }

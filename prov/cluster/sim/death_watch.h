@@ -27,6 +27,8 @@ class DeathWatch final : public EventHandler {
   /// The first questions, and their answers, under all that the network does to them.
   static constexpr Duration kAnsweredWithin = 1500ms;
   static constexpr Duration kSilentSlack = 1s;
+  /// The attacker on the path brings frames that the network has lost, after the death of their sender.
+  static constexpr Duration kKeptLongest = 3s;
 
   struct Death {
     HostNumber host;
