@@ -323,14 +323,20 @@ void Collectives::notify_neighbors(Team& team) {
 /// that is over first is reported first. One that cannot be reported stays.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
-  for (std::size_t next = 0; next < operations.size();) {  // the report of one may begin another
-    Operation& operation = *operations[next];
-    const bool over = operation.in_flight == 0 && (operation.run.finished() || team.status() != Status::ok);
-    if (!over) {
-      ++next;
-      continue;
+  const auto over = [&](const std::unique_ptr<Operation>& each) {
+    return !each->reported && each->in_flight == 0 && (each->run.finished() || team.status() != Status::ok);
+  };
+  for (;;) {  // the report of one may begin another, which comes here as well
+    const auto next = std::ranges::find_if(operations, over);
+    if (next == operations.end()) return;
+    Operation& operation = **next;
+    operation.reported = true;
+    try {
+      report(operation, operation.run.finished() ? Status::ok : team.status());
+    } catch (...) {
+      operation.reported = false;
+      throw;
     }
-    report(operation, operation.run.finished() ? Status::ok : team.status());
     if (operation.awaits_group) transport_.end_wait(*team.group());
     std::erase_if(operations, [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });
   }

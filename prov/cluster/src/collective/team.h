@@ -59,6 +59,7 @@ struct Operation {
   bool report = true;             ///< write a completion on success
   JoinListener* join = nullptr;   ///< of the operation by which the members join
   bool awaits_group = false;      ///< what another node spreads is to come
+  bool reported = false;          ///< or being so
 };
 
 class Team {
