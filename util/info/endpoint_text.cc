@@ -51,7 +51,7 @@ const Record& find(const Report& report, const char* kind) {
 }
 
 std::string paragraph(const std::string& text) {
-  constexpr std::size_t kParagraphMax = 98;
+  constexpr std::size_t kParagraphMax = 96;  // a line has 100 characters, further ones begin with four blanks
   std::string lines = "  ";
   std::size_t begin = 0;
   while (text.size() - begin > kParagraphMax) {
