@@ -280,9 +280,12 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
+/// One after another: a listener that hears of the end of an operation may make teams, or leave some.
 void Collectives::spread_failures() {
-  for (const auto& [id, team] : teams_) {
-    if (team->failing()) fail(*team);
+  for (;;) {
+    const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });
+    if (next == teams_.end()) return;
+    fail(*next->second);
   }
 }
 

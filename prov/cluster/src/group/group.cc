@@ -226,7 +226,11 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   const std::uint64_t sequence = stream.widen(view.sequence.value);
   stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
-  stream.deadline() <= now ? touched_.add(*member) : static_cast<void>(next_service_ = std::min(next_service_, stream.deadline()));
+  if (stream.deadline() <= now) {
+    touched_.add(*member);
+  } else {
+    next_service_ = std::min(next_service_, stream.deadline());
+  }
   news_.note(*member);
   return true;
 }

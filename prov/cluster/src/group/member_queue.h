@@ -20,6 +20,11 @@ class MemberQueue {
   void forget(const Member& member) { std::erase(members_, &member); }
   bool empty() const { return members_.empty(); }
   void clear() { members_.clear(); }
+  /// Those for which `done` is true are taken out.
+  template <typename Done>
+  void erase_if(Done&& done) {
+    std::erase_if(members_, [&](Member* member) { return done(*member); });
+  }
   template <typename Visit>
   void each(Visit&& visit) {
     for (Member* const member : members_) visit(*member);

@@ -2,11 +2,10 @@
 // delivery, and whether streams have ended. A large group is not walked through for the frames of one member.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "group/member.h"
+#include "group/member_queue.h"
 
 namespace cluster::group {
 
@@ -16,26 +15,24 @@ class News {
   void reserve(std::size_t members) { members_.reserve(members); }
   /// Something has come for the member's stream, which there is.
   void note(Member& member) {
-    if (!member.stream->front().empty() && std::find(members_.begin(), members_.end(), &member) == members_.end()) {
-      members_.push_back(&member);
-    }
+    if (!member.stream->front().empty()) members_.add(member);
   }
   /// The member is about to end.
-  void forget(const Member& member) { std::erase(members_, &member); }
+  void forget(const Member& member) { members_.forget(member); }
   void note_end() { streams_ended_ = true; }
 
   /// Calls deliver(member) for each member that was noted; it returns true if something is left, and is called for that
   /// member again the next time.
   template <typename Deliver>
   void deliver(Deliver&& deliver) {
-    std::erase_if(members_, [&](Member* member) { return !deliver(*member); });
+    members_.erase_if([&](Member& member) { return !deliver(member); });
   }
   bool any() const { return !members_.empty(); }
   /// Some stream has ended, or another has taken its place, since the last call.
   bool take_ends() { return std::exchange(streams_ended_, false); }
 
  private:
-  std::vector<Member*> members_;
+  MemberQueue members_;
   bool streams_ended_ = false;
 };
 
