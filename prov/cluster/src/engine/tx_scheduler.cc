@@ -10,6 +10,7 @@ namespace cluster::engine {
 
 void TxScheduler::add(Peer& peer) {
   flows_.push_back(&peer);
+  tx_pending_.reserve(flows_.capacity());  // so that whatever is posted can be marked
   timers_.schedule(peer.timer, peer.flow->deadline());
 }
 

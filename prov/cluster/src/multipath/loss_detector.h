@@ -48,6 +48,8 @@ struct AckedFrame {
 
 class LossDetector {
  public:
+  /// Until so many more frames have left on_sent() needs no memory. False: there is none, and none may leave.
+  bool make_room(std::size_t count);
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   /// The frame was sent again: this transmission of it counts no more.

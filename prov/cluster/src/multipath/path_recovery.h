@@ -51,6 +51,8 @@ class PathRecovery {
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
+  /// False: there is no memory to remember so many more frames, and none may leave.
+  bool make_room(std::size_t count) { return losses_.make_room(count); }
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   /// A frame whose latest transmission was on this path is sent again.
   void on_retransmit(TransmissionNumber transmission);

@@ -43,6 +43,12 @@ bool PostedWrites::full(const PostedState& posted, const Recall& recall) {
   return !posted.writes.empty() && recall.next() - posted.writes.front().number >= recall.capacity() / 2;
 }
 
+/// What has been posted is noted without needing memory.
+void PostedWrites::reserve_note(PostedState& posted) {
+  if (posted.writes.free() == 0) posted.writes.grow();
+  if (!posted.listed && channels_.size() == channels_.capacity()) channels_.reserve(2 * channels_.size() + 1);
+}
+
 bool PostedWrites::post(Channel& channel, const WriteOp& op) {
   Recall* const recall = channel.rma.reached.regions != nullptr ? channel.carrier->recall() : nullptr;
   if (recall == nullptr || op.has_data || op.fence || op.remote.size() != 1 || op.length > kLengthMax)
@@ -64,6 +70,7 @@ bool PostedWrites::post(Channel& channel, const WriteOp& op) {
                         .offset = range.address,
                         .total = range.length,
                         .key = range.key};
+  reserve_note(posted);
   const Recall::Number number = recall->next();
   if (!channel.carrier->post(segment, {op.slices, 0, range.length}, PayloadMode::copy, 0)) return false;
   if (posted.writes.empty()) posted.moved_at.reset();

@@ -15,9 +15,11 @@ class EndpointKeys {
  public:
   /// Until the handle is dropped.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
+    // Where there is no memory for the handle, or behind it, its end takes the lock.
+    std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;
-    return {this, [name](EndpointKeys* all) { all->remove(name); }};
+    return handle;
   }
   /// Empty: the endpoint has none.
   seal::JobKeys of(const SocketAddress& name) {

@@ -1,5 +1,6 @@
 #include "reliability/ack_processor.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,19 @@ AckProcessor::AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSiz
 bool AckProcessor::valid(const wire::FrameView& view) const {
   return queue_.window().valid_ack(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
          !view.largest_acked.after(sender_.last_transmission());
+}
+
+bool AckProcessor::make_room() {
+  const std::size_t withheld = withheld_.size() + static_cast<std::size_t>(queue_.tokens() - reported_);
+  const std::size_t acked = acked_tokens_.size() + withheld;
+  if (acked <= acked_tokens_.capacity() && withheld <= withheld_.capacity()) return true;
+  try {
+    acked_tokens_.reserve(std::max(acked, 2 * acked_tokens_.capacity()));
+    withheld_.reserve(std::max(withheld, 2 * withheld_.capacity()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 bool AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
@@ -67,6 +81,7 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
 
 /// `s` is the last frame of what the token names.
 void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
+  ++reported_;
   if (ordered && !s.before(complete_before)) {
     withheld_.push_back({s, token});
   } else {

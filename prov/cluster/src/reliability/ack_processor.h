@@ -28,8 +28,10 @@ class AckProcessor {
 
   /// False if no peer that keeps to the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
+  /// False: there is no memory to keep which segments an acknowledgement names; process() has to wait.
+  bool make_room();
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
-  /// False: there was no memory to keep which segments were acknowledged; that is lost.
+  /// False: there was no memory for what the paths learn of it, and some of that is lost.
   bool process(Time now, const wire::FrameView& view, Time arrived);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens);
@@ -61,6 +63,7 @@ class AckProcessor {
   RetransmissionTimer& timer_;
   std::optional<Contents> last_;
   std::uint32_t spurious_ = 0;  ///< retransmissions, as the peer last counted them
+  std::uint64_t reported_ = 0;  ///< tokens that came into one of these, of all that the queue was given
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
 };

@@ -134,6 +134,8 @@ void Flow::join_paths() {
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
+  // As if it were lost: it comes again, or a later one says as much.
+  if (!acks_.make_room()) return ReceiveResult::nothing_new;
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();

@@ -52,6 +52,7 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   try {
     const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
     if (!refer || !post_reference(segment, payload, token, capacity)) post_copy(segment, payload, token, capacity);
+    if (token != 0) ++tokens_;
     return true;
   } catch (const std::bad_alloc&) {
     if (open_ && open_->filled == 0) recycle(std::move(open_));
@@ -126,6 +127,7 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   } catch (const std::bad_alloc&) {
     return 0;
   }
+  if (token != 0) ++tokens_;
   return run.payload.size();
 }
 

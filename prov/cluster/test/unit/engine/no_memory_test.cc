@@ -1,6 +1,7 @@
 // A process without memory: what has arrived waits or comes again, and is neither lost nor reported twice.
 #include <gtest/gtest.h>
 
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -80,6 +81,42 @@ class NoMemoryTest : public test::EngineTest {
     EXPECT_TRUE(b.engine.quiescent());
     return outcome;
   }
+  /// Messages are posted while the sender's allocations fail from one on. `posted`: those that were not refused.
+  Outcome send_short_of_memory(std::size_t allowed, std::size_t failures, std::size_t& failed,
+                               std::vector<std::uint64_t>& posted) {
+    Outcome outcome;
+    Node a(network, kA, kB, 1000);
+    Node b(network, kB, kA, 1000);
+    std::vector<std::uint64_t> words(3 * kMessages);
+    post(a, words);
+    for (std::uint64_t word = 1; word <= words.size(); ++word) {
+      {
+        const ConstBytes slice = as_bytes(&word, sizeof word);
+        const FailingMemory memory(allowed, failures);
+        try {
+          if (b.engine.send({.slices = {&slice, 1}, .length = sizeof word}) == Status::ok) {
+            const test::SpareMemory spare;
+            posted.push_back(word);
+          }
+        } catch (const std::bad_alloc&) {
+        }
+        EXPECT_NO_THROW(b.engine.poll());
+        failed += FailingMemory::failed();
+        allowed = FailingMemory::failed() == 0 ? FailingMemory::left() : FailingMemory::kAlways;
+      }
+      clock.advance(20us);
+      if (word % 4 == 0) a.engine.poll();
+    }
+    for (int i = 0; i < 100; ++i) {
+      clock.advance(20ms);
+      a.engine.poll();
+      b.engine.poll();
+    }
+    take_completions(b, a, outcome);
+    outcome.sessions_ended = b.counters().sessions_closed + a.counters().sessions_closed;
+    EXPECT_TRUE(b.engine.quiescent());
+    return outcome;
+  }
   static std::vector<std::uint64_t> first(std::size_t count) {
     std::vector<std::uint64_t> words(count);
     std::iota(words.begin(), words.end(), 1);
@@ -95,6 +132,20 @@ TEST_F(NoMemoryTest, WhicheverAllocationFailsOnceEveryMessageComesOnceAndInOrder
     EXPECT_EQ(outcome.words, first(kMessages)) << "allocation " << allowed;
     EXPECT_EQ(outcome.errors, 0u) << "allocation " << allowed;
     EXPECT_EQ(outcome.sessions_ended, 0u) << "allocation " << allowed;
+  }
+}
+
+TEST_F(NoMemoryTest, WhicheverAllocationFailsWhatWasPostedArrivesAndWhatWasRefusedDoesNot) {
+  for (const std::size_t failures : {1, 3}) {
+    for (std::size_t allowed = 0;; ++allowed) {
+      std::size_t failed = 0;
+      std::vector<std::uint64_t> posted;
+      const Outcome outcome = send_short_of_memory(allowed, failures, failed, posted);
+      if (failed == 0) break;
+      EXPECT_EQ(outcome.words, posted) << "allocation " << allowed << " of " << failures;
+      EXPECT_EQ(outcome.sent, posted.size()) << "allocation " << allowed << " of " << failures;
+      EXPECT_EQ(outcome.sessions_ended, 0u) << "allocation " << allowed << " of " << failures;
+    }
   }
 }
 

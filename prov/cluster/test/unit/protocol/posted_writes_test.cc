@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 
+#include "support/failing_memory.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -28,6 +30,7 @@ class TestRing final : public carrier::Carrier, public Recall {
   bool drained() const override { return reader == items.size(); }
   Recall* recall() override { return this; }
   bool post(const wire::Segment& segment, const Gather& payload, PayloadMode, Token) override {
+    const test::SpareMemory spare;
     Item item{segment, std::vector<std::byte>(payload.length)};
     payload.copy_to(item.payload.data());
     items.push_back(std::move(item));
@@ -129,6 +132,30 @@ TEST_F(PostedWritesTest, CompletesWhenTheTargetHasTakenIt) {
   EXPECT_EQ(completed(), 2u);
   EXPECT_FALSE(left.messenger.busy());
   EXPECT_TRUE(reached->written.empty());
+}
+
+TEST_F(PostedWritesTest, WithoutMemoryItIsRefusedAndTheNextOneIsPosted) {
+  constexpr std::size_t kWrites = 100;
+  const auto data = pattern(8);
+  const RmaIov remote[] = {{0, 5, data.size()}};
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < kWrites; ++i) {
+    for (std::size_t allowed = 0;; ++allowed) {
+      try {
+        const test::FailingMemory failing(allowed);
+        ASSERT_EQ(write(data, remote), Status::ok);
+        break;
+      } catch (const std::bad_alloc&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GE(refused, 3u) << "the list, the queue, and its second block";
+  ASSERT_EQ(ring.items.size(), kWrites);
+  take(kWrites);
+  posted().settle(1);
+  EXPECT_EQ(completed(), kWrites);
+  EXPECT_TRUE(posted().idle());
 }
 
 TEST_F(PostedWritesTest, TheTargetExecutesItWithoutAnAnswer) {
