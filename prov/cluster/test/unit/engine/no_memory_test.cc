@@ -81,7 +81,7 @@ class NoMemoryTest : public test::EngineTest {
     EXPECT_TRUE(b.engine.quiescent());
     return outcome;
   }
-  /// Messages are posted while the sender's allocations fail from one on. `posted`: those that were not refused.
+  /// Messages are posted while the sender's allocations fail from one on, and each fifth frame is lost. `posted`: those that were not refused.
   Outcome send_short_of_memory(std::size_t allowed, std::size_t failures, std::size_t& failed,
                                std::vector<std::uint64_t>& posted) {
     Outcome outcome;
@@ -89,6 +89,8 @@ class NoMemoryTest : public test::EngineTest {
     Node b(network, kB, kA, 1000);
     std::vector<std::uint64_t> words(3 * kMessages);
     post(a, words);
+    unsigned frames = 0;
+    network.drop = [&frames](const auto&, const auto&) { return frames++ % 5 == 0; };
     for (std::uint64_t word = 1; word <= words.size(); ++word) {
       {
         const ConstBytes slice = as_bytes(&word, sizeof word);
@@ -112,6 +114,7 @@ class NoMemoryTest : public test::EngineTest {
       a.engine.poll();
       b.engine.poll();
     }
+    network.drop = nullptr;
     take_completions(b, a, outcome);
     outcome.sessions_ended = b.counters().sessions_closed + a.counters().sessions_closed;
     EXPECT_TRUE(b.engine.quiescent());
