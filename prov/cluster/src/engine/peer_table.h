@@ -58,7 +58,8 @@ struct Peer {
     Status lost = Status::ok;  ///< why it was lost, as long as it has not come back (lost_peers.h)
     bool departed = false;     ///< it has closed in an orderly way: receives wait for its next incarnation
     Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
-    bool probed = false;       ///< its kernel has been asked whether its process exists
+    /// Its kernel has been asked whether its process exists, which costs a connection.
+    enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
   } absence;
   /// The endpoint of its process that its opening names (sibling_check.h), while its session lasts.
   struct Sibling {

@@ -19,8 +19,7 @@ void TxScheduler::remove(Peer& peer) {
   timers_.cancel(peer.timer);
   if (peer.tx_pending) std::erase(tx_pending_, &peer);
   peer.tx_pending = false;
-  if (peer.absence.probed) probe_->end(peer.name());
-  peer.absence.probed = false;
+  end_probe(peer);
 }
 
 void TxScheduler::transmit(Time now) {
@@ -97,15 +96,30 @@ void TxScheduler::disregard_turns() {
   for (Peer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
+/// Any host can have sessions here, and make its kernel answer: the descriptors are the application's.
 void TxScheduler::ask_kernel(Time now, Peer& peer) {
+  using Probed = Peer::Absence::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
+  Probed& probed = peer.absence.probed;
   if (liveness.probe_due(now)) {
+    if (probed == Probed::no) {
+      const bool member = peers_.is_member(peer.channel);
+      if (!member && others_probed_ == kOthersProbedMax) return liveness.on_probe(now, link::ProcessProbe::Answer::none);
+      probed = member ? Probed::as_member : Probed::as_other;
+      if (!member) ++others_probed_;
+    }
     liveness.on_probe(now, probe_->ask(peer.name()));
-    peer.absence.probed = true;
-  } else if (peer.absence.probed && liveness.probe_over()) {
-    probe_->end(peer.name());
-    peer.absence.probed = false;
+  } else if (liveness.probe_over()) {
+    end_probe(peer);
   }
+}
+
+void TxScheduler::end_probe(Peer& peer) {
+  using Probed = Peer::Absence::Probed;
+  const Probed before = std::exchange(peer.absence.probed, Probed::no);
+  if (before == Probed::no) return;
+  if (before == Probed::as_other) --others_probed_;
+  probe_->end(peer.name());
 }
 
 bool TxScheduler::quiescent(Towards towards) const {

@@ -70,6 +70,10 @@ class TxScheduler {
  private:
   void transmit(Time now, Peer& peer);
   void ask_kernel(Time now, Peer& peer);
+  void end_probe(Peer& peer);
+
+  /// Peers outside of the address vector of which a kernel is asked at a time. The others' silence ends by the peer timeout.
+  static constexpr std::size_t kOthersProbedMax = 32;
 
   link::Link* link_;
   link::ProcessProbe* probe_;
@@ -78,6 +82,7 @@ class TxScheduler {
   protocol::Messenger& messenger_;
   std::vector<Peer*> flows_;  ///< peers with a flow
   std::vector<Peer*> tx_pending_;
+  std::size_t others_probed_ = 0;
   TimerHeap timers_;
   PackingPolicy packing_;
   reliability::TurnDelay turns_;

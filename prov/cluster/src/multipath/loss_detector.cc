@@ -5,7 +5,7 @@
 
 namespace cluster::multipath {
 
-bool LossDetector::make_room(std::size_t count) {
+bool LossDetector::grow(std::size_t count) {
   try {
     while (transmissions_.free() < count) transmissions_.grow();
     return true;

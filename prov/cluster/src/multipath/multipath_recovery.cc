@@ -68,6 +68,7 @@ Time MultipathRecovery::fails_at(const PathState& path) const {
 void MultipathRecovery::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   path.recovery.on_persistent_timeout();
   path.recovery.take_back(lost);
+  forget_mac(path);
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
     paths_[path.companion].validator.fail(now);  // whatever cut the IP path is likely to have cut both
@@ -88,7 +89,16 @@ void MultipathRecovery::on_unanswered(Time now, std::size_t number, Time sent_at
 }
 
 void MultipathRecovery::on_persistent_timeout() {
-  for (const auto& path : paths_) path->recovery.on_persistent_timeout();
+  for (const auto& path : paths_) {
+    path->recovery.on_persistent_timeout();
+    forget_mac(*path);
+  }
+}
+
+/// The hardware address was that of the last frame that came, and need not be the peer's any more, or may be forged: the
+/// kernel's neighbour table decides until the next one comes.
+void MultipathRecovery::forget_mac(PathState& path) {
+  if (!path.is_ethertype()) path.address.mac_known = false;
 }
 
 void MultipathRecovery::suspect_ethertype_paths(Time now) {
@@ -100,7 +110,7 @@ void MultipathRecovery::suspect_ethertype_paths(Time now) {
 const RttEstimator& MultipathRecovery::reply_time() const {
   const RttEstimator* slowest = nullptr;
   for (const auto& path : paths_) {
-    if (path->recovery.in_flight() == 0) continue;
+    if (path->recovery.losses().in_flight() == 0) continue;
     const RttEstimator& other = path->recovery.reply_time();
     if (!other.measured()) return other;  // how long an answer takes there is not known
     if (slowest == nullptr || other.rto_unclamped() > slowest->rto_unclamped()) slowest = &other;

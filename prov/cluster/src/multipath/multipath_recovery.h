@@ -78,6 +78,7 @@ class MultipathRecovery {
   void credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes);
   void remember(const Retransmission& one);
   Time fails_at(const PathState& path) const;
+  static void forget_mac(PathState& path);
   void fail(Time now, PathState& path, std::vector<Sequence>& lost);
 
   PathList& paths_;

@@ -188,13 +188,13 @@ std::vector<PathStats> PathManager::stats() const {
     const PathState* ethertype = path.companion == PathState::kNone ? nullptr : &paths_[path.companion];
     const bool by_ethertype = ethertype != nullptr && ethertype->recovery.sent_at() > path.recovery.sent_at();
     const PathRecovery& used = by_ethertype ? ethertype->recovery : path.recovery;
-    const std::size_t beside = ethertype == nullptr ? 0 : ethertype->recovery.in_flight();
+    const std::size_t beside = ethertype == nullptr ? 0 : ethertype->recovery.losses().in_flight();
     stats.push_back({.link = path.address.link,
                      .to = path.address.to,
                      .round_trip = used.network_rtt().smoothed(),
                      .reply_longest = used.reply_time().rto_unclamped(),
                      .window = path.recovery.congestion().window(),
-                     .in_flight = path.recovery.in_flight() + beside,
+                     .in_flight = path.recovery.losses().in_flight() + beside,
                      .up = path.validator.validated(),
                      .ethertype = ethertype != nullptr && ethertype->validator.validated()});
   }

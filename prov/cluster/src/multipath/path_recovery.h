@@ -50,9 +50,9 @@ class PathRecovery {
   std::size_t allowance(Time now) const;
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  /// `count` frames have left, with sequences and transmission numbers from these on.
   /// False: there is no memory to remember so many more frames, and none may leave.
-  bool make_room(std::size_t count) { return losses_.make_room(count); }
+  bool reserve(std::size_t count) { return losses_.reserve(count); }
+  /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   /// A frame whose latest transmission was on this path is sent again.
   void on_retransmit(TransmissionNumber transmission);
@@ -94,7 +94,6 @@ class PathRecovery {
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
   const Pacer& pacer() const { return pacer_; }
-  std::size_t in_flight() const { return losses_.in_flight(); }
   Time sent_at() const { return sent_at_; }
   Time arrived_at() const { return arrived_at_; }
 

@@ -41,7 +41,7 @@ DeliveryEstimate PathScheduler::estimate(Time now, std::size_t ip) const {
   estimate.up = path.validator.validated() && !path.link_full;
   estimate.known =
       recovery.network_rtt().measured() && now < paths_.last_sent_at(ip) + PathRecovery::kRttStaleAfter;
-  estimate.in_flight = recovery.in_flight();
+  estimate.in_flight = recovery.losses().in_flight();
   estimate.allowance = recovery.allowance(now);
   estimate.way = recovery.min_rtt() / 2;
   estimate.each =

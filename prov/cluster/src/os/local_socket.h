@@ -31,7 +31,7 @@ class LocalSocket {
   /// True if the other side runs as the effective user of this process (for a connecting side: if the
   /// listener did when it began to listen).
   bool same_user() const;
-  /// True if it runs as another. Neither is true while the kernel does not say who it is.
+  /// True if it runs as another. Neither is true while the kernel does not say.
   bool other_user() const;
 
   /// The other side's user, as numbered in this process's user namespace; nothing if unknown.

@@ -44,9 +44,9 @@ bool PostedWrites::full(const PostedState& posted, const Recall& recall) {
 }
 
 /// What has been posted is noted without needing memory.
-void PostedWrites::reserve_note(PostedState& posted) {
+[[gnu::noinline]] void PostedWrites::reserve(PostedState& posted) {
   if (posted.writes.free() == 0) posted.writes.grow();
-  if (!posted.listed && channels_.size() == channels_.capacity()) channels_.reserve(2 * channels_.size() + 1);
+  if (channels_.size() == channels_.capacity()) channels_.reserve(2 * channels_.size() + 1);
 }
 
 bool PostedWrites::post(Channel& channel, const WriteOp& op) {
@@ -70,12 +70,13 @@ bool PostedWrites::post(Channel& channel, const WriteOp& op) {
                         .offset = range.address,
                         .total = range.length,
                         .key = range.key};
-  reserve_note(posted);
+  if (posted.writes.free() == 0 || channels_.size() == channels_.capacity()) [[unlikely]]
+    reserve(posted);
   const Recall::Number number = recall->next();
   if (!channel.carrier->post(segment, {op.slices, 0, range.length}, PayloadMode::copy, 0)) return false;
   if (posted.writes.empty()) posted.moved_at.reset();
   if (!std::exchange(posted.listed, true)) channels_.push_back(&channel);
-  posted.writes.push_back({number, op.report, range.key, range.address, op.context});
+  posted.writes.push_within() = {number, op.report, range.key, range.address, op.context};
   context_.counters.bytes_sent += range.length;
   return true;
 }

@@ -49,7 +49,7 @@ class PostedWrites {
 
  private:
   static bool full(const PostedState& posted, const Recall& recall);
-  void reserve_note(PostedState& posted);
+  void reserve(PostedState& posted);
   bool may_be_taken_back(const Channel& channel) const;
   bool take_back(Channel& channel);
   bool take_back_some(Channel& channel);

@@ -15,17 +15,18 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
          !view.largest_acked.after(sender_.last_transmission());
 }
 
-bool AckProcessor::make_room() {
+/// A token is given to the queue, perhaps withheld, then among the acked ones: what all three take together grows by new ones only.
+bool AckProcessor::grow() {
   const std::size_t withheld = withheld_.size() + static_cast<std::size_t>(queue_.tokens() - reported_);
   const std::size_t acked = acked_tokens_.size() + withheld;
-  if (acked <= acked_tokens_.capacity() && withheld <= withheld_.capacity()) return true;
   try {
-    acked_tokens_.reserve(std::max(acked, 2 * acked_tokens_.capacity()));
-    withheld_.reserve(std::max(withheld, 2 * withheld_.capacity()));
-    return true;
+    if (acked >= acked_tokens_.capacity()) acked_tokens_.reserve(2 * acked);
+    if (withheld >= withheld_.capacity()) withheld_.reserve(2 * withheld);
   } catch (const std::bad_alloc&) {
     return false;
   }
+  reserved_ = queue_.tokens() + std::min(acked_tokens_.capacity() - acked, withheld_.capacity() - withheld);
+  return true;
 }
 
 bool AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {

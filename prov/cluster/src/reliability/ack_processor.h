@@ -29,7 +29,7 @@ class AckProcessor {
   /// False if no peer that keeps to the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
   /// False: there is no memory to keep which segments an acknowledgement names; process() has to wait.
-  bool make_room();
+  bool reserve() { return queue_.tokens() <= reserved_ || grow(); }
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
   /// False: there was no memory for what the paths learn of it, and some of that is lost.
   bool process(Time now, const wire::FrameView& view, Time arrived);
@@ -51,6 +51,7 @@ class AckProcessor {
     carrier::Token token;
   };
 
+  bool grow();
   std::size_t acknowledge_frames(const wire::FrameView& view);
   void report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before);
   void release_withheld();
@@ -64,6 +65,7 @@ class AckProcessor {
   std::optional<Contents> last_;
   std::uint32_t spurious_ = 0;  ///< retransmissions, as the peer last counted them
   std::uint64_t reported_ = 0;  ///< tokens that came into one of these, of all that the queue was given
+  std::uint64_t reserved_ = 0;  ///< so many may be given to the queue before these need memory
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
 };

@@ -135,7 +135,7 @@ void Flow::join_paths() {
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
   // As if it were lost: it comes again, or a later one says as much.
-  if (!acks_.make_room()) return ReceiveResult::nothing_new;
+  if (!acks_.reserve()) return ReceiveResult::nothing_new;
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
@@ -170,9 +170,10 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   const bool has_place = view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // There are many old places, so one of them is guessed sooner: it does not say where the peer is.
+    // There are many old places, so one of them is guessed sooner: it does not say where the peer is. Nor does a part, until
+    // all have come: its place may be any that is not yet filled.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
-    if (result != ReceiveResult::late && !(bare && old_ack)) {
+    if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
       paths_.learn(from, view.sequenced(), count);
     }

@@ -33,12 +33,12 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
 }
 
 ReceiveResult FrameReceiver::receive_part(Time now, wire::FrameView view, Time arrived) {
-  const std::int32_t ahead = view.sequence - window_.expected();
-  if (ahead >= static_cast<std::int32_t>(window_.size())) {
-    ++counters_.refused_window;
-    return ReceiveResult::refused;
+  switch (window_.place_of(view.sequence)) {
+    case ReceiveWindow::Place::outside: ++counters_.refused_window; return ReceiveResult::refused;
+    case ReceiveWindow::Place::late: ++counters_.frames_duplicate; return ReceiveResult::late;
+    case ReceiveWindow::Place::within: break;
   }
-  return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::nothing_new;
+  return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::incomplete;
 }
 
 /// A frame that was acknowledged comes again: either the acknowledgement was lost, or it had not reached the

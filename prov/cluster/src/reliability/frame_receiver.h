@@ -28,6 +28,7 @@ enum class ReceiveResult : std::uint8_t {
   accepted,     ///< something new: call next(); the sender's address is validated
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
   late,         ///< further back than anything that the peer may still repeat
+  incomplete,   ///< one part of a frame: others are missing
   refused,      ///< not of this session or outside the window: dropped and counted
 };
 

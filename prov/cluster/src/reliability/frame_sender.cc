@@ -117,7 +117,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   // Without memory to note what leaves, nothing does, as if the link were full.
-  const std::size_t taken = paths_[path].recovery.make_room(selection.count) ? link.send_burst(burst.frames()) : 0;
+  const std::size_t taken = paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
   note_sent(now, selection, taken, path);
   for (std::size_t i = 0; i < taken; ++i) included = std::max(included, carried[i]);
   for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
@@ -192,7 +192,7 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   PartEncoder parts(whole, repeated, frame_max);
   const CutFrame cut{pick.sequence, frame_max - repeated, 0};
   const bool resumes = cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
-  if (!paths_[selection.path].recovery.make_room(1)) {
+  if (!paths_[selection.path].recovery.reserve(1)) {
     selector_.put_back(pick);
     return false;
   }

@@ -25,11 +25,17 @@ void ReceiveWindow::grow(std::size_t slots) {
   mask_ = mask;
 }
 
+ReceiveWindow::Place ReceiveWindow::place_of(Sequence s) const {
+  const std::int32_t ahead = s - expected_;
+  if (ahead >= static_cast<std::int32_t>(size_) || ahead < -kStaleFrameMax) return Place::outside;
+  return ahead < -static_cast<std::int32_t>(size_) ? Place::late : Place::within;
+}
+
 ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber transmission, bool ordered,
                                              ConstBytes segments) {
+  const Place place = place_of(s);
+  if (place != Place::within) return place == Place::late ? Arrival::late : Arrival::outside;
   const std::int32_t ahead = s - expected_;
-  if (ahead >= static_cast<std::int32_t>(size_) || ahead < -kStaleFrameMax) return Arrival::outside;
-  if (ahead < -static_cast<std::int32_t>(size_)) return Arrival::late;
   if (ahead >= static_cast<std::int32_t>(slots_.size()))
     grow(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
   if (holding_ && s == expected_) return Arrival::held;

@@ -40,6 +40,9 @@ class ReceiveWindow {
   /// The peer's frames begin with this one. Nothing has arrived yet.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
 
+  enum class Place : std::uint8_t { within, late, outside };
+  /// Where a frame lies, whether it has come or not.
+  Place place_of(Sequence s) const;
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
   /// True if `count` frames from `s` on would all be new here, so that arrive_run() takes them. Ordered ones
   /// must be the expected ones.

@@ -25,19 +25,13 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
   return users_.emplace_back(std::move(user));
 }
 
-RegionUsers::Users RegionUsers::snapshot() {
-  const std::lock_guard guard(mutex_);
-  return users_;
-}
-
-/// An initiator that comes after the snapshot finds the entry closed.
+/// An initiator that comes from now on finds the entry closed.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the entry's state and the words of use
-  bool unused = true;
-  for (const auto& user : snapshot()) {
-    unused &= wait_while(*user, [&] { return user->used() == entry + 1; });
+  while (const std::shared_ptr<User> user = find([&](const User& each) { return each.used() == entry + 1 && !each.gone(); })) {
+    if (!wait_while(*user, [&] { return user->used() == entry + 1; })) return false;
   }
-  return unused;
+  return true;
 }
 
 /// One that does not come to an end is kept: whatever region it uses must not be taken for unused.
@@ -49,7 +43,7 @@ void RegionUsers::revoke(const void* via) {
     }
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
-  while (const std::shared_ptr<User> user = find_awaited(via)) {
+  while (const std::shared_ptr<User> user = find([&](const User& each) { return each.via == via && !each.kept; })) {
     const bool unused = wait_while(*user, [&] { return user->used() != 0; });
     const std::lock_guard guard(mutex_);
     user->kept = !unused;
@@ -57,10 +51,11 @@ void RegionUsers::revoke(const void* via) {
   }
 }
 
-/// Without a copy of the list: destructors come here, and there may be no memory.
-std::shared_ptr<RegionUsers::User> RegionUsers::find_awaited(const void* via) {
+/// Without a copy of the list: what closes a region or ends comes here, and there may be no memory.
+template <typename Wanted>
+std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);
-  const auto found = std::find_if(users_.begin(), users_.end(), [&](const auto& user) { return user->via == via && !user->kept; });
+  const auto found = std::find_if(users_.begin(), users_.end(), [&](const auto& user) { return wanted(*user); });
   return found != users_.end() ? *found : nullptr;
 }
 

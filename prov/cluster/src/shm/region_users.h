@@ -49,19 +49,17 @@ class RegionUsers {
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
   };
-  using Users = std::vector<std::shared_ptr<User>>;
-
   /// Takes the socket if it is needed.
   std::shared_ptr<User> list(os::LocalSocket& socket, os::SharedMemory page, const void* via);
-  Users snapshot();
-  std::shared_ptr<User> find_awaited(const void* via);
+  template <typename Wanted>
+  std::shared_ptr<User> find(Wanted&& wanted);
   template <typename Busy>
   bool wait_while(const User& user, Busy&& busy);
 
   Clock& clock_;
   Log& log_;
   std::mutex mutex_;  ///< held for moments only: the progress thread takes it
-  Users users_;
+  std::vector<std::shared_ptr<User>> users_;
 };
 
 }  // namespace cluster::shm

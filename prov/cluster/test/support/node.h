@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ struct NodeKind {
   std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
   const volatile std::uint32_t* same_process = &kSameProcess;
   bool enabled = true;
+  std::function<std::unique_ptr<link::ProcessProbe>()> make_probe = nullptr;
 };
 
 /// An endpoint that knows one peer, under handle 0.
@@ -60,6 +62,7 @@ struct Node {
                                    .local_listener = std::move(listener),
                                    .resources = nullptr,
                                    .type = kind.type,
+                                   .probe = kind.make_probe ? kind.make_probe() : nullptr,
                                    .roster = kind.roster}) {
     if (kind.roster != nullptr) entry.emplace(kind.roster, name);
     book.insert(peer);

@@ -54,16 +54,16 @@ struct LossDetectorTest : testing::Test {
   }
 };
 
-TEST_F(LossDetectorTest, WithRoomMadeNoMemoryIsNeeded) {
+TEST_F(LossDetectorTest, WhatWasReservedNeedsNoMemory) {
   for (std::uint32_t i = 0; i < 300; i += 3) {
     {
       const test::FailingMemory none(0);
-      const bool made = losses.make_room(3);
+      const bool made = losses.reserve(3);
       const bool needed = test::FailingMemory::failed() != 0;
       const test::SpareMemory spare;
       EXPECT_NE(made, needed);
     }
-    ASSERT_TRUE(losses.make_room(3));
+    ASSERT_TRUE(losses.reserve(3));
     const test::FailingMemory none(0);
     losses.on_sent({i}, {i + 1}, Time(0us), 3);
   }

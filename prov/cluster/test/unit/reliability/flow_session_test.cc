@@ -175,6 +175,61 @@ TEST(FlowSession, AnOldPlaceDoesNotSayWhereThePeerIs) {
   EXPECT_TRUE(sends_to_a_mac(b)) << "a copy of what the peer may repeat";
 }
 
+/// A frame of many bytes comes in parts. One part, of whatever frame, does not say where the peer is, and one of a frame that
+/// cannot come any more is not even a sign of life.
+TEST(FlowSession, APartDoesNotSayWhereThePeerIs) {
+  FlowPair pair(1);
+  for (int i = 0; i < 10; ++i) pair.a.send_small(1000);
+  ASSERT_TRUE(pair.run(100ms));
+  reliability::Flow& b = *pair.b.flow;
+  const Sequence next = reliability::first_sequence(pair.a.flow->handshake().session()) + 10u;
+  const link::Path elsewhere{name_of(1), {std::byte{0xEE}}, true};
+  const std::byte bytes[50]{};
+  wire::FrameView part;
+  part.flags = wire::frame_flag::kSequenced | wire::frame_flag::kPart;
+  part.session = b.handshake().session();
+  part.part.number = 0;
+  part.part.count = 2;
+  part.part.total = 2 * sizeof bytes;
+  part.segments = bytes;
+  for (const std::int32_t back : {70'000, 1'000'000'000, 2'000'000'000}) {
+    pair.clock.advance(10ms);
+    part.sequence = next + -back;
+    EXPECT_EQ(b.receive(pair.clock.now(), part, elsewhere), ReceiveResult::refused) << back;
+    EXPECT_LT(b.stats().heard_at, pair.clock.now()) << back;
+  }
+  part.sequence = next + -30'000;
+  EXPECT_EQ(b.receive(pair.clock.now(), part, elsewhere), ReceiveResult::late);
+  part.sequence = next;
+  EXPECT_EQ(b.receive(pair.clock.now(), part, elsewhere), ReceiveResult::incomplete);
+  EXPECT_FALSE(b.paths()[0].address.mac_known);
+  part.part.number = 1;
+  EXPECT_EQ(b.receive(pair.clock.now(), part, elsewhere), ReceiveResult::accepted);
+  EXPECT_TRUE(b.paths()[0].address.mac_known) << "the whole frame";
+}
+
+/// A hardware address that nothing comes from any more may be another's: the kernel is asked.
+TEST(FlowSession, WithoutAnswersTheHardwareAddressIsForgotten) {
+  FlowPair pair(1);
+  pair.a.send_small(1000);
+  pair.b.send_small(1000);
+  ASSERT_TRUE(pair.run(100ms));
+  reliability::Flow& a = *pair.a.flow;
+  wire::FrameView copy;
+  copy.flags = wire::frame_flag::kSequenced;
+  copy.session = a.handshake().session();
+  copy.sequence = reliability::first_sequence(pair.b.flow->handshake().session());
+  ASSERT_EQ(a.receive(pair.clock.now(), copy, {name_of(2), {std::byte{0xEE}}, true}), ReceiveResult::nothing_new);
+  ASSERT_TRUE(a.paths()[0].address.mac_known);
+  pair.network.drop = [](const auto&, const auto&) { return true; };
+  pair.a.send_small(1000);
+  pair.pass(2s);
+  EXPECT_FALSE(a.paths()[0].address.mac_known);
+  pair.network.drop = nullptr;
+  EXPECT_TRUE(pair.run(3s));
+  pair.b.expect_all_of(pair.a);
+}
+
 TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   FlowPair pair(1);
   for (int i = 0; i < 20; ++i) pair.a.send_small(1000);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "shm/region_hello.h"
+#include "support/failing_memory.h"
 #include "unit/shm/region_domain.h"
 
 namespace cluster::shm {
@@ -70,7 +71,11 @@ TEST(RegionUse, DelaysACloseForABoundedTimeAndEndsWithItsProcess) {
   domain.directory.offer(kKey + 1, {.length = 8, .readable = true});
   const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
   UsedForEver user(name);
-  EXPECT_TRUE(domain.directory.withdraw(kKey + 1)) << "another region than the one in use";
+  const auto without_memory = [&] {
+    const test::FailingMemory none(0);
+    return domain.directory.withdraw(kKey + 1);
+  };
+  EXPECT_TRUE(without_memory()) << "another region than the one in use";
   EXPECT_FALSE(domain.directory.withdraw(kKey));
   EXPECT_FALSE(domain.directory.withdraw(kKey)) << "and so it stays";
   EXPECT_EQ(domain.log.lines.size(), 2u);
