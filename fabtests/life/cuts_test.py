@@ -167,6 +167,21 @@ class Cuts(Case):
         self.cluster.run("switch", "ip", "link", "set", f"n{node}r{rail}", state)
         self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", f"n{node}r{rail}", "up")
 
+    def test_one_rail_without_carrier(self):
+        """The port of the switch goes down, so that the node's own interface knows. Nothing waits for its return."""
+        processes, handles = self.pair()
+        self.both_reach(processes, handles)
+        for node, rail in ((1, 1), (2, 1), (1, 0), (2, 0)):
+            with self.subTest(node=node, rail=rail):
+                self.set_rail(node, rail, "down")
+                since = time.monotonic()
+                for _ in range(10):
+                    self.both_reach(processes, handles)
+                self.assertLess(time.monotonic() - since, 2 * LATE)
+                self.set_rail(node, rail, "up")
+                self.both_reach(processes, handles)
+        self.assertFalse(processes[0].losses + processes[1].losses)
+
     def test_first_rail_down_at_start(self):
         """Of one node: with another one named on all nodes nothing is missed, and without it the error says what to look at."""
         self.set_rail(2, 0, "down")

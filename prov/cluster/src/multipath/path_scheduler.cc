@@ -69,7 +69,8 @@ PathScheduler::Grant PathScheduler::select(Time now) const {
 
 PathScheduler::Grant PathScheduler::select_other(Time now, std::size_t path) const {
   if (paths_.ip_paths() == 1) return select(now);
-  const std::size_t other = least_recent(paths_.ip_path_of(path));
+  std::size_t other = least_recent(paths_.ip_path_of(path));
+  if (paths_[other].link_full) other = paths_.ip_path_of(path);
   return {other, std::min(paths_[other].recovery.allowance(now), kGrantMax)};
 }
 

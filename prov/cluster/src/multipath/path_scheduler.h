@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/units.h"
 #include "multipath/path_state.h"
@@ -57,7 +58,8 @@ class PathScheduler {
   std::size_t path_for_lone_frame(std::size_t ip);
   /// Frames left on this IP path that no later frame may overtake.
   void on_burst_sent(std::size_t ip, TransmissionNumber last) { paths_[ip].last_burst_end = last; }
-  void on_link_full(std::size_t ip) { paths_[ip].link_full = true; }
+  /// The path is left out in this turn. False: it has been before.
+  bool on_link_full(std::size_t ip) { return !std::exchange(paths_[ip].link_full, true); }
   /// When some pacer allows more.
   Time resume_at(Time now) const;
   /// Frames that may be in flight on all validated paths together.

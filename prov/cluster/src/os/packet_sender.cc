@@ -1,6 +1,8 @@
 #include "os/packet_sender.h"
 
 #include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -38,12 +40,13 @@ std::unique_ptr<PacketSender> PacketSender::open(int index, const Origin& origin
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? set_up(socket.number(), index, settings.qdisc_bypass) : errno;
   if (error != 0) return nullptr;
-  return std::unique_ptr<PacketSender>(new PacketSender(std::move(socket), origin, settings, counters));
+  return std::unique_ptr<PacketSender>(new PacketSender(std::move(socket), index, origin, settings, counters));
 }
 
-PacketSender::PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
+PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin, const PacketSenderSettings& settings,
                            Counters& counters)
     : socket_(std::move(socket)),
+      index_(index),
       origin_(origin),
       counters_(counters),
       segment_max_(settings.segment_max),
@@ -52,9 +55,21 @@ PacketSender::PacketSender(Descriptor socket, const Origin& origin, const Packet
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   // The kernel does not check the size of a segment, only that of a frame on its own (EMSGSIZE).
-  return batch_.send(
+  const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
+  if (sent != 0 || frames.empty() || has_carrier()) return sent;
+  counters_.link_unsendable += frames.size();
+  return frames.size();
+}
+
+/// Past the queueing discipline the kernel answers ENOBUFS for an interface without carrier as for one whose queue is full:
+/// what it is given is lost, as on a cable that is cut elsewhere, and does not wait for its return.
+bool PacketSender::has_carrier() const {
+  ifreq request{};
+  request.ifr_ifindex = index_;
+  if (::ioctl(socket_.number(), SIOCGIFNAME, &request) != 0) return true;
+  return ::ioctl(socket_.number(), SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_RUNNING) != 0;
 }
 
 void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* header) {

@@ -34,13 +34,15 @@ class PacketSender {
   std::size_t send(std::span<const link::OutFrame> frames);
 
  private:
-  PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
+  PacketSender(Descriptor socket, int index, const Origin& origin, const PacketSenderSettings& settings,
                Counters& counters);
+  bool has_carrier() const;
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   static constexpr std::size_t kVnetBytes = 10;
 
   Descriptor socket_;
+  int index_;  ///< of the interface
   Origin origin_;
   Counters& counters_;
   std::size_t segment_max_;

@@ -51,7 +51,14 @@ class RegionTable {
       const std::lock_guard guard(lock_);
       if (!regions_.emplace(key, region).second) return false;
     }
-    if (offers_ != nullptr) offers_->offer(key, offered(region));
+    if (offers_ == nullptr) return true;
+    try {
+      offers_->offer(key, offered(region));
+    } catch (...) {  // without memory the key stays free
+      const std::lock_guard guard(lock_);
+      regions_.erase(key);
+      throw;
+    }
     return true;
   }
   /// False if a peer uses the region and does not come to an end: then it is still there.

@@ -105,7 +105,8 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
     only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
-  const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
+  const bool link_full = sent.link_full && paths_.ip_paths() == 1;  // that of one path says nothing about the others
+  const bool bare = included == AckIncluded::none && !link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
   liveness_.set_expecting(sent.now, !queue_.drained());

@@ -47,7 +47,6 @@ class FrameSelector {
   void put_back(const Pick& pick);
   /// The frame is selected next, whatever the windows allow.
   void repeat(Sequence frame) { repeat_ = frame; }
-  bool repeat_pending() const { return repeat_.has_value(); }
 
  private:
   void select_new(Selection& selection, std::size_t limit);

@@ -71,8 +71,8 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
              : send_burst(now, link, selection, ack, outcome.ack))
       continue;
     outcome.link_full = true;
-    paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
-    if (paths_.ip_paths() == 1 || selector_.repeat_pending()) break;
+    const bool news = paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
+    if (paths_.ip_paths() == 1 || !news) break;
     frames_left = true;
   }
   if (outcome.link_full) next_try_.link = now + kRetryLink;

@@ -140,7 +140,7 @@ void ReceiveWindow::release_handed() {
   } catch (const std::bad_alloc&) {  // no place to keep it: it is given back
   }
   bytes_ -= handed_.capacity();
-  handed_ = {};
+  std::vector<std::byte>().swap(handed_);  // an assignment of {} would keep its memory
 }
 
 bool ReceiveWindow::next(ConstBytes& segments) {

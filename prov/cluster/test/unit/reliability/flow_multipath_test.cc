@@ -147,6 +147,7 @@ struct FlowMultipath : testing::Test {
   test::FakeClock clock;
   FakeNetwork network{clock, 1};
   std::size_t sent = 0;
+  std::size_t b_sends = 0;
   std::array<bool, kRails> cut{};
   std::array<std::size_t, kRails> carried{};
   End a{network, 1, 2};
@@ -187,6 +188,24 @@ TEST_F(FlowMultipath, WhatALinkDoesNotTakeLeavesByTheOtherInTheSameTurn) {
   }
   EXPECT_EQ(a.counters.frames_retransmitted, 0u);
   EXPECT_EQ(a.rails_up(), kRails);
+}
+
+/// An interface whose queue stays full: acknowledgements and repetitions take the other.
+TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
+  carry(2000);
+  for (const std::size_t node : {1u, 2u}) {
+    for (const std::size_t full : {0u, 1u}) {
+      network.link_full = [=](const SocketAddress& from) { return from == address(full, node); };
+      b.to_send += 100;
+      b_sends += 100;
+      carry(2000);
+      for (const Time limit = clock.now() + 200ms; clock.now() < limit && b.acked != b_sends; clock.advance(1us)) {
+        a.turn(clock.now());
+        b.turn(clock.now());
+      }
+      EXPECT_EQ(b.acked, b_sends) << "node " << node << ", rail " << full;
+    }
+  }
 }
 
 TEST_F(FlowMultipath, NothingIsLostWhileBothLinksAreFull) {

@@ -52,6 +52,18 @@ TEST_F(ReceiveWindowTest, OrderedFramesWaitForAllBeforeThem) {
   EXPECT_EQ(window.expected(), (Sequence{5}));
 }
 
+TEST_F(ReceiveWindowTest, ItsMemoryIsCountedHoweverMuchHasWaited) {
+  constexpr std::uint32_t kBehind = 20;  // more than there are spare copies
+  const std::size_t least = window.footprint();
+  for (std::uint32_t round = 0; round < 50; ++round) {
+    const std::uint32_t first = round * (kBehind + 1);
+    for (std::uint32_t i = 1; i <= kBehind; ++i) arrive(first + i, true);
+    arrive(first, true);
+    EXPECT_GE(window.footprint(), least) << round;
+    EXPECT_LT(window.footprint(), least + 8192) << round;
+  }
+}
+
 TEST_F(ReceiveWindowTest, WhatIsHeldDoesNotCountAsArrivedNorWhatLiesBehindIt) {
   arrive(0, true);
   arrive(2, true);
