@@ -208,10 +208,10 @@ class Access(unittest.TestCase):
             async def echo(_caller, operation, arguments):
                 return [operation, arguments]
 
-            server = query.Server(b"k" * 16, echo, metrics_of(daemon()))
+            server = query.Server("node1", b"k" * 16, echo, metrics_of(daemon()))
             await server.listen("127.0.0.1", 0)
             port = server.ports()[0]
-            self.assertEqual(await query.ask("127.0.0.1", port, b"k" * 16, "card", {"a": 1}, 10), ["card", {"a": 1}])
+            self.assertEqual(await query.ask("node1", "127.0.0.1", port, b"k" * 16, "card", {"a": 1}, 10), ["card", {"a": 1}])
             replies = []
             for request in (b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /" + b"a" * 100_000 + b"\r\n\r\n", b"POST / HTTP/1.1\r\n\r\n"):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)

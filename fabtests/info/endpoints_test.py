@@ -4,12 +4,32 @@ import ipaddress
 import json
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
 import endpoint_program
 from endpoint_program import ScriptedEndpoint, attempts, connect, query, transfer, virtual_nodes
 
 MESSAGES = 25
+
+# A process with a report of its own making, as base/report.h has it.
+FORGER = """
+import array, fcntl, os, socket, struct
+text = b"[endpoint\\n=endpoint a\\n[endpoint\\n=endpoint b\\n[counters\\n#bytes_sent 1\\n[counters\\n#bytes_sent 2\\n"
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("\\0cluster-info-1/forged")
+listener.listen()
+print("ready", flush=True)
+while True:
+    asker = listener.accept()[0]
+    memory = os.memfd_create("report", os.MFD_ALLOW_SEALING)
+    os.write(memory, text)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    asker.sendmsg([struct.pack("QQ", 0x6f666e692d6c6c63, len(text))],
+                  [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))])
+    os.close(memory)
+"""
 
 
 class Endpoints(unittest.TestCase):
@@ -148,6 +168,16 @@ class Endpoints(unittest.TestCase):
         said = query("--all", before=other_user)
         self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
         self.assertTrue(self.endpoint(1, one), "root still sees it")
+
+    def test_a_process_that_says_everything_twice_hides_no_other(self):
+        one = self.start_endpoint(1)
+        forger = subprocess.Popen(self.cluster.command(1, sys.executable, "-c", FORGER), stdout=subprocess.PIPE, text=True)
+        for clean in (forger.stdout.close, forger.wait, forger.kill):  # the last one first
+            self.addCleanup(clean)
+        self.assertEqual(forger.stdout.readline(), "ready\n")
+        self.assertTrue(self.endpoint(1, one))
+        found = [process["endpoints"] for process in self.processes(1) if process["pid"] == forger.pid]
+        self.assertEqual(found, [[{"endpoint": {"endpoint": "a"}, "counters": {"bytes_sent": 1}}]])
 
     def test_text_is_readable(self):
         one, other, third = self.start_endpoint(1), self.start_endpoint(2), self.start_endpoint(1)

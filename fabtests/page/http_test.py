@@ -102,6 +102,9 @@ class Overview(Served):
         for markup in ("<script>alert", "<b>", "<img"):
             self.assertNotIn(markup, text)
 
+    def test_the_picture_gives_no_orders_to_htmx(self):
+        self.assertRegex(self.page.browser("lea").get("/").text, r"<div class=\"picture\" hx-disable [^>]*><svg")
+
     def test_an_agent_that_is_gone_is_said(self):
         lea = self.page.browser("lea")
         self.agent.down = True
@@ -133,6 +136,10 @@ class Node(Served):
 
 class Large(Served):
     nodes = 1000
+
+    def test_states_from_the_agent_are_text(self):
+        self.agent.nodes[3]["state"] = "</title></rect></svg><form hx-post='/jobs/new' hx-trigger='load'></form>"
+        self.assertNotIn("<form hx-post", self.page.browser("lea").get("/").text)
 
     def test_a_thousand_nodes_come_by_pages(self):
         self.agent.nodes[777]["state"] = "down"

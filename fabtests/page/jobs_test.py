@@ -104,6 +104,12 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
         await self.until(third, "ended")
         self.assertLessEqual((await self.queue.job(second)).started, (await self.queue.job(third)).started)
 
+    async def test_only_names_of_hosts_come_into_a_hostfile(self):
+        for name in ("node1\nnode3 slots=9", "-x", "node 1"):
+            self.agent.nodes[0]["name"] = name
+            number = await self.script("#!/bin/sh\ncat $OMPI_MCA_orte_default_hostfile\n")
+            self.assertEqual(await self.text(await self.until(number, "ended", "failed")), "node2 slots=2\nnode3 slots=2\n")
+
     async def test_a_job_that_fails_says_so(self):
         self.assertEqual((await self.until(await self.script("#!/bin/sh\nexit 3\n"), "failed")).reason, "status 3")
         found = await self.until(await self.script("#!/no/such/shell\n"), "failed")

@@ -27,6 +27,8 @@ from .transport import Transport
 from .view import View
 
 LATE_SECONDS = 0.3
+FAILED_SECONDS = 1.0  # after a turn that raised an error, the next
+AHEAD_SECONDS = 86400  # clocks of nodes differ, and a node counts on when it refutes
 
 
 class Daemon:
@@ -40,7 +42,7 @@ class Daemon:
         self.survey.open()
         address = self.survey.rails[0]["address"] if self.survey.rails else "127.0.0.1"
         self.agent = Agent(settings.name, (socket.inet_aton(address), settings.port), int(time.time()) & 0xFFFFFFFF,
-                           random.SystemRandom(), self.transport, self._state_changed)
+                           random.SystemRandom(), self.transport, self._state_changed, self._highest_incarnation)
         self.transport.routes = self.survey.routes
         self.endpoints = Endpoints(settings.cluster_info, self.survey.node_at)
         self.reports = Reports(self.ask, self.living)
@@ -49,24 +51,28 @@ class Daemon:
         self.operations = Operations(self)
         self.remote = Remote(self)
         metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
-        self._server = query.Server(self.key, self.operations.answer, metrics)
+        self._server = query.Server(settings.name, self.key, self.operations.answer, metrics)
         self._timer, self._due, self._tasks = None, 0.0, []
+
+    def _highest_incarnation(self):
+        """An incarnation begins as the seconds since 1970. No host without a key may name one far beyond them."""
+        return wire.NUMBER_MAX if self.key else min(int(time.time()) + AHEAD_SECONDS, wire.NUMBER_MAX)
 
     def living(self):
         """(name, address as text) of each other node that is not down."""
         members = self.agent.membership.members
         return [(name, self.survey.address_of(name) or socket.inet_ntop(socket.AF_INET, members[name].address[0]))
-                for name in self.agent.membership.living() if len(members[name].address[0]) == 4]
+                for name in self.agent.membership.living()]
 
-    async def ask(self, address, operation, arguments=None, seconds=query.SECONDS_MAX):
-        return await query.ask(address, self.settings.port, self.key, operation, arguments, seconds)
+    async def ask(self, name, address, operation, arguments=None, seconds=query.SECONDS_MAX):
+        return await query.ask(name, address, self.settings.port, self.key, operation, arguments, seconds)
 
     async def ask_node(self, name, operation, arguments=None, seconds=query.SECONDS_MAX):
         """The same at a node by name, by whichever of its rails is well."""
         address = dict(self.living()).get(name)
         if address is None:
             raise AgentError(f"{name} is down or unknown")
-        return await self.ask(address, operation, arguments, seconds)
+        return await self.ask(name, address, operation, arguments, seconds)
 
     def _state_changed(self, change):
         self.history.add("state", change.name, f"{change.new}{': ' + change.reason if change.reason else ''}")
@@ -87,13 +93,28 @@ class Daemon:
         task.add_done_callback(self._ended)
         return task
 
+    @staticmethod
+    async def _again_and_again(work):
+        """What has to go on as long as the agent does begins anew if it fails."""
+        while True:
+            try:
+                await work()
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                print(f"clusterd: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            await asyncio.sleep(FAILED_SECONDS)
+
     def _ended(self, task):
         self._tasks.remove(task)
         if not task.cancelled() and task.exception():
             print(f"clusterd: {type(task.exception()).__name__}: {task.exception()}", file=sys.stderr, flush=True)
 
     def _received(self, message, address, rail, by_hello):
-        now = time.monotonic()
+        try:
+            self._take(message, address, rail, by_hello, time.monotonic())
+        finally:
+            self._arm()
+
+    def _take(self, message, address, rail, by_hello, now):
         if message.kind == wire.ECHO:
             self.survey.on_echo(message, address, rail)
         elif message.kind == wire.ECHO_REPLY:
@@ -103,14 +124,13 @@ class Daemon:
             known = message.sender in self.agent.membership.members and message.sender != self.settings.name
             if by_hello and message.kind == wire.HELLO and known:
                 self.survey.on_hello(message, rail, address, now)
-        self._arm()
 
     def rearm(self):
         """After something was done that has a deadline of its own."""
         self._arm()
 
-    def _arm(self):
-        due = min(self.agent.next_deadline(), self.survey.monitor.next_deadline())
+    def _arm(self, not_before=0.0):
+        due = max(not_before, min(self.agent.next_deadline(), self.survey.monitor.next_deadline()))
         if self._timer is None or due < self._due:
             if self._timer is not None:
                 self._timer.cancel()
@@ -120,11 +140,15 @@ class Daemon:
     def _run(self):
         self._timer = None
         now = time.monotonic()
-        if now - self._due > LATE_SECONDS:
-            self.agent.detector.late()
-        self.agent.run(now)
-        self.survey.monitor.run(now)
-        self._arm()
+        again = now + FAILED_SECONDS
+        try:
+            if now - self._due > LATE_SECONDS:
+                self.agent.detector.late()
+            self.agent.run(now)
+            self.survey.monitor.run(now)
+            again = 0.0
+        finally:
+            self._arm(again)
 
     async def run(self):
         """Until SIGTERM or SIGINT."""
@@ -135,8 +159,8 @@ class Daemon:
         await self._server.listen("0.0.0.0", self.settings.port)
         self.agent.start(time.monotonic())
         self._arm()
-        for work in (self.survey.run(self.living), self.reports.run(), self.hook.run()):
-            self._spawn(work)
+        for work in (lambda: self.survey.run(self.living), self.reports.run, self.hook.run):
+            self._spawn(self._again_and_again(work))
         print(f"clusterd: {self.settings.name} of cluster '{self.settings.cluster}', {len(self.survey.rails)} rails",
               flush=True)
         await stopped.wait()

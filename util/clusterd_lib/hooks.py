@@ -1,4 +1,5 @@
-"""The command that runs when a node's state changes, one at a time and in order."""
+"""The command that runs when a node's state changes, one at a time and in order. Nodes are called as hosts are (wire.py), so
+their names are no options of the command."""
 import asyncio
 import os
 

@@ -1,4 +1,5 @@
-"""The key of the cluster, by which agents know each other's messages."""
+"""The key of the cluster, by which agents know each other's messages. With it a process can do what an agent can, so it is
+believed only in a file that root, or the user of this process, has made and no other user can read."""
 import os
 import stat
 
@@ -12,12 +13,14 @@ def read(path):
     if not path:
         return b""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise AgentError(f"--key-file {path}: {error.strerror}") from error
     with open(descriptor, "rb") as file:
-        mode = os.fstat(file.fileno())
-        if not stat.S_ISREG(mode.st_mode) or mode.st_mode & 0o077:
+        status = os.fstat(file.fileno())
+        if status.st_uid not in (0, os.geteuid()):
+            raise AgentError(f"--key-file {path}: it belongs to another user, and so does the key: chown root {path}")
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise AgentError(f"--key-file {path}: others can read it, or it is no file: chmod 600 {path}")
         key = file.read(4096).strip()
     if len(key) < BYTES_MIN:

@@ -106,7 +106,8 @@ class Operations:
     async def _user_order(self, caller, arguments):
         self._need_operate(caller)
         by = str(arguments.get("by", caller.user)) if caller.uid == 0 else caller.user  # the page names its user
-        return self.order(by, str(arguments["node"]), str(arguments["order"]), str(arguments.get("reason", "")))
+        done = self.order(by, str(arguments["node"]), str(arguments["order"]), str(arguments.get("reason", "")))
+        return done if self._daemon.key else f"{done} (known to this node only: agents without a key take no orders from others)"
 
     async def _user_forget(self, caller, arguments):
         self._need_operate(caller)

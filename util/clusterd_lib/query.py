@@ -1,11 +1,16 @@
 """Questions and orders: between agents over TCP, from this node's users over a local socket.
 
 Both carry frames of a 4-byte length and JSON. Over TCP each side begins with a random challenge; a request and its
-answer are signed with the key over both challenges, so that neither can be repeated. Without a key only questions are
-answered, and only those of nodes that are in the table; orders need a key. What passes is signed, not secret.
+answer are signed with the key over both challenges and the name of the node that is asked, so that neither can be
+repeated, nor be for another node. Without a key only questions are answered, and only those of nodes that are in the
+table; orders need a key. What passes is signed, not secret.
 
 The local socket is abstract, named LOCAL_NAME, so every network namespace has its own and a crash leaves nothing
-behind. The kernel says which user asks.
+behind. The kernel says which user asks. Any user may take that name while no agent has it, so the asker looks which user
+listens: it has to be root, or the user that asks.
+
+Connections are counted: from other nodes and from users apart, so that neither keeps out the other, and by node and by
+user, so that none keeps out the rest. One that does not begin with a request soon is closed.
 """
 import asyncio
 import hmac
@@ -14,17 +19,21 @@ import os
 import pwd
 import socket
 import struct
+from collections import Counter
 
 from .errors import AgentError
 
 LOCAL_NAME = "\0clusterd-1"
 REQUEST_BYTES_MAX = 256 << 10
 ANSWER_BYTES_MAX = 8 << 20
+ERROR_MAX = 2000
 SECONDS_MAX = 20
-CONNECTIONS_MAX = 64
+REQUEST_SECONDS = 3  # until the whole request has come
+CONNECTIONS_MAX = 256  # from other nodes, and as many from users
+FROM_ONE_NODE_MAX, FROM_ONE_USER_MAX = 16, 64
 _CHALLENGE = 16
 _SIGNATURE = 32
-VERSION = b"cQ\x00\x01"
+VERSION = b"cQ\x00\x02"
 
 
 async def _read_frame(reader, bytes_max):
@@ -38,16 +47,42 @@ def _frame(data):
     return struct.pack("!I", len(data)) + data
 
 
-def _signature(key, role, ours, theirs, data):
-    return hmac.digest(key, b"".join((role, ours, theirs, data)), "sha256") if key else b""
+def _signature(key, role, name, ours, theirs, data):
+    """`name` is that of the node that is asked."""
+    to = name.encode()
+    return hmac.digest(key, b"".join((role, bytes([len(to)]), to, ours, theirs, data)), "sha256") if key else b""
+
+
+def _user_of(connected):
+    """The user at the other end of a local socket."""
+    return struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+
+
+class _Gate:
+    """How many connections are open, in all and from each source."""
+
+    def __init__(self, from_one_max):
+        self._from_one_max, self._open = from_one_max, Counter()
+
+    def enter(self, source):
+        if self._open.total() >= CONNECTIONS_MAX or self._open[source] >= self._from_one_max:
+            return False
+        self._open[source] += 1
+        return True
+
+    def leave(self, source):
+        self._open[source] -= 1
+        if not self._open[source]:
+            del self._open[source]
 
 
 class Server:
-    """`answer(caller, operation, arguments)` is awaited for each request; `caller` is a Caller. `metrics` serves HTTP."""
+    """Of the node `name`. `answer(caller, operation, arguments)` is awaited for each request; `caller` is a Caller. `metrics`
+    serves HTTP."""
 
-    def __init__(self, key, answer, metrics=None):
-        self._key, self._answer, self._metrics = key, answer, metrics
-        self._servers, self._open = [], 0
+    def __init__(self, name, key, answer, metrics=None):
+        self._name, self._key, self._answer, self._metrics = name, key, answer, metrics
+        self._servers, self._nodes, self._users = [], _Gate(FROM_ONE_NODE_MAX), _Gate(FROM_ONE_USER_MAX)
 
     async def listen(self, address, port):
         self._servers.append(await asyncio.start_server(self._remote, address, port))
@@ -74,28 +109,36 @@ class Server:
             return json.dumps({"result": result}).encode()
         except AgentError as error:
             return json.dumps({"error": str(error)}).encode()
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             return json.dumps({"error": f"the request makes no sense: {error}"}).encode()
 
-    async def _guarded(self, serve, reader, writer):
-        if self._open >= CONNECTIONS_MAX:
+    @staticmethod
+    async def _guarded(gate, source, serve, reader, writer):
+        if not gate.enter(source):
             writer.close()
             return
-        self._open += 1
         try:
-            await serve(reader, writer)
+            await serve(source, reader, writer)
         except (OSError, EOFError, AgentError, asyncio.TimeoutError, asyncio.LimitOverrunError):
             pass  # the caller is gone, or is none of ours
         finally:
-            self._open -= 1
+            gate.leave(source)
             writer.close()
 
     async def _remote(self, reader, writer):
-        await self._guarded(self._serve_remote, reader, writer)
+        await self._guarded(self._nodes, (writer.get_extra_info("peername") or ("",))[0], self._serve_remote, reader, writer)
 
-    async def _serve_remote(self, reader, writer):
-        first = await asyncio.wait_for(reader.readexactly(len(VERSION)), SECONDS_MAX)
-        address = writer.get_extra_info("peername")[0]
+    async def _signed_request(self, mine, reader):
+        theirs = await reader.readexactly(_CHALLENGE)
+        data = await _read_frame(reader, REQUEST_BYTES_MAX)
+        if self._key:
+            data, said = data[:-_SIGNATURE], data[-_SIGNATURE:]
+            if not hmac.compare_digest(said, _signature(self._key, b"Q", self._name, mine, theirs, data)):
+                raise AgentError("wrong signature")
+        return theirs, data
+
+    async def _serve_remote(self, address, reader, writer):
+        first = await asyncio.wait_for(reader.readexactly(len(VERSION)), REQUEST_SECONDS)
         if first == b"GET " and self._metrics:
             await asyncio.wait_for(self._metrics.serve(address, first, reader, writer), SECONDS_MAX)
             return
@@ -103,24 +146,19 @@ class Server:
         writer.write(VERSION + mine)
         if first != VERSION:
             raise AgentError("another version")
-        theirs = await asyncio.wait_for(reader.readexactly(_CHALLENGE), SECONDS_MAX)
-        data = await asyncio.wait_for(_read_frame(reader, REQUEST_BYTES_MAX), SECONDS_MAX)
-        if self._key:
-            data, said = data[:-_SIGNATURE], data[-_SIGNATURE:]
-            if not hmac.compare_digest(said, _signature(self._key, b"Q", mine, theirs, data)):
-                raise AgentError("wrong signature")
+        theirs, data = await asyncio.wait_for(self._signed_request(mine, reader), REQUEST_SECONDS)
         caller = Caller(address=address, trusted=bool(self._key), reader=reader, writer=writer)
         answer = await self._reply(caller, data)
-        writer.write(_frame(answer + _signature(self._key, b"A", mine, theirs, answer)))
+        writer.write(_frame(answer + _signature(self._key, b"A", self._name, mine, theirs, answer)))
         await writer.drain()
 
     async def _local(self, reader, writer):
-        await self._guarded(self._serve_local, reader, writer)
+        user = _user_of(writer.get_extra_info("socket"))
+        await self._guarded(self._users, user, self._serve_local, reader, writer)
 
-    async def _serve_local(self, reader, writer):
-        credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        caller = Caller(uid=struct.unpack("3i", credentials)[1], reader=reader, writer=writer)
-        answer = await self._reply(caller, await asyncio.wait_for(_read_frame(reader, REQUEST_BYTES_MAX), SECONDS_MAX))
+    async def _serve_local(self, user, reader, writer):
+        caller = Caller(uid=user, reader=reader, writer=writer)
+        answer = await self._reply(caller, await asyncio.wait_for(_read_frame(reader, REQUEST_BYTES_MAX), REQUEST_SECONDS))
         writer.write(_frame(answer))
         await writer.drain()
 
@@ -144,14 +182,18 @@ class Caller:
 
 
 def _result(data):
-    answer = json.loads(data)
-    if "error" in answer:
-        raise AgentError(answer["error"])
-    return answer["result"]
+    try:
+        answer = json.loads(data)
+        if "error" not in answer:
+            return answer["result"]
+        error = str(answer["error"])
+    except (ValueError, KeyError, TypeError, RecursionError) as reason:
+        raise AgentError("the answer makes no sense") from reason
+    raise AgentError("".join(character if character.isprintable() else "?" for character in error[:ERROR_MAX]))
 
 
-async def ask(address, port, key, operation, arguments=None, seconds=SECONDS_MAX, source=None):
-    """The result of an operation at another agent; AgentError with its reason."""
+async def ask(name, address, port, key, operation, arguments=None, seconds=SECONDS_MAX, source=None):
+    """The result of an operation at the agent of another node, of that name; AgentError with its reason."""
     request = json.dumps({"operation": operation, "arguments": arguments or {}}).encode()
     writer = None
     try:
@@ -163,12 +205,12 @@ async def ask(address, port, key, operation, arguments=None, seconds=SECONDS_MAX
         if hello[:4] != VERSION:
             raise AgentError(f"the agent at {address} has another version")
         theirs = hello[4:]
-        writer.write(_frame(request + _signature(key, b"Q", theirs, mine, request)))
+        writer.write(_frame(request + _signature(key, b"Q", name, theirs, mine, request)))
         data = await asyncio.wait_for(_read_frame(reader, ANSWER_BYTES_MAX), seconds)
         if key:
             data, said = data[:-_SIGNATURE], data[-_SIGNATURE:]
-            if not hmac.compare_digest(said, _signature(key, b"A", theirs, mine, data)):
-                raise AgentError(f"the answer of {address} is not signed with this cluster's key")
+            if not hmac.compare_digest(said, _signature(key, b"A", name, theirs, mine, data)):
+                raise AgentError(f"the answer of {address} is not signed with this cluster's key, or not by {name}")
         return _result(data)
     except (OSError, EOFError, asyncio.TimeoutError) as error:
         raise AgentError(f"no answer from {address}: {error or 'it takes too long, or the key is another one'}") from error
@@ -183,9 +225,13 @@ def ask_locally(operation, arguments=None, seconds=SECONDS_MAX):
         opened.settimeout(seconds)
         try:
             opened.connect(LOCAL_NAME)
+            if _user_of(opened) not in (0, os.geteuid()):
+                raise AgentError("the name of the agent's socket is taken by a user that is not root: ss -xlp 'src @clusterd-1'")
             opened.sendall(_frame(json.dumps({"operation": operation, "arguments": arguments or {}}).encode()))
             with opened.makefile("rb") as file:
                 length = struct.unpack("!I", file.read(4))[0]
+                if length > ANSWER_BYTES_MAX:
+                    raise AgentError(f"an answer of {length} bytes, more than {ANSWER_BYTES_MAX}")
                 return _result(file.read(length))
         except ConnectionRefusedError as error:
             raise AgentError("no agent is running on this node: systemctl start clusterd, or on virtual nodes: "

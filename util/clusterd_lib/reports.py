@@ -6,6 +6,7 @@ node is asked less often, so that this agent asks at most ASKED_PER_SECOND.
 import asyncio
 import time
 
+from . import checked
 from .errors import AgentError
 
 WATCHED_SECONDS = 15
@@ -45,9 +46,9 @@ class Reports:
     async def _fetch(self, name, address, gate):
         async with gate:
             try:
-                self._latest[name] = (time.monotonic(), await self._ask(address, "report", {}, 3))
+                self._latest[name] = (time.monotonic(), checked.report(await self._ask(name, address, "report", {}, 3), name))
             except AgentError:
-                pass  # the detector says whether it lives
+                pass  # the detector says whether it lives; without a key one may say what makes no sense
 
     async def run(self):
         gate = asyncio.Semaphore(ASKED_AT_ONCE)

@@ -5,7 +5,7 @@ import os
 import socket
 
 from .errors import AgentError
-from .protocol.wire import NAME_BYTES_MAX
+from .protocol.wire import NAME_BYTES_MAX, is_name
 
 _EPILOG = """\
 examples:
@@ -58,8 +58,8 @@ def _parser():
     add("--group", metavar="ADDRESS", default="239.255.79.47",
         help="multicast group by which nodes find each other, or none (default: %(default)s)")
     add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to say hello to, by name or address")
-    add("--key-file", metavar="FILE", default=os.environ.get("FI_CLUSTER_KEY_FILE", ""),
-        help="key of the cluster, readable by root only (default: $FI_CLUSTER_KEY_FILE; without one nothing is signed)")
+    add("--key-file", metavar="FILE", default=os.environ.get("CLUSTERD_KEY_FILE"),
+        help="key of the agents, of root and readable by root only (default: $CLUSTERD_KEY_FILE; without one nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
     add_roles(add)
     add("--metrics", metavar="LIST", type=words_of, default=[],
@@ -77,8 +77,11 @@ def _resolved(name):
 
 def read(arguments):
     settings = _parser().parse_args(arguments)
-    if not settings.name or len(settings.name.encode()) > NAME_BYTES_MAX or not settings.name.isprintable():
-        raise AgentError(f"--name: 1 to {NAME_BYTES_MAX} bytes that can be printed")
+    if not is_name(settings.name):
+        raise AgentError(f"--name: 1 to {NAME_BYTES_MAX} letters and digits of ASCII, between them . _ -")
+    if settings.key_file is None and os.environ.get("FI_CLUSTER_KEY_FILE"):
+        raise AgentError("FI_CLUSTER_KEY_FILE is the key of a job, which its user knows; with the key of the agents commands "
+                         "run on all nodes: name one by --key-file or CLUSTERD_KEY_FILE, or none by --key-file ''")
     if not 0 < settings.port < 65536:
         raise AgentError(f"--port {settings.port}: 1 to 65535")
     settings.group = "" if settings.group == "none" else settings.group

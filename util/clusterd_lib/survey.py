@@ -8,6 +8,7 @@ import socket
 import time
 from typing import NamedTuple
 
+from . import checked
 from .errors import AgentError
 from .measure import findings, rails
 from .measure.clock import ClockWatch
@@ -69,7 +70,7 @@ class Survey:
             self._history.add("link", link.peer, f"rail {link.rail} to {link.peer} is {link.state}")
 
     def on_hello(self, message, rail, address, now):
-        if rail is None:
+        if rail is None or message.number >= rails.RAILS_MAX:
             return
         self._heard.setdefault((message.sender, message.number), {})[rail] = now
         self._hello_routes[message.sender] = Route(rail, address)
@@ -104,14 +105,16 @@ class Survey:
         try:
             for known in [route.address[0] for route in self.routes(name)] or [address]:
                 try:
-                    self.set_card(name, await self._ask(known, self._settings.port, self._key, "card", seconds=3))
+                    self.set_card(name, checked.card(
+                        await self._ask(name, known, self._settings.port, self._key, "card", seconds=3), name))
                     break
-                except (AgentError, KeyError, TypeError):
+                except AgentError:
                     pass  # it is asked again as long as it has no card
         finally:
             self._fetching.discard(name)
 
     def set_card(self, name, card):
+        """The card has been looked at (checked.py)."""
         self.cards[name] = self._last_cards[name] = card
         if card["rails"]:
             self._transport.names_of[card["rails"][0]["address"], card["port"]] = name
@@ -155,17 +158,7 @@ class Survey:
         while True:
             await asyncio.sleep(SAMPLE_SECONDS)
             turn += 1
-            self.load.take(time.time(), [rail["device"] for rail in self.rails])
-            jumped = self._clock.look(*clocks())
-            if jumped:
-                self._history.add("clock", self._settings.name, jumped)
-            now = rails.read(self._settings.interfaces)
-            if now != self.rails:
-                moved = [(rail["device"], rail["address"]) for rail in now] != [
-                    (rail["device"], rail["address"]) for rail in self.rails]
-                self.rails = now
-                if moved:
-                    self._transport.open(now)
+            self._look_here()
             nodes = living()
             refresh = turn % max(1, round(card_pause(len(nodes)) / SAMPLE_SECONDS)) == 0
             for name, address in nodes:
@@ -173,3 +166,17 @@ class Survey:
                     await self.fetch_card(name, address)
             if turn % 5 == 0:
                 self._tell_new_findings()
+
+    def _look_here(self):
+        """At this node's load, clock and interfaces."""
+        self.load.take(time.time(), [rail["device"] for rail in self.rails])
+        jumped = self._clock.look(*clocks())
+        if jumped:
+            self._history.add("clock", self._settings.name, jumped)
+        now = rails.read(self._settings.interfaces)
+        if now != self.rails:
+            moved = [(rail["device"], rail["address"]) for rail in now] != [
+                (rail["device"], rail["address"]) for rail in self.rails]
+            self.rails = now
+            if moved:
+                self._transport.open(now)

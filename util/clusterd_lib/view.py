@@ -67,8 +67,8 @@ class View:
         for name in sorted(self._agent.membership.members, key=natural):
             for process in ((self.report(name) or {}).get("endpoints") or {}).get("processes", []):
                 for endpoint in process.get("endpoints", []):
-                    rows.append({"node": name, "pid": process.get("pid"), "command": process.get("command", ""),
-                                 "job": process.get("job", ""), **endpoint})
+                    rows.append({**endpoint, "node": name, "pid": process.get("pid"), "command": process.get("command", ""),
+                                 "job": process.get("job", "")})
         return rows
 
     def everything(self, history=100):

@@ -13,6 +13,7 @@ import time
 
 from clusterd_lib import accounts
 from clusterd_lib.errors import AgentError
+from clusterd_lib.protocol.wire import is_name
 
 from . import surroundings
 from .job import CANCELLED, ENDED, FAILED, LOST, QUEUED, RUNNING, Job
@@ -128,7 +129,7 @@ class OwnQueue:
         """Starts it if there are nodes for it."""
         try:
             good = [node["name"] for node in (await self._cluster.status())["nodes"]
-                    if node["state"] in ("up", "returned") and not node["order"]]
+                    if node["state"] in ("up", "returned") and not node["order"] and is_name(node["name"])]  # a line of a hostfile
         except AgentError as error:
             job.reason = str(error)
             return False

@@ -1,11 +1,16 @@
 """Jobs through Slurm: sbatch as the user, squeue, scontrol and scancel. Slurm is asked at most once in FRESH_SECONDS.
 
+Users choose the names of their jobs, and squeue prints them as they are, lines and all. So each job begins with a word that
+no user can know beforehand, made anew for each question and handed to squeue in its environment, which other users cannot
+read. The user of a job is a field that Slurm sets; scancel gets it, too, and cancels no job of another user.
+
 The output of a job of this page is a file in its user's home directory, which is read as that user, whatever a link there
 may point to.
 """
 import asyncio
 import os
 import re
+import secrets
 import time
 
 from clusterd_lib import accounts
@@ -18,7 +23,8 @@ FRESH_SECONDS = 0.8
 ASK_SECONDS = 15
 PIECE_BYTES = 64 << 10
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
-_FORMAT = "%i|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name last: it may have any character
+_FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name last: it may have any character
+_FIELDS = 11
 _STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
            "COMPLETED": ENDED, "CANCELLED": CANCELLED}
 _SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
@@ -49,8 +55,18 @@ def _at(text):
         return 0.0
 
 
-def _job_of(line):
-    number, user, state, nodes, _, submitted, started, ended, reason, where, name = line.split("|", 10)
+def _rows(said, word):
+    """The fields of each job; `word` is what stands behind the number of each."""
+    parts = re.split(rf"^([^|\n]+)\|{word}\|", said, flags=re.MULTILINE)
+    for number, rest in zip(parts[1::2], parts[2::2]):
+        fields = [number, *rest.split("|", _FIELDS - 2)]
+        if number.isascii() and number.isdigit() and len(fields) == _FIELDS:
+            yield fields
+
+
+def _job_of(fields):
+    number, user, state, nodes, _, submitted, started, ended, reason, where, name = fields
+    name = "".join(character if character.isprintable() else "?" for character in name.removesuffix("\n"))
     state = _STATES.get(state, FAILED)
     ran = state != QUEUED
     return Job(number, user, name, state, int(nodes), 0, [where] if where else [], _at(submitted), _at(started) if ran else 0.0,
@@ -95,9 +111,11 @@ class SlurmQueue:
     async def jobs(self):
         async with self._asking:
             if time.monotonic() - self._asked_at > FRESH_SECONDS:
-                said = await _run("squeue", "--all", "--states=all", "--noheader", f"--format={_FORMAT}")
-                lines = said.decode(errors="replace").splitlines()
-                self._jobs = [_job_of(line) for line in lines if line.count("|") >= 10 and line.partition("|")[0].isdigit()]
+                word = secrets.token_hex(16)
+                environment = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+                said = await _run("squeue", "--all", "--states=all", "--noheader",
+                                  env={**environment, "SQUEUE_FORMAT": _FORMAT.format(word=word)})
+                self._jobs = [_job_of(fields) for fields in _rows(said.decode(errors="replace"), word)]
                 self._jobs.sort(key=lambda job: -int(job.number))
                 for job in self._jobs:
                     job.ranks = self._ranks.get(job.number, 0)
@@ -114,7 +132,7 @@ class SlurmQueue:
 
     async def cancel(self, job, _by):
         """The page has looked at the role."""
-        await _run("scancel", job.number)
+        await _run("scancel", f"--user={job.user}", job.number)
         self._asked_at = float("-inf")
 
     async def output(self, job, offset):

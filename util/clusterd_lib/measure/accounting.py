@@ -5,6 +5,9 @@ program that takes differences would read that as a restart. Here what each endp
 to the totals of its job, and to those of the path to the peer's node. What it did between the last look and its end is
 not seen.
 
+A process says itself of which job it is. A job belongs to the user of the first process of it that is seen: processes
+of other users that claim it count as those without a job.
+
 Bounds: JOBS_MAX jobs and PEERS_MAX paths at a time, further ones count as OTHER; a job is forgotten KEEP_SECONDS after
 its last endpoint.
 """
@@ -30,6 +33,15 @@ def job_of(pid):
     return "".join(character for character in text if character.isprintable())[:64]
 
 
+def owner_of(pid):
+    """The user that started a process; None if it has ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("Uid:")), None)
+    except OSError:
+        return None
+
+
 def stuck(endpoint):
     """In words, each peer that owes an answer and has been silent for longer than any retransmission should take."""
     found = []
@@ -49,10 +61,11 @@ class _Totals:
 
 
 class Accounting:
-    """`job_of(pid)` and `node_of(address)` give names, empty if they have none."""
+    """`job_of(pid)` and `node_of(address)` give names, empty if they have none; `owner_of(pid)` gives a user."""
 
-    def __init__(self, job_of, node_of):  # pylint: disable=redefined-outer-name
-        self._job_of, self._node_of = job_of, node_of
+    def __init__(self, job_of, node_of, owner_of=lambda pid: 0):  # pylint: disable=redefined-outer-name
+        self._job_of, self._node_of, self._owner_of = job_of, node_of, owner_of
+        self._owners = {}  # job -> user
         self._last = {}  # (pid, endpoint[, peer]) -> numbers at the last look
         self._looked_at, self._jobs_of = None, {}
         self.jobs, self.paths = {}, {}
@@ -63,7 +76,8 @@ class Accounting:
         last, self._last = self._last, {}
         passed = now - self._looked_at if self._looked_at is not None else 0
         self._looked_at = now
-        self._jobs_of = {process["pid"]: self._jobs_of.get(process["pid"]) or self._job_of(process["pid"])
+        self._owners = {job: user for job, user in self._owners.items() if job in self.jobs or job in self._jobs_of.values()}
+        self._jobs_of = {process["pid"]: self._jobs_of.get(process["pid"]) or self._own_job_of(process["pid"])
                          for process in processes}
         for totals in (*self.jobs.values(), *self.paths.values()):
             totals.gauges.clear()
@@ -74,6 +88,11 @@ class Accounting:
         for table in (self.jobs, self.paths):
             for name in [name for name, totals in table.items() if now - totals.seen_at > KEEP_SECONDS]:
                 del table[name]
+
+    def _own_job_of(self, pid):
+        job = self._job_of(pid)
+        user = self._owner_of(pid) if job else None
+        return job if user is not None and self._owners.setdefault(job, user) == user else ""
 
     def _added(self, key, numbers, last):
         """What has been added since the last look; all of it if this is a new one."""
@@ -119,5 +138,5 @@ class Accounting:
             path.gauges["in_flight"] += rail.get("in_flight_frames", 0)
             path.gauges["round_trip_ns"] = max(path.gauges["round_trip_ns"], rail.get("rtt_ns", 0))
         if "sent_frames" in peer:
-            for name, value in self._added((*key, peer["peer"]), {name: peer[name] for name in _FLOW}, last).items():
+            for name, value in self._added((*key, peer["peer"]), {name: peer.get(name, 0) for name in _FLOW}, last).items():
                 path.counted[name] += value

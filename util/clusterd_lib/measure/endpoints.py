@@ -2,16 +2,32 @@
 
 Endpoints are asked every few seconds and only while somewhere a person or a program looks, so that a job that nothing
 looks at is not disturbed. `--why` is used if the installed cluster-info offers it.
+
+A process says what it likes of its endpoints, and any user may start one: what makes no sense is left out, and hides no
+other process.
 """
 import asyncio
 import json
 import shutil
 import time
 
-from .accounting import Accounting, job_of
+from .. import checked
+from ..errors import AgentError
+from .accounting import Accounting, job_of, owner_of
 
 SECONDS_MAX = 10
 BYTES_MAX = 4 << 20
+
+
+def _sensible(process):
+    """What a process says, or in its place that this makes no sense."""
+    try:
+        for endpoint in checked.process(process)["endpoints"]:  # what is set, not what could be
+            endpoint["options"] = [option for option in endpoint.get("options", []) if option.get("from") not in (None, "default")]
+        return process
+    except AgentError as error:
+        return {"pid": process["pid"], "command": process["command"], "endpoints": [
+            {"endpoint": {"endpoint": ""}, "trouble": str(error)}]}
 
 
 class Endpoints:
@@ -19,7 +35,7 @@ class Endpoints:
         self._program = program if program and shutil.which(program) else shutil.which("cluster-info")
         self._offers_why = None
         self.latest = {"processes": []}
-        self.accounting = Accounting(job_of, node_of)
+        self.accounting = Accounting(job_of, node_of, owner_of)
 
     @property
     def offers_why(self):
@@ -43,12 +59,10 @@ class Endpoints:
             return
         try:
             latest = json.loads(await self._run("--all", "--json"))
-        except (json.JSONDecodeError, OSError) as error:
+        except (ValueError, OSError) as error:
             self.latest = {"processes": [], "trouble": f"cluster-info: {error}"}
             return
-        for process in latest["processes"]:
-            for endpoint in process["endpoints"]:  # what is set, not what could be
-                endpoint["options"] = [option for option in endpoint.get("options", []) if option["from"] != "default"]
+        latest["processes"] = [_sensible(process) for process in latest["processes"]]
         self.accounting.look(latest["processes"], time.monotonic())
         self.latest = latest
 

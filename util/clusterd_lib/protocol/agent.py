@@ -14,7 +14,7 @@ says of others is not believed.
 """
 from . import wire
 from .detector import Detector
-from .discovery import Discovery
+from .discovery import PULL_BYTES, Discovery
 from .gossip import Gossip
 from .membership import Membership
 
@@ -25,8 +25,8 @@ PIGGYBACK_RECORDS = 4
 
 
 class Agent:
-    def __init__(self, name, address, incarnation, random, transport, changed):
-        self.membership = Membership(name, address, incarnation, changed)
+    def __init__(self, name, address, incarnation, random, transport, changed, highest=lambda: wire.NUMBER_MAX):
+        self.membership = Membership(name, address, incarnation, changed, highest)
         self.detector = Detector(self.membership, random, self._send, self._declare)
         self.discovery = Discovery(self.membership, random, self._send, self._hello)
         self._random, self._transport = random, transport
@@ -71,7 +71,7 @@ class Agent:
         if message.kind == wire.HELLO:
             self.discovery.on_hello(message, address, not known)
         elif message.kind == wire.PULL:
-            self.discovery.on_pull(message, address)
+            self.discovery.on_pull(message, now)
         elif message.kind == wire.PAGE:
             self.discovery.on_page(message, now)
         else:
@@ -133,16 +133,20 @@ class Agent:
         self._gossip_at = now + GOSSIP_PERIOD if len(self._gossip) and living else float("inf")
 
     def _send(self, address, kind, sequence, target, about="", number=0, records=None):
-        """A message with news; with the record of this node unless it only answers, and with that of `about`."""
+        """A message with news; with the record of this node unless it only answers, and with that of `about`. A pull is
+        as long as its answer deserves."""
         if records is None:
             records = list(self._gossip.take(PIGGYBACK_RECORDS))
             if about and about in self.membership.members:
                 member = self.membership.members[about]
                 if member.status != wire.ALIVE or member.order:
                     records.append(member.record())
-            if kind == wire.GOSSIP:
+            if kind in (wire.GOSSIP, wire.PULL):
                 records.append(self.membership.me.record())
-        self._transport.send(address, wire.Message(kind, sequence, self.name, target, number, tuple(records)))
+        message = wire.Message(kind, sequence, self.name, target, number, tuple(records))
+        if kind == wire.PULL:
+            message = message._replace(padding=max(0, PULL_BYTES - wire.size_of(message)))
+        self._transport.send(address, message)
 
     def _hello(self):
         self._transport.hello(wire.Message(wire.HELLO, 0, self.name, "", 0, (self.membership.me.record(),)))

@@ -8,6 +8,10 @@ stay a few a second. Only some of the nodes answer a hello of a node that they d
 The table of another node comes in pages, each asked for, so that a lost one is asked for again. The first node asked may
 be as young as this one: the whole table of another is fetched after 1, 2, 4, 8 and 16 seconds. Later one page of a node
 at random repairs what gossip has missed (anti-entropy).
+
+A page is large, and a question may bear the address of a host that has not asked, or be a recorded one.
+So a page goes where the record of the asker says, never back to where the question seems to come from; it is at most
+three times as long as the question, which is padded therefore; and PAGES_PER_SECOND leave, PAGES_AT_ONCE after a rest.
 """
 from . import wire
 
@@ -21,6 +25,9 @@ REPAIR_SECONDS = 30.0
 REPAIR_FIRST = 1.0
 YOUNG_REPAIRS = 5
 FIRST_HELLOS = 20  # then a lone agent says hello as seldom as others
+PULL_BYTES = 400
+ANSWER_TIMES_MAX = 3
+PAGES_PER_SECOND, PAGES_AT_ONCE = 50.0, 200.0
 
 
 class Discovery:
@@ -33,6 +40,7 @@ class Discovery:
         self._hellos = self._repairs = 0
         self._whole = True  # the table that is being fetched is wanted whole
         self._begun = False
+        self._pages, self._pages_at = PAGES_AT_ONCE, 0.0  # how many may leave, and when that was counted
 
     def start(self, now):
         self._hello_at = now
@@ -97,13 +105,25 @@ class Discovery:
         self._pull, self._pull_until = (name, address, page, tries), now + PULL_TIMEOUT
         self._send(address, wire.PULL, page, name)
 
-    def on_pull(self, message, address):
+    def _may_send_page(self, now):
+        self._pages = min(PAGES_AT_ONCE, self._pages + (now - self._pages_at) * PAGES_PER_SECOND)
+        self._pages_at = now
+        if self._pages < 1:
+            return False
+        self._pages -= 1
+        return True
+
+    def on_pull(self, message, now):
         """A page: the records from a number on; its own number is that of the next page, 0 after the last."""
+        asker = self._membership.members.get(message.sender)
+        bytes_max = min(wire.DATAGRAM_BYTES_MAX, ANSWER_TIMES_MAX * wire.size_of(message)) - wire.HEAD_BYTES_MAX
+        if asker is None or asker.status >= wire.DOWN or bytes_max <= 0 or not self._may_send_page(now):
+            return
         members = list(self._membership.members.values())
         first = min(message.sequence, len(members))
-        records = wire.fitting(member.record() for member in members[first:])
+        records = wire.fitting((member.record() for member in members[first:]), bytes_max)
         after = first + len(records)
-        self._send(address, wire.PAGE, message.sequence, message.sender, "", after if after < len(members) else 0, records)
+        self._send(asker.address, wire.PAGE, message.sequence, message.sender, "", after if after < len(members) else 0, records)
 
     def on_page(self, message, now):
         """After its records were taken over."""

@@ -4,6 +4,10 @@ Invariants. A node's incarnation is raised by that node alone, when it starts an
 down. News about a node replaces what is known if its incarnation is higher, or the same and its status worse: alive,
 suspect, down (SWIM, section 4.2). So every agent ends with the same table, in whatever order news arrives.
 
+Without a key any host may say that a node has a high incarnation, and the node goes beyond it. So no incarnation is believed
+that is above `highest()`: with a key what the wire carries, without one little more than the seconds since 1970, of which
+incarnations are made (daemon.py). After a lie the node that it was about is believed again within seconds.
+
 An order of an operator (drain, isolate, or none) is apart from that: the highest stamp counts, of equal stamps the
 stricter order.
 
@@ -62,10 +66,11 @@ class Member:
 
 
 class Membership:
-    """The table of one agent. `changed(change)` is called for each state that changes."""
+    """The table of one agent. `changed(change)` is called for each state that changes; `highest()` is the highest
+    incarnation that is believed."""
 
-    def __init__(self, name, address, incarnation, changed):
-        self.name = name
+    def __init__(self, name, address, incarnation, changed, highest=lambda: wire.NUMBER_MAX):
+        self.name, self._highest = name, highest
         self.members = {name: Member(name, incarnation, wire.ALIVE, address)}
         self._changed = changed
         self._returned = {}
@@ -87,6 +92,8 @@ class Membership:
 
     def merge(self, record, now):
         """Takes over what is news; True if it is, and so must be passed on."""
+        if record.incarnation > self._highest():
+            return False
         if record.name == self.name:
             return self._about_me(record, now)
         member = self.members.get(record.name)
@@ -125,7 +132,7 @@ class Membership:
         refuted = record.incarnation > self.me.incarnation or (
             record.status != wire.ALIVE and record.incarnation == self.me.incarnation)
         if refuted:
-            self.me.incarnation = record.incarnation + 1
+            self.me.incarnation = min(record.incarnation + 1, wire.NUMBER_MAX)
         if ordered:
             self._show(self.me, now)
         return refuted or ordered
@@ -145,7 +152,7 @@ class Membership:
     def order(self, name, order, reason, now):
         """An operator's order, newer than every one that is known."""
         member = self.members[name]
-        stamp = 1 + max(known.order_stamp for known in self.members.values())
+        stamp = min(1 + max(known.order_stamp for known in self.members.values()), wire.NUMBER_MAX)
         member.order, member.order_stamp, member.order_reason = order, stamp, reason
         self._show(member, now)
 

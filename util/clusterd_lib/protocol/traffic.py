@@ -11,7 +11,7 @@ second, until the news has reached all.
 from . import wire
 from .agent import GOSSIP_FANOUT, GOSSIP_PERIOD, GOSSIP_RECORDS
 from .detector import PERIOD
-from .discovery import HELLO_MIN, HELLO_PER_NODE, REPAIR_SECONDS
+from .discovery import HELLO_MIN, HELLO_PER_NODE, PULL_BYTES, REPAIR_SECONDS
 
 _PROBE_BYTES = 104
 _RECORD_BYTES = 110
@@ -22,7 +22,7 @@ def at_rest(nodes, rails=2):
     """Bytes per second of the membership protocol, without links (measure/links.py) and cards (survey.py)."""
     probes = (1 / PERIOD + 1 / (2 * PERIOD)) * 2 * _PROBE_BYTES * _LOSS_MARGIN
     hello = rails * (_PROBE_BYTES + _RECORD_BYTES) / max(HELLO_MIN, HELLO_PER_NODE * nodes) * 1.34
-    pages = (wire.DATAGRAM_BYTES_MAX + 2 * wire.OVERHEAD_BYTES) / (REPAIR_SECONDS * max(1.0, nodes / 100))
+    pages = (PULL_BYTES + wire.SIGNATURE_BYTES + wire.DATAGRAM_BYTES_MAX + 2 * wire.OVERHEAD_BYTES) / (REPAIR_SECONDS * max(1.0, nodes / 100))
     # False suspicions, of which each passes all nodes with its refutation.
     news = 0.05 * nodes
     return probes + hello + pages + news

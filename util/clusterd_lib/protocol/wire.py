@@ -3,25 +3,30 @@
     magic "cD" | version 1 B | kind 1 B | cluster tag 4 B | sequence 4 B | number 4 B | sender | target |
     count 1 B | records | padding | signature 16 B, when there is a key
 
-A name is one length byte and UTF-8. A record begins with its length in 2 bytes, so that a later version can append
+A name is one length byte and text. Nodes are called as hosts are: such a name is a word for a hook, a line of a file, an
+argument of Slurm, and never an option. A record begins with its length in 2 bytes, so that a later version can append
 fields that this one skips. The cluster tag keeps the agents of several clusters on one network apart. The signature
-is HMAC-SHA-256 over everything before it, cut to 16 bytes. With a key nothing without a valid signature passes.
+is HMAC-SHA-256 over everything before it, cut to 16 bytes. With a key nothing without a valid signature passes. Without
+one any host on the network writes records, so what they say of orders does not pass.
 
 Replay: a repeated message changes nothing, because a record is believed only if its incarnation or its stamp is newer
 than what is known (membership.py), and an answer only if its sequence number is awaited (detector.py).
 """
 import hmac
+import re
 import struct
 import zlib
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 SIGNATURE_BYTES = 16
 DATAGRAM_BYTES_MAX = 1200  # fits every path MTU that IPv6 allows
 NAME_BYTES_MAX = 63
 REASON_BYTES_MAX = 60
+HEAD_BYTES_MAX = 200  # what is not records: head, two names, signature
 RECORDS_MAX = 255
 OVERHEAD_BYTES = 28  # of IPv4 and UDP
+NUMBER_MAX = 2**32 - 2  # of incarnations and stamps: the node that is meant can still count one further
 
 PING, ACK, PING_REQUEST, NACK, GOSSIP, HELLO, PULL, PAGE, ECHO, ECHO_REPLY = range(1, 11)
 ALIVE, SUSPECT, DOWN, LEFT = range(4)
@@ -30,6 +35,8 @@ NO_ORDER, DRAIN, ISOLATE = range(3)
 _MAGIC = b"cD"
 _HEAD = struct.Struct("!2sBBIII")
 _RECORD = struct.Struct("!IBBIH")
+_ADDRESS_BYTES = 4
+_NAME = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{NAME_BYTES_MAX - 2}}}[A-Za-z0-9])?")
 
 
 class Record(NamedTuple):
@@ -52,11 +59,16 @@ class Message(NamedTuple):
     target: str = ""
     number: int = 0
     records: tuple = ()
-    padding: int = 0  # bytes that an echo carries to measure the path MTU
+    padding: int = 0  # bytes that an echo carries to measure the path MTU, and a pull to be worth its answer
 
 
 class Rejected(Exception):
     """Why a datagram did not pass the gate; the text is a short constant, for a counter."""
+
+
+def is_name(text):
+    """Whether a node may be called that: letters, digits, and . _ - between them."""
+    return _NAME.fullmatch(text) is not None
 
 
 def tag(cluster):
@@ -114,24 +126,28 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise Rejected("name is no UTF-8") from error
         if not text.isprintable():
-            raise Rejected("name has control characters")
+            raise Rejected("text has control characters")
+        return text
+
+    def name(self):
+        text = self.text(NAME_BYTES_MAX)
+        if not is_name(text):
+            raise Rejected("no name of a node")
         return text
 
 
-def _decode_record(data):
+def _decode_record(data, orders):
     reader = _Reader(data)
     incarnation, status, order, stamp, port = _RECORD.unpack(reader.take(_RECORD.size))
     if status > LEFT or order > ISOLATE:
         raise Rejected("unknown status")
-    length = reader.take(1)[0]
-    if length not in (4, 16):
-        raise Rejected("no IP address")
-    address = bytes(reader.take(length)), port
-    name = reader.text(NAME_BYTES_MAX)
-    if not name:
-        raise Rejected("node without a name")
-    return Record(name, incarnation, status, address, reader.text(REASON_BYTES_MAX), order, stamp,
-                  reader.text(REASON_BYTES_MAX))
+    if incarnation > NUMBER_MAX or stamp > NUMBER_MAX:
+        raise Rejected("number too large")
+    if reader.take(1)[0] != _ADDRESS_BYTES:
+        raise Rejected("no IPv4 address")
+    address = bytes(reader.take(_ADDRESS_BYTES)), port
+    name, reason, order_reason = reader.name(), reader.text(REASON_BYTES_MAX), reader.text(REASON_BYTES_MAX)
+    return Record(name, incarnation, status, address, reason, *((order, stamp, order_reason) if orders else ()))
 
 
 def decode(data, cluster_tag, key=b""):
@@ -154,16 +170,21 @@ def decode(data, cluster_tag, key=b""):
         raise Rejected("unknown kind")
     reader = _Reader(memoryview(data))
     reader.at = _HEAD.size
-    sender, target = reader.text(NAME_BYTES_MAX), reader.text(NAME_BYTES_MAX)
-    if not sender:
-        raise Rejected("node without a name")
+    sender, target = reader.name(), reader.text(NAME_BYTES_MAX)
+    if target and not is_name(target):
+        raise Rejected("no name of a node")
     records = []
     for _ in range(reader.take(1)[0]):
-        records.append(_decode_record(reader.take(struct.unpack("!H", reader.take(2))[0])))
+        records.append(_decode_record(reader.take(struct.unpack("!H", reader.take(2))[0]), orders=bool(key)))
     return Message(kind, sequence, sender, target, number, tuple(records), len(data) - reader.at)
 
 
-def fitting(records, bytes_max=DATAGRAM_BYTES_MAX - 200):
+def size_of(message):
+    """Bytes of the datagram, without the signature."""
+    return len(encode(message, 0))
+
+
+def fitting(records, bytes_max=DATAGRAM_BYTES_MAX - HEAD_BYTES_MAX):
     """As many of the records, from the first on, as one datagram holds."""
     taken, size = [], 0
     for record in records:

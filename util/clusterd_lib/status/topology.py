@@ -1,5 +1,7 @@
 """Nodes and rails as SVG: rails are bars, nodes stand above and below, a line leads from a node to each of its rails.
 
+The page shows it as it is, so every text in it is escaped here.
+
 State is shown by colour and by a word or the kind of line, for those that do not see colours. Large clusters are drawn
 as a field of squares, each with its name as a title.
 """
@@ -64,7 +66,7 @@ def _field(nodes):
     for number, node in enumerate(nodes):
         x, y = 10 + number % columns * side, 10 + number // columns * side
         shapes.append(f"<rect x='{x}' y='{y}' width='{side - 3}' height='{side - 3}' rx='3' "
-                      f"fill='{_STATE.get(node['state'], '#57606a')}'><title>{escape(node['name'])}: {node['state']}</title></rect>")
+                      f"fill='{_STATE.get(node['state'], '#57606a')}'><title>{escape(node['name'] + ': ' + node['state'])}</title></rect>")
     return _svg(20 + columns * side, 20 + (len(nodes) + columns - 1) // columns * side, f"{len(nodes)} nodes", shapes)
 
 

@@ -1,0 +1,287 @@
+"""What an agent believes of other agents and of processes on its node, which socket it is asked by, whose connections it serves, and
+which file has its key.
+"""
+import asyncio
+import collections
+import contextlib
+import json
+import os
+import socket
+import struct
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
+from clusterd_lib import interpreter, key, settings  # noqa: E402
+
+try:
+    interpreter.with_packages(install=False)
+except interpreter.AgentError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+from clusterd_lib import checked, operations, query, reports, roles, survey, view  # noqa: E402
+from clusterd_lib.errors import AgentError  # noqa: E402
+from clusterd_lib.measure import accounting, endpoints  # noqa: E402
+from clusterd_lib.protocol import wire  # noqa: E402
+
+KEY = b"k" * 16
+
+
+def good_card(name="x", **more):
+    rail = {"device": "eth0", "address": "10.0.0.66", "network": "10.0.0.0/24", "mtu": 1500, "speed": 0, "duplex": "full", "up": True}
+    return {"name": name, "port": 7947, "rails": [{**rail, **more}]}
+
+
+class Cards(unittest.TestCase):
+    def fetched(self, card):
+        async def ask(*_words, **_options):
+            return card
+
+        transport = types.SimpleNamespace(names_of={}, refused=collections.Counter())
+        seen = survey.Survey(types.SimpleNamespace(name="a", port=7947), b"", transport, None, ask)
+        seen.rails = good_card()["rails"]
+        asyncio.run(seen.fetch_card("x", "10.0.0.66"))
+        seen.findings()
+        return seen.cards
+
+    def test_a_card_is_looked_at_before_it_is_kept(self):
+        self.assertEqual(list(self.fetched(good_card())), ["x"])
+        rails = good_card()["rails"]
+        for card in (None, [], "x", {}, {"rails": rails, "port": 7947},
+                     {"rails": [{"address": "10.0.0.66", "mtu": 1500}], "port": 7947, "name": "x"}, good_card("another"),
+                     good_card(mtu=2**40), good_card(mtu="1500"), good_card(mtu=True), good_card(address="localhost"),
+                     good_card(speed=[]), good_card(speed=float("nan")), good_card(device="\x1b[2J"), good_card(network={}), good_card(up=1),
+                     {**good_card(), "port": 70000}, {**good_card(), "rails": rails * 9}):
+            self.assertEqual(self.fetched(card), {}, card)
+
+    @staticmethod
+    def kept(report):
+        async def run():
+            async def ask(*_words):
+                return report
+
+            found = reports.Reports(ask, None)
+            await found._fetch("x", "10.0.0.66", asyncio.Semaphore())  # pylint: disable=protected-access
+            return found.latest("x")[0]
+
+        return asyncio.run(run())
+
+    def test_what_a_process_says_does_not_move_it_to_another_node(self):
+        endpoint = {"endpoint": {"endpoint": "e"}, "node": "b", "pid": 1, "job": "42", "command": "init"}
+        latest = {"processes": [{"pid": 7, "command": "a", "job": "", "endpoints": [endpoint]}]}
+        seen = view.View(types.SimpleNamespace(name="a", membership=types.SimpleNamespace(members={"a": None})), None, None, None, None)
+        with mock.patch.object(seen, "own_report", lambda: {"endpoints": latest}):
+            row = seen.endpoints()[0]
+        self.assertEqual([row[name] for name in ("node", "pid", "command", "job")], ["a", 7, "a", ""])
+
+    def test_a_report_is_looked_at_too(self):
+        def report(**changed):
+            load = {"cpu": 1.0, "memory": 2.0, "load1": 0.1, "rates": {"eth0": [1, 2]}}
+            return {"card": good_card(), "load": load, "links": [], "findings": [], "endpoints": {"processes": []}, **changed}
+
+        self.assertEqual(checked.report(report(), "x"), report())
+        self.assertEqual(self.kept(report()), report())
+        self.assertIsNone(self.kept({}))
+        deep = []
+        for _ in range(500):
+            deep = [deep]
+        for changed in ({"card": good_card("y")}, {"load": {}}, {"links": [{}]}, {"more": deep}, {"card": {**good_card(), "more": deep}},
+                        {"findings": [{"node": "x", "rail": None, "kind": "a", "text": "\x1b[2J"}]},
+                        {"endpoints": {"processes": [{"pid": 1, "command": "a", "endpoints": [{}]}]}}):
+            self.assertRaises(AgentError, checked.report, report(**changed), "x")
+
+    def test_rails_that_no_node_has_are_not_kept(self):
+        seen = survey.Survey(types.SimpleNamespace(name="a", port=7947), b"", types.SimpleNamespace(names_of={}), None, None)
+        for number in range(100):
+            seen.on_hello(wire.Message(wire.HELLO, 0, "x", "", number), 0, ("10.0.0.66", 7947), 0)
+        self.assertLessEqual(len(seen._heard), 8)  # pylint: disable=protected-access
+
+
+class Processes(unittest.TestCase):
+    def refreshed(self, said):
+        async def run(*_words):
+            return said
+
+        found = endpoints.Endpoints("/bin/true", lambda _: "")
+        found._run = run  # pylint: disable=protected-access
+        asyncio.run(found.refresh())
+        return found.latest["processes"]
+
+    def test_what_one_process_says_hides_no_other(self):
+        name, options = {"endpoint": "e"}, [{"option": "FI_A", "from": "environment"}, {"option": "FI_B", "from": "default"}]
+        good = {"pid": 2, "command": "b", "endpoints": [{"endpoint": name, "counters": {"bytes_sent": 7}, "options": options}]}
+        for bad in ({"endpoint": name, "options": [{"option": "FI_X", "value": "1"}]}, {"endpoint": {}}, {"endpoint": "e"}, {}, [],
+                    *({"endpoint": name, "counters": counters} for counters in ({"bytes_sent": "x"}, [1], {"bytes_sent": -1})),
+                    {"endpoint": name, "peers": [{"peer": "p"}]},
+                    {"endpoint": name, "counters": {}, "peers": [{"peer": "p", "path": "shm", "sent_frames": 1}]}):
+            processes = self.refreshed(json.dumps({"processes": [{"pid": 1, "command": "a", "endpoints": [bad]}, good]}))
+            self.assertEqual([process["pid"] for process in processes], [1, 2], bad)
+            self.assertEqual(processes[1]["endpoints"][0]["options"], options[:1], bad)
+        self.assertEqual(self.refreshed("9" * 5000), [])
+
+    def test_a_job_belongs_to_the_user_that_was_seen_with_it_first(self):
+        owners = {1: 1000, 2: 65534, 3: 1000}
+        seen = accounting.Accounting(lambda pid: "42", lambda _: "", owners.get)
+
+        def look(now, *pids):
+            endpoint = {"endpoint": {"endpoint": "e"}, "counters": {"bytes_sent": 10}}
+            seen.look([{"pid": pid, "command": "a", "endpoints": [dict(endpoint)]} for pid in pids], now)
+            return {job: totals.counted["bytes_sent"] for job, totals in seen.jobs.items()}
+
+        self.assertEqual(look(0, 1, 2, 3), {"42": 20, "": 10})
+        self.assertEqual(look(1, 2), {"42": 20, "": 10})
+        self.assertEqual(look(2 * accounting.KEEP_SECONDS, 2), {"": 10})
+        self.assertEqual(look(2 * accounting.KEEP_SECONDS + 1, 2), {"42": 0, "": 10})
+
+    def test_the_user_of_a_process(self):
+        self.assertEqual(accounting.owner_of(os.getpid()), os.getuid())
+        self.assertIsNone(accounting.owner_of(0))
+        self.assertIs(endpoints.Endpoints("", None).accounting._owner_of, accounting.owner_of)  # pylint: disable=protected-access
+
+
+@contextlib.contextmanager
+def listener(name, user, answer):
+    """A process of a user that listens on an abstract socket and gives one answer, as soon as something comes."""
+    ready, child = os.pipe(), os.fork()
+    if child == 0:
+        with contextlib.suppress(Exception):
+            os.setuid(user)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as opened:
+                opened.bind(name)
+                opened.listen()
+                os.write(ready[1], b"x")
+                connection = opened.accept()[0]
+                if connection.recv(1):
+                    connection.sendall(answer)
+                    connection.recv(1 << 16)
+        os._exit(0)
+    try:
+        os.read(ready[0], 1)
+        yield
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        os.close(ready[0])
+        os.close(ready[1])
+
+
+class LocalSocket(unittest.TestCase):
+    def ask(self, user, answer):
+        name = f"\0clusterd-test-{os.getpid()}"
+        with listener(name, user, answer), mock.patch.object(query, "LOCAL_NAME", name):
+            return query.ask_locally("status", seconds=10)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root starts a process of another user")
+    def test_another_user_that_has_the_name_of_the_socket_is_not_believed(self):
+        good = b'{"result": 1}'
+        self.assertEqual(self.ask(os.geteuid(), struct.pack("!I", len(good)) + good), 1)
+        with self.assertRaisesRegex(AgentError, "taken by a user that is not root"):
+            self.ask(65534, struct.pack("!I", len(good)) + good)
+
+    def test_answers_are_bounded_and_have_to_make_sense(self):
+        for data in (b"[]", b"{}", b"x", b"1", b"[" * 200_000):
+            with self.assertRaisesRegex(AgentError, "makes no sense"):
+                self.ask(os.geteuid(), struct.pack("!I", len(data)) + data)
+        with self.assertRaisesRegex(AgentError, "an answer of 4294967295 bytes"):
+            self.ask(os.geteuid(), b"\xff\xff\xff\xff")
+        data = b'{"error": "\\u001b[2Jx"}'
+        with self.assertRaisesRegex(AgentError, r"^\?\[2Jx$"):
+            self.ask(os.geteuid(), struct.pack("!I", len(data)) + data)
+
+
+async def _echo(_caller, operation, _arguments):
+    return operation
+
+
+class Port(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.server = query.Server("node1", KEY, _echo)
+        await self.server.listen("0.0.0.0", 0)
+        self.port = self.server.ports()[0]
+        self.name = f"\0clusterd-test-{os.getpid()}"
+        with mock.patch.object(query, "LOCAL_NAME", self.name):
+            await self.server.listen_locally()
+
+    async def asyncTearDown(self):
+        self.server.close()
+
+    async def test_a_question_is_for_one_node(self):
+        self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card"), "card")
+        with self.assertRaises(AgentError):
+            await query.ask("node2", "127.0.0.1", self.port, KEY, "card", seconds=5)
+
+    async def idle(self, count, source):
+        opened = [await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0)) for _ in range(count)]
+        self.addCleanup(lambda: [writer.close() for _, writer in opened])
+        return opened
+
+    async def test_connections_of_one_node_keep_out_neither_others_nor_users(self):
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            opened = await self.idle(query.FROM_ONE_NODE_MAX + 1, "127.0.0.2")
+            self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")  # one too many
+        self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card", source="127.0.0.1"), "card")
+
+    async def test_connections_of_all_nodes_do_not_keep_out_users(self):
+        with mock.patch.object(query, "CONNECTIONS_MAX", 20), mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for last in (2, 3, 4):
+                opened = await self.idle(10, f"127.0.0.{last}")
+            self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")
+            with mock.patch.object(query, "LOCAL_NAME", self.name):
+                self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
+
+    async def test_a_connection_without_a_request_is_closed_soon(self):
+        with mock.patch.object(query, "REQUEST_SECONDS", 0.05):
+            for began in (b"", query.VERSION, query.VERSION + bytes(16) + b"\0\0\0\1"):
+                reader, writer = (await self.idle(1, "127.0.0.5"))[0]
+                writer.write(began)
+                await asyncio.wait_for(reader.read(), 10)
+
+
+class Orders(unittest.IsolatedAsyncioTestCase):
+    async def test_an_operator_reads_that_no_other_node_takes_an_order_without_a_key(self):
+        caller = query.Caller(uid=0)
+        for key_bytes, more in ((KEY, ""), (b"", " (known to this node only: agents without a key take no orders from others)")):
+            known = types.SimpleNamespace(members={"x": None})
+            whole = types.SimpleNamespace(key=key_bytes, rearm=lambda: None, roles=types.SimpleNamespace(of=lambda _: roles.OPERATE),
+                                          agent=types.SimpleNamespace(membership=known, order=lambda *_: None), history=mock.Mock())
+            said = await operations.Operations(whole).answer(caller, "order", {"node": "x", "order": "drain", "reason": "disk"})
+            self.assertEqual(said, f"drained by root: disk{more}")
+
+
+class Keys(unittest.TestCase):
+    def read(self, *words, **variables):
+        with mock.patch.dict(os.environ, variables):
+            return settings.read(["--name", "a", *words]).key_file
+
+    def test_the_key_of_a_job_is_not_that_of_the_agents(self):
+        self.assertFalse(self.read())
+        self.assertEqual(self.read(CLUSTERD_KEY_FILE="/a"), "/a")
+        self.assertEqual(self.read("--key-file", "/b", FI_CLUSTER_KEY_FILE="/a"), "/b")
+        self.assertEqual(self.read("--key-file", "", FI_CLUSTER_KEY_FILE="/a"), "")
+        with self.assertRaisesRegex(AgentError, "the key of a job"):
+            self.read(FI_CLUSTER_KEY_FILE="/a")
+
+    def test_a_node_is_called_as_a_host_is(self):
+        for name in ("-x", "", "a b", "n\u00f6de", "a" * 64):
+            with self.assertRaisesRegex(AgentError, "--name"):
+                settings.read([f"--name={name}"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root has files of other users")
+    def test_the_key_is_in_a_file_of_root(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "key")
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+                file.write("k" * 32)
+            self.assertEqual(key.read(path), b"k" * 32)
+            os.chown(path, 65534, -1)
+            self.assertRaisesRegex(AgentError, "belongs to another user", key.read, path)
+            os.mkfifo(path + "2", 0o600)
+            self.assertRaisesRegex(AgentError, "no file", key.read, path + "2")
+
+
+if __name__ == "__main__":
+    unittest.main()
