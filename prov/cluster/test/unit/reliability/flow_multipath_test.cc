@@ -208,6 +208,26 @@ TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
   }
 }
 
+/// What is to be sent waits for the full link, since the window of the other is used up. An acknowledgement needs no window.
+TEST_F(FlowMultipath, AnAcknowledgementDoesNotWaitForTheOtherLink) {
+  carry(2000);
+  network.link_full = [](const SocketAddress& from) { return from == address(1, 2); };
+  network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) { return packet.from == address(0, 2); };
+  b.to_send = 1000;
+  const auto pass = [this] {
+    for (const Time limit = clock.now() + 10ms; clock.now() < limit; clock.advance(1us)) {
+      a.turn(clock.now());
+      b.turn(clock.now());
+    }
+  };
+  pass();
+  EXPECT_GT(b.to_send, 0u);
+  const std::uint64_t before = b.counters.acks_sent;
+  a.to_send = 10;
+  pass();
+  EXPECT_GT(b.counters.acks_sent, before);
+}
+
 TEST_F(FlowMultipath, NothingIsLostWhileBothLinksAreFull) {
   carry(500);
   network.link_full = [](const SocketAddress&) { return true; };
