@@ -9,7 +9,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// Peers of this node, for whom there is no memory.
+/// There is memory for no offer to the peers of this node.
 class NoOffers final : public RegionOffers {
  public:
   explicit NoOffers(bool& has_memory) : has_memory_(has_memory) {}
