@@ -90,6 +90,10 @@ bool every_user_mapped() {
   return read_number("/proc/self/uid_map", 2) == kUsers;
 }
 
+/// Every user that has no number in this process's user namespace is shown as the overflow user: two of those
+/// need not be the same.
+bool is_own(unsigned user) { return user == ::geteuid() && (user != overflow_user() || every_user_mapped()); }
+
 /// The abstract name of one end, without the zero that it begins with.
 template <int (*call)(int, sockaddr*, socklen_t*)>
 std::string name_of(const Descriptor& socket) {
@@ -147,11 +151,14 @@ LocalSocket LocalSocket::accept(std::string& reason, bool* exhausted) const {
   return LocalSocket(std::move(socket));
 }
 
-/// Every user that has no number in this process's user namespace is shown as the overflow user: two of those
-/// need not be the same.
 bool LocalSocket::same_user() const {
   const std::optional<unsigned> user = peer_user();
-  return user == ::geteuid() && (user != overflow_user() || every_user_mapped());
+  return user && is_own(*user);
+}
+
+bool LocalSocket::other_user() const {
+  const std::optional<unsigned> user = peer_user();
+  return user && !is_own(*user);
 }
 
 std::optional<unsigned> LocalSocket::peer_user() const {

@@ -31,6 +31,8 @@ class LocalSocket {
   /// True if the other side runs as the effective user of this process (for a connecting side: if the
   /// listener did when it began to listen).
   bool same_user() const;
+  /// True if it runs as another. Neither is true while the kernel does not say who it is.
+  bool other_user() const;
 
   /// The other side's user, as numbered in this process's user namespace; nothing if unknown.
   std::optional<unsigned> peer_user() const;

@@ -113,12 +113,12 @@ void RingListener::accept_connections(Inboxes& inboxes) {
     KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
     if (!connection.socket) break;
-    if (connection.socket.same_user()) {
-      ++accepted;
-      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
-    } else {
+    if (connection.socket.other_user()) {
       ++foreign;
       refuse(process_of(connection.socket), kOtherUser);
+    } else {
+      ++accepted;
+      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     }
   }
   // The connection waits in the kernel; one line of log is enough.
@@ -141,7 +141,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
     if (!accepted.socket) return false;
     HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random), environment_.clock.now()};
     const os::LocalSocket& socket = half_open.connection.socket();
-    if (!socket.same_user()) {
+    if (socket.other_user()) {
       refuse(process_of(socket), kOtherUser);
     } else if (!settle(half_open, inboxes)) {
       refuse_exhausted(socket);
@@ -174,10 +174,11 @@ bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   }
 }
 
-/// False if it has not come; true without one if the connection is of no use.
+/// False if it has not come, or the kernel does not yet say whose it is; true without one if the connection is of no use.
 bool RingListener::receive_hello(HalfOpen& half_open) {
   HelloMessage message;
   const os::LocalSocket& socket = half_open.connection.socket();
+  if (!socket.same_user()) return socket.other_user();
   switch (half_open.connection.receive(as_bytes(&message, sizeof message), half_open.ring)) {
     case HelloReceiver::Receipt::nothing: return false;
     case HelloReceiver::Receipt::end: return true;
