@@ -21,7 +21,8 @@ class LocalSocket {
 
   /// On failure an empty one, and `reason` says why.
   static LocalSocket listen(std::string_view name, std::string& reason);
-  static LocalSocket connect(std::string_view name, std::string& reason);
+  /// `full`: a process listens there whose queue of connections has no place now.
+  static LocalSocket connect(std::string_view name, std::string& reason, bool* full = nullptr);
   /// The next connection that came in. Empty with an empty `reason` if none waits. `exhausted`: this process, or the
   /// system, has no free descriptor.
   LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;
@@ -31,7 +32,7 @@ class LocalSocket {
   /// True if the other side runs as the effective user of this process (for a connecting side: if the
   /// listener did when it began to listen).
   bool same_user() const;
-  /// True if it runs as another. Neither is true while the kernel does not say who it is.
+  /// True if it runs as another. Neither is true while the kernel does not say whose it is.
   bool other_user() const;
 
   /// The other side's user, as numbered in this process's user namespace; nothing if unknown.
