@@ -21,12 +21,15 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   const std::uint32_t session = header.session;
   const auto mark = static_cast<std::uint8_t>(session);
   const bool keep_alive = header.kind == static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
-  if (!thinning_.unmarked_aside || mark == thinning_.marks.member || mark == thinning_.marks.unknown) {
-    if (keep_alive) return to_responder(now);
-    const bool thinned = thinning_.unknown_shift != 0 && mark == thinning_.marks.unknown;
-    return thinned && !one_in(thinning_.unknown_shift) ? Place::nowhere : Place::engine;
+  if (keep_alive && (!thinning_.unmarked_aside || !one_in(Thinning::kKeepAliveShift))) return to_responder(now);
+  const bool marked = mark == thinning_.marks.member || mark == thinning_.marks.unknown;
+  if (!thinning_.unmarked_aside || (marked && !keep_alive)) {
+    const bool of_member = mark == thinning_.marks.member;
+    if (of_member && std::ranges::binary_search(thinning_.members, session)) return Place::engine;
+    const bool thinned = mark == thinning_.marks.unknown || of_member;
+    const unsigned shift = of_member ? thinning_.member_shift : thinning_.unknown_shift;
+    return thinned && !one_in(shift) ? Place::nowhere : Place::engine;
   }
-  if (keep_alive && !one_in(Thinning::kKeepAliveShift)) return to_responder(now);
   return session != 0 && !one_in(Thinning::kUselessShift) ? Place::nowhere : Place::aside;
 }
 

@@ -11,52 +11,69 @@ constexpr Duration kGreetingMax = 60s;
 
 }  // namespace
 
-bool CarrierSelector::open(Peer& peer) {
+Reach CarrierSelector::open(Peer& peer) {
   Log& log = parts_.environment.log;
   if (sessions_.is_own(peer.name())) {
     if (local_.self_realm(peer) != peer.name().realm()) {
       log.warn("this endpoint's own address is in the address vector with two authorization keys: messages to itself go "
                "with the one that was used first");
-      return false;
+      return Reach::unreached;
     }
     local_.use_self(peer, peers_.find_or_add(parts_.name.in_realm(peer.name().realm())));
     peer.channel.eager_max = parts_.settings.shm_eager_max;
     peer.carrier_reason = "the peer is this endpoint";
-    return true;
+    return Reach::reached;
   }
   std::string reason = "switched off";
-  if (open_ring(peer, reason)) {
+  const Reach by_ring = open_ring(peer, reason);
+  if (by_ring == Reach::later && put_off(peer)) return Reach::later;
+  if (by_ring == Reach::reached) {
     peer.carrier_reason = "the peer is on this node";
     log.info("peer %s is reached by shared memory: it is on this node", peer.name().text().c_str());
-    return true;
+    return Reach::reached;
   }
   if (parts_.link == nullptr) {
     log.warn(
         "peer %s cannot be reached: no shared memory (%s), and this endpoint has no network link; "
         "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
         peer.name().text().c_str(), reason.c_str());
-    return false;
+    return Reach::unreached;
   }
   open_session(peer);
   peer.carrier_reason = "no shared memory: " + reason;
   log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), parts_.link->name(),
            peer.carrier_reason.c_str());
+  return Reach::reached;
+}
+
+/// False: it has been tried for long enough.
+bool CarrierSelector::put_off(Peer& peer) {
+  Peer::Local::Connecting& connecting = peer.local.connecting;
+  const Time now = parts_.environment.clock.now();
+  if (now >= connecting.next_try + kQueueFullMax) connecting.since = now;  // of another attempt
+  if (now >= connecting.since + kQueueFullMax) return false;
+  if (now >= connecting.next_try) connecting.next_try = now + kQueueFullRetry;
   return true;
 }
 
-bool CarrierSelector::open_ring(Peer& peer, std::string& reason) {
-  if (parts_.local_listener == nullptr) return false;
+Reach CarrierSelector::open_ring(Peer& peer, std::string& reason) {
+  if (parts_.local_listener == nullptr) return Reach::unreached;
+  const Time next_try = peer.local.connecting.next_try;
+  if (next_try != Time{} && parts_.environment.clock.now() < next_try) {
+    reason = "its queue of connections is full";
+    return Reach::later;
+  }
   greetings_.reserve(greetings_.size() + 1);
   shm::Connection connection = parts_.local_listener->connect(peer.name());
   if (connection.outbox == nullptr) {
     reason = std::move(connection.reason);
-    return false;
+    return connection.later ? Reach::later : Reach::unreached;
   }
   if (connection.outbox->connection().greeting() == shm::HelloSender::State::waiting)
     greetings_.push_back({peer.name(), parts_.environment.clock.now()});
   local_.add_outbox(peer, std::move(connection.outbox));
   peer.channel.eager_max = parts_.settings.shm_eager_max;
-  return true;
+  return Reach::reached;
 }
 
 /// A peer on another node never answers; one of this node may have registered nothing yet.
@@ -74,7 +91,7 @@ void CarrierSelector::connect_regions(Peer& peer) {
 void CarrierSelector::accept() {
   parts_.local_listener->accept(accepted_inboxes_);
   while (!accepted_inboxes_.empty()) {
-    adopt(accepted_inboxes_.front());
+    if (!adopt(accepted_inboxes_.front())) return;
     accepted_inboxes_.erase(accepted_inboxes_.begin());
   }
 }
@@ -110,21 +127,23 @@ void CarrierSelector::leave_ring(Peer& peer) {
   peers_.mark_failed(peer, Status::unreachable);
 }
 
-/// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives.
-void CarrierSelector::adopt(std::unique_ptr<shm::Inbox>& inbox) {
+/// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives. So it does
+/// if this is false: the peer cannot be answered yet.
+bool CarrierSelector::adopt(std::unique_ptr<shm::Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
     ++parts_.environment.counters.shm_refused;
     if (!std::exchange(logged_refusal_, true)) {
       parts_.environment.log.warn("shared memory refused to %s: %s (further refusals are only counted)",
                                   inbox->peer().text().c_str(), reason);
     }
-    return;
+    return true;
   }
   Peer& peer = peers_.find_or_add(inbox->peer());
   peer.absence.lost = Status::ok;
   peer.absence.departed = false;
-  if (peer.channel.carrier == nullptr) open(peer);  // answers need a carrier
+  if (peer.channel.carrier == nullptr && open(peer) == Reach::later) return false;  // answers need a carrier
   local_.add_inbox(peer, std::move(inbox));
+  return true;
 }
 
 /// Null if the ring is taken; an earlier one of the same name has then been closed.

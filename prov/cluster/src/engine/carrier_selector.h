@@ -6,6 +6,7 @@
 // remote access.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@
 
 namespace cluster::engine {
 
+/// `later`: it is on this node, and any user of the node can fill its queue of connections.
+enum class Reach : std::uint8_t { reached, later, unreached };
+
 class CarrierSelector {
  public:
   CarrierSelector(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, LocalPeers& local,
@@ -29,12 +33,12 @@ class CarrierSelector {
         sessions_(sessions),
         closer_(closer) {}
 
-  /// Gives the peer a carrier; false if none reaches it (the log says why).
-  bool open(Peer& peer);
+  /// Gives the peer a carrier, or says that none reaches it (the log says why). A ring is waited for kQueueFullMax at most.
+  Reach open(Peer& peer);
   /// The same if the peer is on this node, or over the network.
   bool open_ring(Peer& peer) {
     std::string reason;
-    return open_ring(peer, reason);
+    return open_ring(peer, reason) == Reach::reached;
   }
   void open_session(Peer& peer) {
     sessions_.open(peer, {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())});
@@ -46,11 +50,16 @@ class CarrierSelector {
   }
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
+  /// A ring that has come waits until its peer can be answered: accept() again soon.
+  bool owes_answers() const { return !accepted_inboxes_.empty(); }
   /// Looks whether peers of this node have answered the greeting of this side's rings. One that cannot show the key is
   /// not the peer: that is reached over the network.
   void advance_greetings();
 
  private:
+  static constexpr Duration kQueueFullMax = 1s;
+  static constexpr Duration kQueueFullRetry = 1ms;
+
   /// A ring whose reader has not shown the key.
   struct Greeting {
     SocketAddress peer;
@@ -58,10 +67,11 @@ class CarrierSelector {
   };
 
   void connect_regions(Peer& peer);
-  bool open_ring(Peer& peer, std::string& reason);
+  Reach open_ring(Peer& peer, std::string& reason);
+  bool put_off(Peer& peer);
   bool is_settled(const Greeting& greeting);
   void leave_ring(Peer& peer);
-  void adopt(std::unique_ptr<shm::Inbox>& inbox);
+  bool adopt(std::unique_ptr<shm::Inbox>& inbox);
   const char* why_refused(Time now, const shm::Inbox& inbox);
   const char* close_earlier(Peer& peer, const shm::Inbox& next);
   void end_predecessor(Peer& peer, const shm::Inbox& next);
@@ -72,7 +82,7 @@ class CarrierSelector {
   LocalPeers& local_;
   SessionTable& sessions_;
   PeerCloser& closer_;
-  std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if memory ran out in accept()
+  std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if adopt() has put it off, or memory ran out
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };

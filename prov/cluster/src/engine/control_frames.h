@@ -23,7 +23,8 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 /// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset), to sources that are known
 /// some thousand times a second each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
 /// others send. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
-/// would answer a flood with a flood, and cost each of them a system call.
+/// would answer a flood with a flood, and cost each of them a system call. In a flood members alone get any: a frame whose session
+/// has a mark of this endpoint comes here for certain then, and a reset would tell its sender so (link/thinning.h).
 class ResetSender {
  public:
   static constexpr Duration kResetInterval = 5ms;
@@ -38,12 +39,16 @@ class ResetSender {
     if (!admits(now, to.to)) return;
     send_control(*link_, wire::ControlFrame::reset(refused, reason, epoch).bytes(), link::ip_path(to));
   }
-  /// In a flood there is no reserve for unknown sources.
-  void forfeit(Time now) { unknown_.forfeit(now, kResetInterval); }
+  /// This is a flood, until then at least. What unknown sources have not used up is not there for them later either.
+  void note_flood(Time now, Time until) {
+    flood_until_ = until;
+    unknown_.forfeit(now, kResetInterval);
+  }
 
  private:
   /// A known source without a peer is in the address vector, so forged sources add no more peers than that has.
   bool admits(Time now, const SocketAddress& source) {
+    if (now < flood_until_ && !peers_.is_member_name(source)) return false;
     if (!peers_.known(source)) return unknown_.admits(now);
     PeerLimit& resets = peers_.find_or_add(source).contact.resets;
     if (!resets.due(now, random_)) return false;
@@ -55,6 +60,7 @@ class ResetSender {
   PeerTable& peers_;
   Random& random_;
   RateLimit unknown_{kResetInterval, kResetBurst};
+  Time flood_until_{};
 };
 
 }  // namespace cluster::engine

@@ -124,6 +124,7 @@ bool EventLoop::poll_network() {
   if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) {
     sessions_.remind_idle_peers(now);
     lost_.contact_awaited(now);
+    hosts_.review(*peers_.attached());
     note(messenger_.matcher(), now);
     for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
   }
@@ -178,7 +179,7 @@ bool EventLoop::arm() {
   if (parts_.link != nullptr) parts_.link->before_sleep();
   if (run_once() || !recalled || !waiter_.complete()) return false;
   Time wake = next_deadline();
-  if (parts_.local_listener != nullptr && parts_.local_listener->has_half_open()) {
+  if (parts_.local_listener != nullptr && (parts_.local_listener->has_half_open() || lost_.carriers().owes_answers())) {
     wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
   }
   if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);

@@ -20,6 +20,7 @@
 #include "engine/local_deaths.h"
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
+#include "engine/member_hosts.h"
 #include "engine/network_receiver.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
@@ -44,6 +45,7 @@ class EventLoop {
         sessions_(sessions),
         lost_(lost),
         network_(network),
+        hosts_(parts.probe.get()),
         groups_(parts, peers, messenger, tx, lost, waiter) {}
   GroupTable& groups() { return groups_; }
 
@@ -124,6 +126,7 @@ class EventLoop {
   SessionTable& sessions_;
   LostPeers& lost_;
   NetworkReceiver& network_;
+  MemberHosts hosts_;
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   struct {
@@ -145,7 +148,9 @@ Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
   if (peer == nullptr) return Status::bad_address;
   FastLane::close(*peer);
   disturb();
-  if (peer->channel.carrier == nullptr && !lost_.reach(*peer)) {
+  const Reach reach = peer->channel.carrier != nullptr ? Reach::reached : lost_.reach(*peer);
+  if (reach == Reach::later) return Status::again;
+  if (reach == Reach::unreached) {
     if (peer->absence.lost == Status::ok) return Status::unreachable;
     const Status status = lost_.fail_at_once(*peer, act);
     tx_.transmit_control(parts_.environment.clock.now());

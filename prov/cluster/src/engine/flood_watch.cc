@@ -30,9 +30,9 @@ bool FloodLevel::review(std::int64_t intervals) {
 
 void FloodWatch::note_session(Time now, std::uint32_t session) {
   const auto mark = static_cast<std::uint8_t>(session);
-  if (mark == marks_.member) return;
+  const link::SessionMarks& marks = asked_for_.marks;
   begin(now);
-  (mark == marks_.unknown ? unknown_ : unmarked_).note(1);
+  (mark == marks.member ? member_ : mark == marks.unknown ? unknown_ : unmarked_).note(1);
 }
 
 void FloodWatch::note_bytes(Time now, ConstBytes bytes) {
@@ -40,19 +40,35 @@ void FloodWatch::note_bytes(Time now, ConstBytes bytes) {
   note_session(now, bytes.size() > kMark ? std::to_integer<std::uint32_t>(bytes[kMark]) : 0);
 }
 
+/// Those without a mark, until they wait aside: then fewer of them come than would be a flood, so more than that have one.
 void FloodWatch::note_total(Time now, std::uint64_t frames) {
   const std::uint64_t before = std::exchange(total_, frames);
   if (frames == before) return;
   begin(now);
   unmarked_.note(frames - before);
+  if (unmarked_.shift() == 0) return;
+  unknown_.note(frames - before);
+  member_.note(frames - before);
 }
 
 void FloodWatch::review_now(Time now) {
   const std::int64_t intervals = std::max<std::int64_t>(1, (now - last_) / kInterval);
-  const bool unknown = unknown_.review(intervals);
-  const bool unmarked = unmarked_.review(intervals);
+  for (FloodLevel* const level : {&member_, &unknown_, &unmarked_}) level->review(intervals);
   last_ = now;
-  if (unknown || unmarked) link_->thin({marks_, unknown_.shift(), unmarked_.shift() != 0});
+  link::Thinning wanted{asked_for_.marks, unknown_.shift(), unmarked_.shift() != 0};
+  if (member_.shift() != 0) {
+    wanted.members = members_();
+    std::ranges::sort(wanted.members);
+    if (wanted.members.size() <= link::Thinning::kMembersMax) {
+      wanted.member_shift = member_.shift();
+    } else {
+      wanted.members.clear();
+    }
+  }
+  if (wanted != asked_for_) {
+    asked_for_ = std::move(wanted);
+    link_->thin(asked_for_);
+  }
   next_ = thins() ? now + kInterval : kNever;
 }
 

@@ -2,16 +2,20 @@
 // the endpoint costs it a wake-up and a system call, whatever is done with it then: most of what a flood costs is spent
 // before the frame is looked at.
 //
-// Two classes are counted, each with limits of its own: frames without the mark of this endpoint, whatever becomes of them, and
-// those with the mark that unknown sources get to see, if no session takes them. Frames of members are never thinned.
-// kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
-// a flood. If more come, those of the first class have to wait aside, and those of the other are halved until they are not more.
+// Three classes are counted, each with limits of its own: frames without a mark of this endpoint, whatever becomes of them; and, if no
+// session takes them, those with the mark that unknown sources get to see, and those with the mark of members, which a host may have
+// guessed. kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
+// a flood. If more come, those of the first class have to wait aside, and those of the others are halved until they are not more.
+// Frames in the sessions of members are never thinned: where others have their mark, the link gets to know which these are.
 //
 // A peer whose frame was dropped repeats it, as if the network had lost it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/units.h"
@@ -40,8 +44,12 @@ class FloodWatch {
  public:
   static constexpr Duration kInterval = link::Thinning::kAsideInterval;
 
+  /// The sessions that have the mark of members, in any order.
+  using Members = std::function<std::vector<std::uint32_t>()>;
+
   /// `link` may be null: then nothing comes.
-  FloodWatch(link::Link* link, const link::SessionMarks& marks) : link_(link), marks_(marks) {}
+  FloodWatch(link::Link* link, const link::SessionMarks& marks, Members members)
+      : link_(link), members_(std::move(members)), asked_for_{.marks = marks} {}
 
   /// A frame that is of no session, or addressed to one that does not take it.
   void note_session(Time now, std::uint32_t session);
@@ -56,7 +64,7 @@ class FloodWatch {
   }
   /// When the next look is due, also if nothing comes: frames wait aside, and when the flood is over the link is to stop that.
   Time deadline() const { return thins() ? next_ : kNever; }
-  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0; }
+  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0 || member_.shift() != 0; }
 
  private:
   void begin(Time now) {
@@ -65,7 +73,9 @@ class FloodWatch {
   void review_now(Time now);
 
   link::Link* link_;
-  link::SessionMarks marks_;
+  Members members_;
+  link::Thinning asked_for_;  ///< of the link
+  FloodLevel member_;
   FloodLevel unknown_;
   FloodLevel unmarked_;
   std::uint64_t total_ = 0;  ///< as noted last

@@ -221,16 +221,16 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
+  bool later = false;
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
     Peer& peer = *static_cast<Peer*>(member.owner);
-    if (peer.channel.carrier == nullptr && !lost_.reach(peer)) {
-      lost.push_back(&member);
-    } else {
-      entry.meet(peer);
-    }
+    const Reach reach = peer.channel.carrier != nullptr ? Reach::reached : lost_.reach(peer);
+    if (reach == Reach::reached) entry.meet(peer);
+    if (reach == Reach::unreached) lost.push_back(&member);
+    later |= reach == Reach::later;
   });
-  entry.unreached = false;  // not before: without memory the next turn goes on
+  entry.unreached = later;  // not before: without memory the next turn goes on
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 

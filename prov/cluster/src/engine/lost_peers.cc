@@ -32,9 +32,9 @@ void LostPeers::contact_awaited(Time now) {
     }
   });
   for (Peer* peer : std::exchange(awaited_, {})) {
-    const bool reached = reach(*peer);
-    if (reached && peer->flow != nullptr) messenger_.remind(peer->channel);
-    if (!reached && (peer->flow == nullptr || peer->half_open())) peers_.mark_failed(*peer, Status::unreachable);
+    const Reach reached = reach(*peer);
+    if (reached == Reach::reached && peer->flow != nullptr) messenger_.remind(peer->channel);
+    if (reached == Reach::unreached && (peer->flow == nullptr || peer->half_open())) peers_.mark_failed(*peer, Status::unreachable);
   }
 }
 

@@ -37,8 +37,11 @@ class LostPeers {
   PeerCloser& closer() { return closer_; }
   /// For peers that are within reach.
   CarrierSelector& carriers() { return carriers_; }
-  /// The peer has no carrier. True if it has one now, false if no carrier leads there or it is still lost.
-  bool reach(Peer& peer) { return peer.absence.lost == Status::ok ? carriers_.open(peer) : has_returned(peer); }
+  /// The peer has no carrier. `unreached`: no carrier leads there, or it is still lost.
+  Reach reach(Peer& peer) {
+    if (peer.absence.lost == Status::ok) return carriers_.open(peer);
+    return has_returned(peer) ? Reach::reached : Reach::unreached;
+  }
   /// An operation with a lost peer: it is taken, and ends at once.
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {

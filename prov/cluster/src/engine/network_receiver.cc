@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/arrival.h"
 #include "link/arrival_walk.h"
@@ -25,6 +26,21 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
+/// The numbers of all sessions that have the mark.
+std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<Peer* const> peers) {
+  std::vector<std::uint32_t> numbers;
+  const auto note = [&](const reliability::Flow* flow) {
+    if (flow == nullptr) return;
+    const std::uint32_t number = flow->handshake().session();
+    if (static_cast<std::uint8_t>(number) == mark) numbers.push_back(number);
+  };
+  for (const Peer* const peer : peers) {
+    note(peer->flow.get());
+    note(peer->pending.flow.get());
+  }
+  return numbers;
+}
+
 }  // namespace
 
 NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
@@ -37,7 +53,7 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       tx_(tx),
       sessions_(sessions),
       acceptor_(parts, peers, admission, tx, sessions, closer),
-      flood_(parts.link.get(), sessions.secrets().marks()),
+      flood_(parts.link.get(), sessions.secrets().marks(), [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
       integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
                                                                            : wire::Integrity::checksum) {
   if (parts.link != nullptr) held_.memory.reserve(parts.link->frame_max());
@@ -143,7 +159,7 @@ bool NetworkReceiver::takes_run(const wire::FrameView& first, const wire::RunVie
                                 const link::InFrame& frame) const {
   if (datagrams_ || frame.from.ethertype || first.session == 0) return false;
   const Peer* const peer = sessions_.find(first.session);
-  return peer != nullptr && peer->flow != nullptr && peer->pending.flow == nullptr &&
+  return peer != nullptr && peer->flow != nullptr && peer->flow->handshake().session() == first.session &&
          peer->flow->receiver().takes_run(first, run.count);
 }
 
@@ -163,7 +179,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
-    case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(view, frame.from);
+    case wire::FrameKind::sibling_request: return acceptor_.on_sibling_request(now, view, frame.from);
     case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: return receive_in_flow(now, view, frame, nullptr);

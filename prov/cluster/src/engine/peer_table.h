@@ -48,6 +48,11 @@ struct Peer {
     std::uint8_t patience = 0;  ///< how many looks more a message that no receive waits for stays in the ring
     bool held = false;    ///< the next segment of the ring waits for the unexpected store
     bool failed = false;  ///< marked in PeerTable: it is about to be closed
+    /// A ring to it, while its queue of connections is full.
+    struct Connecting {
+      Time since{};
+      Time next_try{};
+    } connecting;
   } local;
   std::string carrier_reason;  ///< why it is reached the way it is
   struct Handle {
@@ -95,7 +100,8 @@ class PeerTable final : public protocol::AddressHandles {
   explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) { failed_.reserve(kFailedAtOnce); }
   /// Must come before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
-  bool attached() const { return addresses_ != nullptr; }
+  /// Null before that.
+  const AddressTable* attached() const { return addresses_; }
 
   Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);

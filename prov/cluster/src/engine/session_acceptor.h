@@ -43,7 +43,11 @@ class SessionAcceptor {
   void note_flood(Time now) {
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
     answers_.forfeit(now, link::Thinning::kAsideInterval);
-    resets_.forfeit(now);
+    resets_.note_flood(now, flood_until_);
+  }
+  /// In a flood members alone are answered, as with resets.
+  void on_sibling_request(Time now, const wire::FrameView& view, const link::Path& from) {
+    siblings_.on_request(now, view, from, now < flood_until_);
   }
 
  private:

@@ -71,10 +71,16 @@ void SiblingCheck::ask(Time now, const Peer& peer) {
   send_control(*parts_.link, wire::ControlFrame::sibling_request(session, bits, wire::rail_block(peer.name())).bytes(), path);
 }
 
-void SiblingCheck::on_request(const wire::FrameView& view, const link::Path& from) {
+bool SiblingCheck::may_respond(Time now, const SocketAddress& source, bool flood) {
+  const bool member = peers_.is_member_name(source);
+  if (flood && !member) return false;
+  return (member ? to_members_ : to_others_).admits_unknown(now);
+}
+
+void SiblingCheck::on_request(Time now, const wire::FrameView& view, const link::Path& from, bool flood) {
   wire::RailBlock caller;
   std::memcpy(&caller, view.rails.data(), sizeof caller);
-  if (parts_.roster == nullptr || !parts_.roster->contains(caller)) {
+  if (parts_.roster == nullptr || !parts_.roster->contains(caller) || !may_respond(now, from.to, flood)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }

@@ -25,7 +25,8 @@
 //
 // The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
 // the frame that draws it and goes to members only, one of a session in kRequestInterval; all together are limited
-// as answers to unknown sources are. Endpoints of one process have one IP address: no other host can draw a question,
+// as answers to unknown sources are, and so are the answers, to members and to all others. In a flood only members are answered.
+// Endpoints of one process have one IP address: no other host can draw a question,
 // nor use up what is left of that limit.
 #pragma once
 
@@ -53,7 +54,7 @@ class SiblingCheck {
   void review(Time now, Peer& peer);
 
   /// A peer asks whether a caller of its own is an endpoint of this process.
-  void on_request(const wire::FrameView& view, const link::Path& from);
+  void on_request(Time now, const wire::FrameView& view, const link::Path& from, bool flood);
   void on_response(Time now, const wire::FrameView& view, const SocketAddress& from);
 
  private:
@@ -66,13 +67,16 @@ class SiblingCheck {
 
   std::uint64_t challenge(std::uint64_t interval, const Peer& peer) const;
   bool may_ask(const Peer& peer);
+  bool may_respond(Time now, const SocketAddress& source, bool flood);
   void ask(Time now, const Peer& peer);
 
   const EngineParts& parts_;
   PeerTable& peers_;
   SessionTable& sessions_;
   SipHash hash_;
-  AnswerLimiter limiter_;
+  AnswerLimiter limiter_;     ///< of requests
+  AnswerLimiter to_members_;  ///< responses, also to all that write in their names
+  AnswerLimiter to_others_;
 };
 
 }  // namespace cluster::engine

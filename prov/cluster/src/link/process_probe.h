@@ -3,6 +3,9 @@
 // any kind tells nothing: the node may be down, or something on the way filters the question.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "base/address.h"
 
 namespace cluster::link {
@@ -17,6 +20,10 @@ class ProcessProbe {
   /// What is known by now; the first call begins to ask. Of a peer that has not said that it is answered for, only
   /// `exists` tells anything. Never waits.
   virtual Answer ask(const SocketAddress& peer) = 0;
+  /// The hosts of members, by their IP addresses: what is there to answer them others cannot use up. With more than kHostsMax of
+  /// them, and an empty list, all are treated alike.
+  static constexpr std::size_t kHostsMax = 1024;
+  virtual void set_members(std::span<const SocketAddress>) {}
   /// The answer is not needed any more.
   virtual void end(const SocketAddress& peer) = 0;
 };

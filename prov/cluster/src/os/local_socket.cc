@@ -121,7 +121,8 @@ LocalSocket LocalSocket::listen(std::string_view name, std::string& reason) {
   return {};
 }
 
-LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
+LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, bool* full) {
+  if (full != nullptr) *full = false;
   Descriptor socket = open_socket(reason);
   if (!socket) return {};
   if (with_name<::connect>(socket, name) == 0) return LocalSocket(std::move(socket));
@@ -129,6 +130,7 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
     reason = "no process of this node listens there";
   } else if (errno == EAGAIN) {
     reason = "its queue of connections is full";
+    if (full != nullptr) *full = true;
   } else {
     reason = failed("connect");
   }

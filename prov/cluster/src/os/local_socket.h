@@ -21,7 +21,8 @@ class LocalSocket {
 
   /// On failure an empty one, and `reason` says why.
   static LocalSocket listen(std::string_view name, std::string& reason);
-  static LocalSocket connect(std::string_view name, std::string& reason);
+  /// `full`: a process listens there whose queue of connections has no place now.
+  static LocalSocket connect(std::string_view name, std::string& reason, bool* full = nullptr);
   /// The next connection that came in. Empty with an empty `reason` if none waits. `exhausted`: this process, or the
   /// system, has no free descriptor.
   LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;

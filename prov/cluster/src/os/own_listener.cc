@@ -42,13 +42,16 @@ LocalSocket listen_as_own(std::string_view name, std::string& reason) {
   return LocalSocket::listen(alternative(name), reason);
 }
 
-LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason) {
-  LocalSocket socket = LocalSocket::connect(name, reason);
+LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full) {
+  bool no_place = false;
+  LocalSocket socket = LocalSocket::connect(name, reason, &no_place);
+  if (full != nullptr) *full = expected && no_place;
   if (socket ? socket.same_user() : !expected) return socket;
   for (const std::string& other : alternatives_of(name)) {
     std::string none;
-    LocalSocket connected = LocalSocket::connect(other, none);
+    LocalSocket connected = LocalSocket::connect(other, none, &no_place);
     if (connected && connected.same_user()) return connected;
+    if (full != nullptr) *full |= no_place;
   }
   if (socket) reason = "it runs as another user";
   return {};

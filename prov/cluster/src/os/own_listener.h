@@ -21,7 +21,7 @@ inline constexpr std::size_t kAlternativesMax = 1024;
 LocalSocket listen_as_own(std::string_view name, std::string& reason);
 /// A connection to the listener of this process's user; on failure an empty one, and `reason` says why. `expected`: a
 /// process of this node has that name, so that another user may hold it without listening; else where no process listens
-/// there is no alternative.
-LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason);
+/// there is no alternative. `full`: one that is expected may be a listener whose queue has no place now, which any user can bring about.
+LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full = nullptr);
 
 }  // namespace cluster::os

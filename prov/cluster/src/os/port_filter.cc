@@ -5,8 +5,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <span>
 
 #include "os/packet_headers.h"
 #include "wire/frame.h"
@@ -24,6 +26,47 @@ std::uint32_t big_endian(ConstBytes bytes) {
   std::uint32_t value = 0;
   for (const std::byte b : bytes) value = value << 8 | std::to_integer<std::uint32_t>(b);
   return value;
+}
+
+void append(FilterProgram& program, const FilterProgram& more) { program.insert(program.end(), more.begin(), more.end()); }
+
+/// As a program loads them, which takes the bytes of a number for big-endian; in ascending order.
+std::vector<std::uint32_t> as_loaded(const std::vector<std::uint32_t>& sessions) {
+  std::vector<std::uint32_t> loaded;
+  loaded.reserve(sessions.size());
+  for (const std::uint32_t session : sessions) loaded.push_back(__builtin_bswap32(session));
+  std::ranges::sort(loaded);
+  return loaded;
+}
+
+/// Ends with `hit` if what is loaded is one of `sorted`, else goes on with `miss`: a tree of comparisons, whose leaves lie within
+/// reach of a short jump.
+FilterProgram among(std::span<const std::uint32_t> sorted, std::uint32_t hit, const FilterProgram& miss) {
+  constexpr std::size_t kLeaf = 64;
+  FilterProgram program;
+  if (sorted.size() > kLeaf) {
+    const std::size_t half = sorted.size() / 2;
+    const FilterProgram left = among(sorted.first(half), hit, miss);
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, sorted[half], 0, 1));
+    program.push_back(BPF_STMT(BPF_JMP | BPF_JA | BPF_K, static_cast<std::uint32_t>(left.size())));
+    append(program, left);
+    append(program, among(sorted.subspan(half), hit, miss));
+    return program;
+  }
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const std::size_t over = sorted.size() - i - 1 + miss.size();
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, sorted[i], static_cast<std::uint8_t>(over), 0));
+  }
+  append(program, miss);
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, hit));
+  return program;
+}
+
+/// Lets one in 2^shift through.
+FilterProgram thinned(unsigned shift) {
+  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)),
+          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << shift) - 1, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
+          BPF_STMT(BPF_RET | BPF_K, kWhole)};
 }
 
 /// A chain of conditions that must all hold.
@@ -62,11 +105,21 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, marks.member, 1, 0));
     return must_be(marks.unknown);
   }
-  /// Ends the program: `yes` if every condition held, `no` at the first that did not.
-  FilterProgram decide(std::uint32_t yes, std::uint32_t no) {
-    program_.push_back(BPF_STMT(BPF_RET | BPF_K, yes));
+  /// Ends the program: whole, if every condition held and the frame, which begins at `at`, is in a session of a member or one of the
+  /// others with its mark that `thinning` lets through; nothing at the first condition that did not hold.
+  FilterProgram decide(const link::Thinning& thinning, std::uint32_t at) {
+    program_.push_back(BPF_STMT(BPF_JMP | BPF_JA | BPF_K, 1));  // the refusal lies within reach of short jumps
     const std::size_t refusal = program_.size();
-    program_.push_back(BPF_STMT(BPF_RET | BPF_K, no));
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
+    if (thinning.member_shift != 0) {
+      load(BPF_B, at + offsetof(wire::FrameHeader, session));
+      program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 1, 0));
+      program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
+      load(BPF_W, at + offsetof(wire::FrameHeader, session));
+      append(program_, among(as_loaded(thinning.members), kWhole, thinned(thinning.member_shift)));
+    } else {
+      program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
+    }
     for (std::size_t i = 0; i < refusal; ++i) {
       if (BPF_CLASS(program_[i].code) != BPF_JMP) continue;
       for (std::uint8_t* const jump : {&program_[i].jt, &program_[i].jf}) {
@@ -115,7 +168,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, co
   const auto frame = static_cast<std::uint32_t>(headers_size(ours.family()));
   if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, frame);
   conditions.must_not_be_thinned(thinning, frame);
-  return conditions.decide(kWhole, 0);
+  return conditions.decide(thinning, frame);
 }
 
 FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
@@ -124,7 +177,7 @@ FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
   // Offset 0 is the UDP header.
   if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, kUdpBytes);
   conditions.must_not_be_thinned(thinning, kUdpBytes);
-  return conditions.decide(kWhole, 0);
+  return conditions.decide(thinning, kUdpBytes);
 }
 
 /// A flood of what is too short to name a session has to be seen as well, or it would be taken for over.
@@ -151,19 +204,17 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   const bool answered = sockets.keep_alives != PortSockets::kMain;
   FilterProgram program;
   if (thinning.unmarked_aside) {
-    // Jumps over what keep-alives are looked at for.
-    const auto over = [answered](unsigned between) { return static_cast<std::uint8_t>(between + (answered ? 4 : 0)); };
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, over(3)));
-    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, over(2), 0));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, over(1), 0));
-    if (answered) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 7 : 3)));
+    if (answered) {  // before the marks, which then make no difference
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 1, 0));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 4, 3));
     }
+    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 2, 0));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 1, 0));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }
   // A keep-alive that the kernel has joined with what came behind it, from the same address, would take that along.
@@ -182,11 +233,48 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   return program;
 }
 
+FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family, std::uint64_t secret) {
+  const bool v6 = family == SocketAddress::Family::v6;
+  const std::uint32_t source = static_cast<std::uint32_t>(SKF_NET_OFF) + (v6 ? 8 : 12);
+  const std::uint32_t words = v6 ? 4 : 1;
+  const auto factor = [&](std::uint32_t word) {
+    return v6 ? static_cast<std::uint32_t>((secret * (2 * word + 1)) >> 32) | 1 : 1;
+  };
+  FilterProgram program;
+  for (std::uint32_t word = 0; word < words; ++word) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, source + 4 * word));
+    program.push_back(BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, factor(word)));
+    if (word != 0) {
+      program.push_back(BPF_STMT(BPF_LDX | BPF_MEM, 0));
+      program.push_back(BPF_STMT(BPF_ALU | BPF_XOR | BPF_X, 0));
+    }
+    program.push_back(BPF_STMT(BPF_ST, 0));
+  }
+  std::vector<std::uint32_t> sums;
+  for (const SocketAddress& host : hosts) {
+    if (host.family() != family) continue;
+    std::uint32_t sum = 0;
+    for (std::uint32_t word = 0; word < words; ++word) sum ^= big_endian(host.ip().subspan(4 * word, 4)) * factor(word);
+    sums.push_back(sum);
+  }
+  std::ranges::sort(sums);
+  append(program, among(sums, 0, {BPF_STMT(BPF_RET | BPF_K, 1)}));
+  return program;
+}
+
 int attach_filter(int socket, int option, FilterProgram& program) {
   sock_fprog description{};
   description.len = static_cast<unsigned short>(program.size());
   description.filter = program.data();
   return setsockopt(socket, SOL_SOCKET, option, &description, sizeof description) == 0 ? 0 : errno;
+}
+
+void attach_thinning(int socket, link::Thinning thinning, const std::function<FilterProgram(const link::Thinning&)>& program_for) {
+  FilterProgram program = program_for(thinning);
+  if (attach_filter(socket, SO_ATTACH_FILTER, program) == 0 || thinning.member_shift == 0) return;
+  thinning.member_shift = 0;
+  program = program_for(thinning);
+  attach_filter(socket, SO_ATTACH_FILTER, program);
 }
 
 void detach_filter(int socket) {

@@ -4,12 +4,15 @@
 //   thinning             what of a flood gets through (link/thinning.h), behind either of the two or alone
 //   of use unmarked      what of a flood may wait aside
 //   steering             which of the sockets on one port a datagram is for
+//   steering by host     which of two listeners on one TCP port a connection is for
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
 
 #include <linux/filter.h>
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "base/address.h"
@@ -43,8 +46,14 @@ struct PortSockets {
 /// with other datagrams.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
+/// For a reuseport group of two listeners: connections from these hosts (their IP addresses, all of one family) go to the first, all
+/// others to the second. `secret`: of IPv6 addresses 32 bits are compared, which depend on it.
+FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family, std::uint64_t secret);
+
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);
+/// The program for the thinning. Where the kernel has no memory for one that names the sessions of members, all with their mark pass.
+void attach_thinning(int socket, link::Thinning thinning, const std::function<FilterProgram(const link::Thinning&)>& program_for);
 /// The socket gets everything.
 void detach_filter(int socket);
 

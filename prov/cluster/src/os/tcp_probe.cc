@@ -5,14 +5,17 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <string>
 #include <utility>
 
+#include "os/port_filter.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"
+#include "os/system_random.h"
 
 namespace cluster::os {
 namespace {
@@ -24,6 +27,10 @@ constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// The peer's kernel is asked once a second; an older answer proves nothing about now.
 constexpr Duration kFresh = std::chrono::milliseconds(1500);
 constexpr int kKeepAliveSeconds = 1;
+/// A host that asks sends a keep-alive each second: one that is silent for so long, and answers none, has vanished.
+constexpr int kVanishedIdleSeconds = 2;
+constexpr int kVanishedProbes = 3;
+constexpr int kVanishedMilliseconds = 5000;
 constexpr int kSynRetries = 2;
 
 void tune(int socket, int level, int option, int value) {
@@ -51,19 +58,22 @@ void keep_alive(const Descriptor& connection) {
 }
 
 /// An errno; EINPROGRESS: no answer has come.
-int call(const SocketAddress& peer, Descriptor& connection) {
+int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
+  // From the address by which the peer knows this host. Where that is not possible, it is any host to the peer.
+  tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
   // Nothing of it lingers when it is closed.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
   // A port of this node that is free may be given to the connection itself, which then meets itself.
-  sockaddr_storage own;
-  socklen_t size = sizeof own;
-  ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&own), &size);
-  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&own), size) == peer.in_realm(0) ? EADDRINUSE : error;
+  sockaddr_storage from;
+  socklen_t size = sizeof from;
+  ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
+  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&from), size) == peer.in_realm(0) ? EADDRINUSE : error;
 }
 
 int error_of(const Descriptor& connection) {
@@ -89,9 +99,11 @@ bool given_up(const Descriptor& connection) {
   return ::poll(&watch, 1, 0) > 0;
 }
 
-/// The port, and the connections of peers that have been taken out of its queue.
-struct Port {
-  Descriptor listener;
+}  // namespace
+
+/// A socket that listens, and the connections of peers that have been taken out of its queue.
+struct ProbeQueue {
+  Descriptor socket;
   std::deque<Descriptor> held;
   Time cleared_at{};
 
@@ -102,8 +114,8 @@ struct Port {
     cleared_at = now;
     std::erase_if(held, given_up);
     while (held.size() < kHeldMax) {
-      Descriptor next(::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!next && errno == EAGAIN) return {NextWake::kUntilReadable, listener.number()};
+      Descriptor next(::accept4(socket.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!next && errno == EAGAIN) return {NextWake::kUntilReadable, socket.number()};
       if (!next) break;
       if (!given_up(next)) held.push_back(std::move(next));
     }
@@ -111,31 +123,78 @@ struct Port {
   }
 };
 
+namespace {
+
+/// Connections inherit it.
+void close_vanished(const Descriptor& listener) {
+  tune(listener.number(), IPPROTO_TCP, TCP_KEEPIDLE, kVanishedIdleSeconds);
+  tune(listener.number(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  tune(listener.number(), IPPROTO_TCP, TCP_KEEPCNT, kVanishedProbes);
+  tune(listener.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMilliseconds);
+  tune(listener.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
 }  // namespace
 
-std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
-  auto port = std::make_shared<Port>();
-  port->listener = tcp_socket(name);
-  int error = port->listener ? 0 : errno;
-  if (error == 0) {
+/// The first queue is for members, and alone if there cannot be two.
+struct ProbePort {
+  std::array<ProbeQueue, 2> queues;
+  std::array<std::shared_ptr<void>, 2> clients;  ///< of the progress thread; go before what they run on
+
+  /// Each returns an errno.
+  int bind_first(const SocketAddress& name) {
+    Descriptor& socket = queues[0].socket = tcp_socket(name);
+    if (!socket) return errno;
     // Connections of an earlier process on this port linger in the kernel.
-    tune(port->listener.number(), SOL_SOCKET, SO_REUSEADDR, 1);
-    error = with_address<::bind>(port->listener, name);
+    tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
+    return with_address<::bind>(socket, name);
   }
-  if (error == 0 && ::listen(port->listener.number(), kBacklog) != 0) error = errno;
-  std::shared_ptr<void> client;
-  if (error == 0) client = start_progress_client([port] { return port->keep_clear(); }, error);
-  if (client == nullptr) {
+  int bind_second(const SocketAddress& name) {
+    Descriptor& socket = queues[1].socket = tcp_socket(name);
+    if (!socket) return errno;
+    // Only now: a number that is in use was to be noticed.
+    for (ProbeQueue& each : queues) tune(each.socket.number(), SOL_SOCKET, SO_REUSEPORT, 1);
+    return with_address<::bind>(socket, name);
+  }
+  int start(std::size_t which) {
+    ProbeQueue& queue = queues[which];
+    close_vanished(queue.socket);
+    if (::listen(queue.socket.number(), kBacklog) != 0) return errno;
+    int error = 0;
+    clients[which] = start_progress_client([&queue] { return queue.keep_clear(); }, error);
+    return clients[which] == nullptr ? error : 0;
+  }
+  bool has_second() const { return clients[1] != nullptr; }
+};
+
+std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
+  auto port = std::make_shared<ProbePort>();
+  int error = port->bind_first(name);
+  // The order of listening is that by which the steering program numbers them.
+  const bool second = error == 0 && port->bind_second(name) == 0;
+  if (error == 0) error = port->start(0);
+  if (error == 0 && (!second || port->start(1) != 0)) port->queues[1].socket.reset();
+  if (error != 0) {
+    port.reset();
     log.info("%s: no TCP port of this number (%s): should this process stop, peers take it for dead",
              name.text().c_str(), std::strerror(error));
   }
-  return std::unique_ptr<TcpProbe>(new TcpProbe(std::move(client)));
+  std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));
+  probe->set_members({});
+  return probe;
+}
+
+/// Where the kernel does not take the program it divides all among both.
+void TcpProbe::set_members(std::span<const SocketAddress> hosts) {
+  if (port_ == nullptr || !port_->has_second()) return;
+  FilterProgram program = steering_by_host(hosts, name_.family(), secret_);
+  attach_filter(port_->queues[0].socket.number(), SO_ATTACH_REUSEPORT_CBPF, program);
 }
 
 link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
   auto& [connection, watched] = asked_[peer];
   const bool again = static_cast<bool>(connection);
-  const int error = again ? error_of(connection) : call(peer, connection);
+  const int error = again ? error_of(connection) : call(name_, peer, connection);
   if (again && error == 0 && !std::exchange(watched, true)) keep_alive(connection);
   Answer answer = Answer::none;
   if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;

@@ -4,12 +4,15 @@
 // ended. Unlike ICMP errors these answers have no rate limit, and a forger has to guess a sequence number.
 //
 // The side that asks keeps one connection to a peer as long as it is suspicious. The side that is asked leaves
-// connections in the kernel's queue and only takes out those that the other side has given up (keep_clear).
+// connections in the kernel's queue and only takes out those that the other side has given up (keep_clear), or whose host has vanished:
+// the kernel asks for that by keep-alives of its own. Any host can fill such a queue, and a process that is stopped takes nothing out:
+// so there are two listeners, one for the hosts of members, which the kernel tells by their addresses, and one for all others.
 // A port that another program uses, and a filter on the way, mean that nothing is known.
 //
 // Called under the engine's lock, but for the part that the progress thread runs.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +23,8 @@
 
 namespace cluster::os {
 
+struct ProbePort;
+
 class TcpProbe final : public link::ProcessProbe {
  public:
   /// For the endpoint of this name. Without a port of its own it can still ask; the log says why it has none.
@@ -27,12 +32,16 @@ class TcpProbe final : public link::ProcessProbe {
 
   bool answered_here() const override { return port_ != nullptr; }
   Answer ask(const SocketAddress& peer) override;
+  void set_members(std::span<const SocketAddress> hosts) override;
   void end(const SocketAddress& peer) override { asked_.erase(peer); }
 
  private:
-  explicit TcpProbe(std::shared_ptr<void> port) : port_(std::move(port)) {}
+  TcpProbe(const SocketAddress& name, std::shared_ptr<ProbePort> port, std::uint64_t secret)
+      : name_(name), port_(std::move(port)), secret_(secret) {}
 
-  std::shared_ptr<void> port_;  ///< listens, and is kept clear; null: none
+  SocketAddress name_;
+  std::shared_ptr<ProbePort> port_;  ///< listens, and is kept clear; null: none
+  std::uint64_t secret_;        ///< of steering_by_host()
   struct Asked {
     Descriptor connection;
     bool watched = false;  ///< its kernel sends keep-alives

@@ -164,8 +164,7 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   if (ignored_ == 0 && thinning.none()) {
     detach_filter(socket_.number());
   } else {
-    FilterProgram program = all_but_interface(ignored_, thinning);
-    attach_filter(socket_.number(), SO_ATTACH_FILTER, program);
+    attach_thinning(socket_.number(), thinning, [this](const link::Thinning& each) { return all_but_interface(ignored_, each); });
   }
   return thinning;
 }

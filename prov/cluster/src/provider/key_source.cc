@@ -108,6 +108,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
 bool KeySource::read_text(std::string& text, KeyFindings& findings) const {
   const std::string& path = options_.text(Options::Name::key_file);
   if (!path.empty()) {
+    options_.wipe(Options::Name::key);  // it is not used
     std::optional<std::string> read = read_secret_file(path, findings.error);
     if (!read) return false;
     text = std::move(*read);

@@ -9,7 +9,7 @@
 //
 // The progress thread serves (os/progress_thread.h). It tries the engine lock and comes back later if it is
 // held. After each request it accepts none for kReportInterval, so that a flood of requests costs next to
-// nothing.
+// nothing. Clients of other users are turned away without that pause: else they would fill the queue.
 //
 // The client does not trust the server either: another user may have taken the name. It asks the kernel for
 // the server's user and checks the report.
@@ -46,7 +46,7 @@ class ReportServer {
  private:
   ReportServer(os::LocalSocket listener, Describe describe)
       : listener_(std::move(listener)), describe_(std::move(describe)) {}
-  bool accept_client();
+  Duration accept_client();
   void answer(const Report& report);
 
   os::LocalSocket listener_;

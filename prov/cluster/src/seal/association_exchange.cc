@@ -248,9 +248,14 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
+bool AssociationExchange::has_route(const SocketAddress& address) {
+  const auto any = [](const Route&) { return true; };
+  return table_.find_route(address, credentials_.all_realms(), any).first != nullptr;
+}
+
 /// No longer than what was refused, and not often: a forger gains nothing by drawing notices.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
-  if (now < next_unknown_) return;
+  if (now < next_unknown_ || (flood_ && !has_route(to.to))) return;
   next_unknown_ = now + kUnknownInterval;
   const wire::FrameHeader notice = make_notice(refused);
   send(as_bytes(&notice, sizeof notice), link::without_mac(to));

@@ -43,6 +43,9 @@ class AssociationExchange {
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
   /// One that the association does not open: perhaps it is sealed for an earlier process here.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
+  /// Whether there is a flood from now on. Then only peers that this side has sent something to get notices: a frame that the link
+  /// lets through for its mark would say so to an unknown source by the notice that it draws (link/thinning.h).
+  void note_flood(bool flood) { flood_ = flood; }
   /// From a process without a key, which a notice tells that there is one here.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);
 
@@ -50,7 +53,7 @@ class AssociationExchange {
   static constexpr Duration kRequestIntervalMin = 1ms;
   static constexpr Duration kRequestIntervalMax = 100ms;
   static constexpr Duration kNoticeInterval = 100ms;
-  static constexpr Duration kUnknownInterval = 100us;
+  static constexpr Duration kUnknownInterval = 1ms;
   static constexpr Duration kWarningInterval = 60s;
   /// Without an answer the log says what it may be: a peer without the key, or with another, drops requests.
   static constexpr Duration kSilenceMax = 1s;
@@ -69,6 +72,7 @@ class AssociationExchange {
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);
+  bool has_route(const SocketAddress& address);
   void notify(Time now, const wire::FrameHeader& refused, const link::Path& to);
   void respond(Time now, const Association& association, const AssociationFrame& request,
                const link::Path& to);
@@ -84,6 +88,7 @@ class AssociationExchange {
   Environment environment_;
   std::uint64_t numbers_ = 0;
   Time next_unknown_{};
+  bool flood_ = false;
   struct OtherKey {
     SocketAddress peer;
     Time since{};

@@ -31,9 +31,15 @@ bool GroupTrials::allowed(Time now) {
   return true;
 }
 
-void GroupOpener::make_space() {
-  if (senders_.size() < kSendersMax) return;
-  senders_.erase(std::ranges::min_element(senders_, {}, [](const auto& each) { return each.second.heard; }));
+/// False: all that are known have been heard lately.
+bool GroupOpener::make_space(Time now) {
+  if (senders_.size() < kSendersMax) return true;
+  if (now < full_until_) return false;
+  const auto oldest = std::ranges::min_element(senders_, {}, [](const auto& each) { return each.second.heard; });
+  full_until_ = oldest->second.heard + kSilent;
+  if (now < full_until_) return false;
+  senders_.erase(oldest);
+  return true;
 }
 
 /// Under each key that the sender may mean.
@@ -42,7 +48,7 @@ Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& 
     if (sender_id(name.salt, key->id()) != name.id || !trials_->allowed(now)) continue;
     auto association = std::make_unique<Association>(key, credentials_.mode, receivers_of(group_), sender);
     if (association->open(frame, sizeof(GroupSealBlock), Association::Begin::anywhere) != Association::Verdict::genuine) continue;
-    make_space();
+    if (!make_space(now)) break;
     senders_.emplace(name, Sender{std::move(association), now});
     return Association::Verdict::genuine;
   }

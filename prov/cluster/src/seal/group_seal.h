@@ -62,8 +62,10 @@ class GroupTrials {
 /// What an endpoint opens of one group. `trials` are the endpoint's.
 class GroupOpener {
  public:
-  /// Of so many senders at once, the one that has been silent longest gives way: recorded frames of earlier processes open, too.
+  /// Of so many senders at once, the one that has been silent longest gives way, and for at least kSilent: recorded frames of earlier
+  /// processes open, too, and must not make a member forgotten of which frames were recorded as well. Members repeat themselves more often.
   static constexpr std::size_t kSendersMax = 4096;
+  static constexpr Duration kSilent = 10s;
 
   GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<GroupTrials> trials)
       : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
@@ -89,13 +91,14 @@ class GroupOpener {
     Time heard{};
   };
 
-  void make_space();
+  bool make_space(Time now);
   Association::Verdict open_first(Time now, Bytes frame, const Name& name, const Party& sender);
 
   const Credentials credentials_;
   const SocketAddress group_;
   std::shared_ptr<GroupTrials> trials_;
   std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
+  Time full_until_{};  ///< none gives way before
 };
 
 }  // namespace cluster::seal

@@ -54,7 +54,10 @@ class SealedLink final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void before_sleep() override { inner_->before_sleep(); }
-  void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
+  void thin(const link::Thinning& thinning) override {
+    exchange_.note_flood(!thinning.none());
+    inner_->thin(thinning);
+  }
 
   const AssociationTable& associations() const { return table_; }
 

@@ -17,11 +17,15 @@ std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys
   return names;
 }
 
-KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason) {
+KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason, bool* full) {
   reason = "the key cannot be used";
+  bool any_full = false;
   for (const KeyedName& name : names) {
-    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason)) return {std::move(socket), name.key};
+    bool its = false;
+    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason, &its)) return {std::move(socket), name.key};
+    any_full |= its;
   }
+  if (full != nullptr) *full = any_full;
   return {};
 }
 

@@ -30,7 +30,7 @@ struct KeyedSocket {
 };
 
 /// To the first of the names that a process of this user listens to; as os::connect_to_own().
-KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason);
+KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason, bool* full = nullptr);
 
 /// Listens to all names of one endpoint.
 class KeyedListener {

@@ -33,12 +33,13 @@ struct ShmSettings {
 struct Connection {
   std::unique_ptr<Outbox> outbox;
   std::string reason;
+  bool later = false;  ///< the peer's queue of connections is full: it may have a place soon
 };
 
 class LocalListener {
  public:
   virtual ~LocalListener() = default;
-  /// Never blocks. Refusal is final for now: the peer is then reached over the network.
+  /// Never blocks. Refusal, other than `later`, is final for now: the peer is then reached over the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
   /// Takes connections that came in since the last call (a system call).
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;

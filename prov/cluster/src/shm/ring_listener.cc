@@ -10,8 +10,10 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
-/// Connections of other users that are refused in one call: they may not fill the kernel's queue.
-constexpr std::size_t kForeignPerCall = 64;
+/// Connections of other users that are refused in one call, and how long that may take: a user that connects in a loop fills the
+/// kernel's queue in 150 ms, and the progress thread looks each 10 ms while the application computes.
+constexpr std::size_t kForeignPerCall = 4096;
+constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
 
 constexpr const char* kOtherUser = "it runs as another user, as this process's user namespace has it: the network carries what it sends";
@@ -49,7 +51,7 @@ Connection RingListener::connect(const SocketAddress& peer) {
     return result;
   }
   const std::vector<KeyedName> names = keyed_names(socket_name(peer), keys_);
-  KeyedSocket connection = connect_to(names, std::ranges::equal(peer.ip(), name_.ip()), result.reason);
+  KeyedSocket connection = connect_to(names, std::ranges::equal(peer.ip(), name_.ip()), result.reason, &result.later);
   if (!connection.socket) {
     note_exhausted(peer);
     return result;
@@ -108,14 +110,17 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   std::string reason;
   std::size_t accepted = 0;
   std::size_t foreign = 0;
+  Time foreign_until{};
   while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
     bool exhausted = false;
     KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
     if (!connection.socket) break;
     if (connection.socket.other_user()) {
-      ++foreign;
-      refuse(process_of(connection.socket), kOtherUser);
+      const Time now = environment_.clock.now();
+      if (foreign++ == 0) foreign_until = now + kForeignTime;
+      if (now >= foreign_until) foreign = kForeignPerCall;
+      refuse_foreign(now, connection.socket);
     } else {
       ++accepted;
       half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
@@ -142,7 +147,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
     HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random), environment_.clock.now()};
     const os::LocalSocket& socket = half_open.connection.socket();
     if (socket.other_user()) {
-      refuse(process_of(socket), kOtherUser);
+      refuse_foreign(environment_.clock.now(), socket);
     } else if (!settle(half_open, inboxes)) {
       refuse_exhausted(socket);
     }
@@ -227,6 +232,12 @@ void RingListener::note_memory(const RingInbox& inbox) {
   said_.memory_unreached = true;
   environment_.log.info("shared memory with %s: large messages are copied twice, not once: %s (said of the first such peer)",
                         inbox.peer().text().c_str(), reason.c_str());
+}
+
+/// There may be very many of them: words are made for those that are said.
+void RingListener::refuse_foreign(Time now, const os::LocalSocket& socket) {
+  if (now >= next_refusal_) return refuse(process_of(socket), kOtherUser);
+  ++environment_.counters.shm_refused;
 }
 
 void RingListener::refuse(const std::string& peer, const std::string& reason) {

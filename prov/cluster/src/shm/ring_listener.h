@@ -5,6 +5,9 @@
 // behind connecting, or it dies and its end of file comes; one that does neither (it is stopped, or means no good) keeps
 // its place until another needs it, and at least kHelloTime.
 //
+// Any user can fill the kernel's queue. Connections of other users are refused at once, as many as come in 2 ms, and a connector that
+// finds a queue full is to try again (LocalListener::connect).
+//
 // A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free
 // descriptor, two spare ones are given up for as long as it takes to map the ring, which then needs none; a peer whose hello
 // does not come at once learns that it is refused. Where there is no memory, the hello is kept for the next call.
@@ -61,6 +64,7 @@ class RingListener final : public LocalListener {
   bool receive_hello(HalfOpen& half_open);
   void make_place();
   std::unique_ptr<Inbox> attach(const HalfOpen& half_open);
+  void refuse_foreign(Time now, const os::LocalSocket& socket);
   void refuse(const std::string& peer, const std::string& reason);
 
   SocketAddress name_;

@@ -91,6 +91,39 @@ TEST_F(FloodTest, CopiesOfACallDrawNoFurtherAnswers) {
   EXPECT_EQ(a.counters().frames_sent, before + 1) << "a call that is no copy";
 }
 
+/// Frames with a mark of the endpoint come for certain in a flood: whatever any host could draw by them would show it the mark.
+TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  int resets = 0;
+  const auto resets_to = [&](const SocketAddress& source) {
+    resets = 0;
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+      resets += reset && to == source ? 1 : 0;
+      return reset;
+    };
+    for (std::uint32_t mark = 0; mark < 256; ++mark) {
+      ForgedFrame frame;
+      frame.header.session = 0xABCDEF00u | mark;
+      frame.carry({.kind = wire::SegmentKind::eager});
+      inject(source, kA, frame.bytes());
+    }
+    pass(a);
+    network.drop = nullptr;
+    return resets;
+  };
+  EXPECT_GT(resets_to(kUnknownSource), 200);
+  const std::vector<std::byte> nonsense(40);
+  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+    for (int i = 0; i < 100; ++i) inject(kUnknownSource, kA, nonsense);
+    pass(a);
+  }
+  ASSERT_TRUE(network.thinning.unmarked_aside);
+  EXPECT_EQ(resets_to(kUnknownSource), 0);
+  EXPECT_GT(resets_to(kB), 20);
+}
+
 /// Found by the simulator (flooder, seed 1089614181105592972): hundreds of unknown sources, and the death of a peer that owed a message
 /// was noticed as much later.
 TEST_F(FloodTest, UnknownSourcesDoNotPutOffWhatAMemberIsAsked) {

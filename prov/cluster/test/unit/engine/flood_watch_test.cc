@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace cluster::engine {
 namespace {
@@ -33,8 +34,8 @@ class FloodWatchTest : public testing::Test {
   /// `per_second` frames for `span`, of which the link lets through what it was asked to.
   void flood(std::uint32_t session, std::int64_t per_second, Duration span) {
     for (const Time end = now + span; now < end; now += kTick) {
-      const bool aside = session != kUnknown && link.thinning.unmarked_aside;
-      const unsigned shift = session == kUnknown ? link.thinning.unknown_shift : 0;
+      const bool aside = session != kUnknown && session != kMember && link.thinning.unmarked_aside;
+      const unsigned shift = session == kUnknown ? link.thinning.unknown_shift : session == kMember ? link.thinning.member_shift : 0;
       if (aside && now >= look) {
         look = now + link::Thinning::kAsideInterval;
         aside_left = static_cast<std::int64_t>(link::Thinning::kAsideFrames);
@@ -50,7 +51,8 @@ class FloodWatchTest : public testing::Test {
   }
 
   FilteredLink link;
-  FloodWatch watch{&link, kMarks};
+  std::vector<std::uint32_t> members;
+  FloodWatch watch{&link, kMarks, [this] { return members; }};
   Time now{1h};
   Time look{};
   std::int64_t aside_left = 0;  ///< of this look
@@ -99,10 +101,35 @@ TEST_F(FloodWatchTest, TheLinkIsOpenAgainSoonAfterTheFloodAlsoIfNothingComes) {
   EXPECT_TRUE(link.thinning.none());
 }
 
-TEST_F(FloodWatchTest, FramesOfMembersAreNeverThinned) {
-  flood(kMember, 1'000'000, 1s);
-  EXPECT_TRUE(link.thinning.none());
-  EXPECT_EQ(watch.deadline(), kNever);
+TEST_F(FloodWatchTest, FramesWithTheMarkOfMembersAreThinnedAndTheirSessionsAreNot) {
+  members = {0x300017, 0x100017};
+  flood(kMember, 50'000, 2s);
+  EXPECT_NE(link.thinning.member_shift, 0u);
+  EXPECT_FALSE(link.thinning.unmarked_aside);
+  EXPECT_EQ(link.thinning.members, (std::vector<std::uint32_t>{0x100017, 0x300017})) << "in ascending order";
+  passed = 0;
+  flood(kMember, 50'000, 10s);
+  EXPECT_LE(passed, 10 * kPerSecond);
+  members.push_back(0x200017);
+  flood(kMember, 50'000, 20ms);
+  EXPECT_EQ(link.thinning.members.size(), 3u) << "a session begins in the flood";
+  members.resize(link::Thinning::kMembersMax + 1, 0x400017);
+  flood(kMember, 50'000, 20ms);
+  EXPECT_TRUE(link.thinning.none()) << "more sessions than the link distinguishes";
+}
+
+TEST_F(FloodWatchTest, OfATotalWhatIsMoreThanCanWaitAsideHasAMark) {
+  std::uint64_t total = 0;
+  const auto refuse = [&](std::int64_t in_interval) {
+    watch.note_total(now, total += static_cast<std::uint64_t>(in_interval));
+    watch.review(now += FloodWatch::kInterval);
+  };
+  for (int i = 0; i < 100; ++i) refuse(500);
+  EXPECT_TRUE(link.thinning.unmarked_aside);
+  EXPECT_NE(link.thinning.member_shift, 0u);
+  EXPECT_NE(link.thinning.unknown_shift, 0u);
+  for (int i = 0; i < 2000; ++i) refuse(static_cast<std::int64_t>(link::Thinning::kAsideFrames));
+  EXPECT_TRUE(link.thinning.unmarked_aside);
 }
 
 TEST_F(FloodWatchTest, SessionsOfUnknownSourcesHaveALimitOfTheirOwn) {
@@ -119,11 +146,11 @@ TEST_F(FloodWatchTest, WhatIsNoFrameIsJudgedByTheSameByteAsInTheKernel) {
   std::array<std::byte, 13> bytes{};
   bytes[12] = std::byte{kMarks.member};
   for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, bytes);
-  EXPECT_EQ(watch.deadline(), kNever);
-  watch.review(now + 1s);
-  EXPECT_TRUE(link.thinning.none());
+  watch.review(now += 1s);
+  EXPECT_NE(link.thinning.member_shift, 0u);
+  EXPECT_FALSE(link.thinning.unmarked_aside);
   for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, ConstBytes(bytes).first(12));
-  watch.review(now + 1s);
+  watch.review(now += 1s);
   EXPECT_TRUE(link.thinning.unmarked_aside);
 }
 

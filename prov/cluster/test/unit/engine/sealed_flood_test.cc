@@ -24,10 +24,9 @@ struct Forgery {
   std::size_t length;
 };
 
-class SealedFloodTest : public test::EngineTest, public testing::WithParamInterface<Forgery> {
+class SealedFloodTest : public test::EngineTest {
  protected:
-  static std::vector<std::byte> forged() {
-    const Forgery& forgery = GetParam();
+  static std::vector<std::byte> forged(const Forgery& forgery) {
     wire::FrameHeader header{};
     header.kind = static_cast<std::uint8_t>(FrameKind::flow);
     if (forgery.kind == FrameKind::association_unknown) header = seal::make_notice(header);
@@ -42,8 +41,8 @@ class SealedFloodTest : public test::EngineTest, public testing::WithParamInterf
     return bytes;
   }
   /// At 100,000 a second.
-  void flood(Node& node, int frames) {
-    const std::vector<std::byte> bytes = forged();
+  void flood(Node& node, const Forgery& forgery, int frames) {
+    const std::vector<std::byte> bytes = forged(forgery);
     for (int sent = 0; sent < frames; sent += 100) {
       for (int i = 0; i < 100; ++i) inject(kUnknownSource, kA, bytes);
       clock.advance(1ms);
@@ -60,15 +59,44 @@ constexpr Forgery kForgeries[] = {
     {"AnswersToNothing", FrameKind::alive, sizeof(wire::FrameHeader) + kTrailer},
     {"DataOfUnknownSenders", FrameKind::flow, sizeof(wire::FrameHeader) + 8 + kTrailer},
 };
-INSTANTIATE_TEST_SUITE_P(Of, SealedFloodTest, testing::ValuesIn(kForgeries),
+class SealedFloodOfTest : public SealedFloodTest, public testing::WithParamInterface<Forgery> {};
+INSTANTIATE_TEST_SUITE_P(Of, SealedFloodOfTest, testing::ValuesIn(kForgeries),
                          [](const auto& forgery) { return std::string(forgery.param.name); });
 
-TEST_P(SealedFloodTest, IsPutAside) {
+TEST_P(SealedFloodOfTest, IsPutAside) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
-  flood(a, 8000);
+  flood(a, GetParam(), 8000);
   EXPECT_FALSE(network.thinning.unmarked_aside) << "so many may come at once";
-  flood(a, 2000);
+  flood(a, GetParam(), 2000);
   EXPECT_TRUE(network.thinning.unmarked_aside);
+}
+
+/// By a notice that came for certain a host would learn which byte of the session the kernel lets through.
+TEST_F(SealedFloodTest, OnlyPeersGetNotices) {
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
+  int notices = 0;
+  const auto notices_to = [&](const SocketAddress& source) {
+    notices = 0;
+    network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameHeader header;
+      std::memcpy(&header, packet.bytes.data(), sizeof header);
+      notices += to == source && header.kind == static_cast<std::uint8_t>(FrameKind::association_unknown) ? 1 : 0;
+      return to == source;
+    };
+    inject(source, kA, forged(kForgeries[4]));
+    clock.advance(1ms);
+    a.engine.poll();
+    network.drop = nullptr;
+    return notices;
+  };
+  a.send();  // asks kB for an association
+  clock.advance(1s);
+  EXPECT_EQ(notices_to(kUnknownSource), 1);
+  EXPECT_EQ(notices_to(kB), 1);
+  flood(a, kForgeries[4], 10'000);
+  ASSERT_TRUE(network.thinning.unmarked_aside);
+  EXPECT_EQ(notices_to(kUnknownSource), 0);
+  EXPECT_EQ(notices_to(kB), 1);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/flood_watch.h"
 #include "protocol/region_table.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
@@ -127,6 +128,38 @@ TEST_F(SiblingCheckTest, AnEndpointOfAKnownProcessIsAMember) {
   EXPECT_EQ(target.counters().siblings_confirmed, 1u);
   EXPECT_EQ(target.counters().refused_access, 0u);
   EXPECT_EQ(requests, 1u);
+}
+
+TEST_F(SiblingCheckTest, InAFloodMembersAloneAreAnswered) {
+  int answers = 0;
+  const auto answers_to = [&](const SocketAddress& source) {
+    answers = 0;
+    network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      const bool answer = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == FrameKind::sibling_response;
+      answers += answer && to == source ? 1 : 0;
+      return answer;
+    };
+    ForgedFrame frame;
+    frame.header.kind = static_cast<std::uint8_t>(FrameKind::sibling_request);
+    frame.header.sequence = 7;
+    const wire::RailBlock block = wire::rail_block(kB);
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&block);
+    frame.tail.assign(bytes, bytes + sizeof block);
+    inject(source, kB, frame.bytes());
+    pass(known);
+    network.drop = nullptr;
+    return answers;
+  };
+  EXPECT_EQ(answers_to(kUnknownSource), 1);
+  const std::vector<std::byte> nonsense(40);
+  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+    for (int i = 0; i < 100; ++i) inject(kUnknownSource, kB, nonsense);
+    pass(known);
+  }
+  ASSERT_TRUE(network.thinning.unmarked_aside);
+  EXPECT_EQ(answers_to(kUnknownSource), 0);
+  EXPECT_EQ(answers_to(kA), 1);
 }
 
 TEST_F(SiblingCheckTest, ASiblingOfAnotherRealmIsNotAsked) {

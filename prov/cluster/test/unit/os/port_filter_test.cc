@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -128,9 +129,9 @@ int passing(Sieve& sieve, std::vector<std::byte> frame, std::size_t at, std::uin
 }
 
 TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
-  constexpr link::Thinning kThinning{{0x17, 0x42}, 2, true};
+  const link::Thinning thinning{{0x17, 0x42}, 2, true};
   for (const Family family : {Family::v4, Family::v6}) {
-    Sieve sieve(frames_for(ours(family), ip_ether_type(family), kThinning));
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family), thinning));
     const std::vector<std::byte> frame = frame_to(ours(family), 64);
     const std::size_t at = headers_size(family);
     EXPECT_EQ(passing(sieve, frame, at, 0x17), 4096);
@@ -138,6 +139,35 @@ TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
     EXPECT_EQ(passing(sieve, frame, at, 0), 0);
     EXPECT_EQ(passing(sieve, frame, at, 0x18), 0);
     EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 64)));
+  }
+}
+
+TEST(PortFilter, OfFramesWithTheMarkOfMembersTheirSessionsPass) {
+  link::Thinning thinning{.marks = {0x17, 0x42}, .member_shift = 2};
+  for (std::uint32_t i = 0; i < link::Thinning::kMembersMax; ++i) thinning.members.push_back((i * 0x3F31) << 8 | 0x17);
+  std::ranges::sort(thinning.members);
+  for (const Family family : {Family::v4, Family::v6}) {
+    for (const bool aside : {false, true}) {
+      thinning.unmarked_aside = aside;
+      Sieve sieve(frames_for(ours(family), ip_ether_type(family), thinning));
+      std::vector<std::byte> frame = frame_to(ours(family), 64);
+      const std::size_t at = headers_size(family) + offsetof(wire::FrameHeader, session);
+      const auto name = [&](std::uint32_t session) {
+        for (std::size_t i = 0; i < 4; ++i) frame.at(at + i) = static_cast<std::byte>(session >> 8 * i);
+      };
+      for (const std::uint32_t session : thinning.members) {
+        name(session);
+        EXPECT_TRUE(sieve.passes(frame)) << session;
+      }
+      int others = 0;
+      for (std::uint32_t i = 0; i < 4096; ++i) {
+        name((i * 0x3F31 + 1) << 8 | 0x17);
+        others += sieve.passes(frame) ? 1 : 0;
+      }
+      EXPECT_NEAR(others, 1024, 200);
+      EXPECT_EQ(passing(sieve, frame, headers_size(family), 0x42), 4096);
+      EXPECT_EQ(passing(sieve, frame, headers_size(family), 0x18), aside ? 0 : 4096);
+    }
   }
 }
 

@@ -1,9 +1,15 @@
 #include "os/tcp_probe.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "os/udp_port.h"
 #include "support/fake_environment.h"
@@ -49,6 +55,69 @@ TEST_F(TcpProbeTest, AKernelSaysThatAProcessExistsUntilItHasEnded) {
   ASSERT_TRUE(asked->answered_here()) << "what is left of old connections is in the way";
   EXPECT_EQ(answer_of(*asking, name), Answer::exists);
   asking->end(name);
+}
+
+/// What a host at 127.0.0.2 does that takes all it can get.
+class Hoarder {
+ public:
+  Hoarder() {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit raised{std::max<rlim_t>(limit.rlim_cur, 10'000), std::max<rlim_t>(limit.rlim_max, 10'000)};
+    setrlimit(RLIMIT_NOFILE, &raised);
+  }
+  /// Until the queue there takes no more. False: this process may not have so many descriptors.
+  bool fill(const SocketAddress& name) {
+    for (;;) {
+      Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      if (!socket) return false;
+      sockaddr_storage storage;
+      std::size_t size = SocketAddress::v4(kOther, 0).to(storage);
+      if (bind(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) != 0) return false;
+      size = name.to(storage);
+      connect(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size));
+      pollfd watch{socket.number(), POLLOUT, 0};
+      if (poll(&watch, 1, 100) != 1) return true;
+      held_.push_back(std::move(socket));
+    }
+  }
+  /// As a host does that loses its power: it says nothing. False: this process may not.
+  bool vanish() {
+    for (Descriptor& each : held_) {
+      const int on = 1;
+      if (setsockopt(each.number(), IPPROTO_TCP, TCP_REPAIR, &on, sizeof on) != 0) return false;
+      each.reset();
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::byte kOther[] = {std::byte{127}, std::byte{0}, std::byte{0}, std::byte{2}};
+  std::vector<Descriptor> held_;
+};
+
+TEST_F(TcpProbeTest, WhatOtherHostsTakeIsNotWhatThereIsForMembers) {
+  const SocketAddress name = free_name();
+  const std::unique_ptr<TcpProbe> asked = TcpProbe::open(name, log);
+  ASSERT_TRUE(asked->answered_here()) << name.text();
+  const SocketAddress host = name.with_port(0);
+  asked->set_members({&host, 1});
+  Hoarder hoarder;
+  if (!hoarder.fill(name)) GTEST_SKIP() << "needs more descriptors";
+  const std::unique_ptr<TcpProbe> member = TcpProbe::open(free_name(), log);
+  EXPECT_EQ(answer_of(*member, name), Answer::exists);
+}
+
+TEST_F(TcpProbeTest, HostsThatVanishGiveTheirPlacesBack) {
+  const SocketAddress name = free_name();
+  const std::unique_ptr<TcpProbe> asked = TcpProbe::open(name, log);
+  ASSERT_TRUE(asked->answered_here()) << name.text();
+  Hoarder hoarder;
+  if (!hoarder.fill(name) || !hoarder.vanish()) GTEST_SKIP() << "needs root";
+  const std::unique_ptr<TcpProbe> asking = TcpProbe::open(free_name(), log);
+  Answer answer = Answer::none;
+  for (int i = 0; i < 4 && answer == Answer::none; ++i) answer = answer_of(*asking, name);
+  EXPECT_EQ(answer, Answer::exists);
 }
 
 TEST_F(TcpProbeTest, APortThatIsInUseMeansNoAnswers) {

@@ -169,6 +169,22 @@ TEST_F(KeySourceTest, TheTextOfAKeyIsGoneOnceItIsDerived) {
   EXPECT_EQ(second.credentials->keys, first.credentials->keys);
 }
 
+TEST_F(KeySourceTest, TheTextOfAKeyThatAFileMakesUselessIsGone) {
+  write(kOther);
+  std::vector<std::string> errors;
+  Options options(
+      [this](const OptionRow& row) -> std::optional<std::string> {
+        if (row.kind == OptionKind::secret) return kKey;
+        return row.name == std::string("key_file") ? std::optional<std::string>(file_) : std::nullopt;
+      },
+      errors);
+  KeySource source(options);
+  const KeyFindings findings = source.find({});
+  ASSERT_TRUE(findings.credentials.has_value()) << findings.error;
+  EXPECT_EQ(findings.source, "FI_CLUSTER_KEY_FILE");
+  EXPECT_TRUE(options.text(Options::Name::key).empty());
+}
+
 TEST_F(KeySourceTest, OptionsNeverShowAKey) {
   std::vector<std::string> errors;
   const Options options(

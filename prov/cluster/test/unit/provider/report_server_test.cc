@@ -9,6 +9,7 @@
 
 #include "os/shared_memory.h"
 #include "support/fake_environment.h"
+#include "support/foreign_user.h"
 
 namespace cluster::provider {
 namespace {
@@ -104,6 +105,14 @@ TEST_F(ReportServerTest, ManyClientsAreAnsweredInTurn) {
   for (int i = 0; i < 50; ++i) sockets.push_back(ask());
   while (report_server->serve().descriptor < 0) continue;
   for (const os::LocalSocket& socket : sockets) EXPECT_TRUE(receive_report(socket, reason)) << reason;
+}
+
+TEST_F(ReportServerTest, ClientsOfOtherUsersCostThoseBehindThemNoPauseEach) {
+  if (!test::connect_as_other_user(listener_name(), 600)) GTEST_SKIP() << "needs root to become another user";
+  const os::LocalSocket socket = ask();
+  ASSERT_TRUE(socket) << reason;
+  for (int i = 0; i < 3; ++i) EXPECT_LT(report_server->serve().descriptor, 0);
+  EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
 TEST_F(ReportServerTest, ANameIsBoundOnceAndFreeAfterwards) {

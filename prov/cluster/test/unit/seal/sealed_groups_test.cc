@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "seal/group_seal.h"
 #include "seal/sealed_link.h"
 #include "support/fake_environment.h"
 #include "support/recording_link.h"
@@ -305,6 +306,18 @@ TEST_P(LateMemberTest, BeginsAtAnyKey) {
     sealed.insert(sealed.end(), piece.begin(), piece.end());
   }
   EXPECT_TRUE(receiver.takes(kSender, sealed));
+}
+
+TEST_P(SealedGroupsTest, RecordedSendersMakeNoneForgottenThatHasJustBeenHeard) {
+  const FrameBytes first = GroupEndpoint(kSender, keys(), 3).seal();
+  EXPECT_TRUE(receiver.takes(kSender, first));
+  for (std::size_t i = 0; i < GroupOpener::kSendersMax; ++i) {
+    receiver.environment.clock.advance(GroupTrials::kInterval);
+    receiver.receive(kSender, GroupEndpoint(kSender, keys(), 100 + i).seal());
+  }
+  EXPECT_FALSE(receiver.takes(kSender, first)) << "it comes again";
+  receiver.environment.clock.advance(GroupOpener::kSilent);
+  EXPECT_TRUE(receiver.takes(kSender, GroupEndpoint(kSender, keys(), 4).seal())) << "one that is silent gives way";
 }
 
 TEST_P(SealedGroupsTest, AForkedChildReceivesNothing) {
