@@ -75,6 +75,7 @@ class CarrierSelector {
   std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if memory ran out in accept()
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
+  bool logged_loopback_ = false;  ///< that a peer names itself so
 };
 
 }  // namespace cluster::engine
