@@ -112,6 +112,14 @@ class Endpoints(unittest.TestCase):
             os.kill(stopped, signal.SIGCONT)
         self.assertIn("does not answer", said["trouble"])
 
+    def test_processes_that_have_no_endpoint(self):
+        for word, status, said in (("abc", 2, "'abc' is not a process id"), ("0", 2, "'0' is not a process id"),
+                                   ("999999999", 1, "process 999999999: no such process"),
+                                   (str(os.getpid()), 1, "has no endpoint")):
+            done = endpoint_program.run("--pid", word, "--why")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(said, done.stderr)
+
     def test_a_peer_that_has_gone(self):
         one, other = self.start_endpoint(1), self.start_endpoint(1)
         connect(one, other)

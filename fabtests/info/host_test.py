@@ -148,6 +148,19 @@ class Host(unittest.TestCase):
                          ["FI_CLUSTER_LINKS"])
         self.assertNotIn("ignored_options", self.report(FI_CLUSTER_LINK="udp"))
 
+    def test_settings_that_cannot_have_their_effect(self):
+        self.build()
+        for words, settings in ((("FI_PROVIDER names clustr",), {"FI_PROVIDER": "clustr"}),
+                                (("FI_PROVIDER_PATH=/nowhere", "libcluster-fi.so"), {"FI_PROVIDER_PATH": "/nowhere"}),
+                                (("the key file /nowhere/key is refused", "to make one"), {"FI_CLUSTER_KEY_FILE": "/nowhere/key"}),
+                                (("FI_CLUSTER_SECURITY=encrypt demands a key",), {"FI_CLUSTER_SECURITY": "encrypt"}),
+                                (("FI_CLUSTER_RAILS names eth77",), {"FI_CLUSTER_RAILS": "eth77"})):
+            warnings = self.report(**settings)["warnings"]
+            self.assertEqual(len(warnings), 1, warnings)
+            for word in words:
+                self.assertIn(word, warnings[0]["why"])
+        self.assertNotIn("warnings", self.report())
+
     def test_without_the_capability(self):
         self.build()
         bounded = self.command("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")

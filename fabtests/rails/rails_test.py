@@ -146,7 +146,7 @@ class SeveralRails:
         pair.transfer(MESSAGES)
         lines = pair.left_out()
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn(f"rail eth{last} ", lines[0])
+        self.assertIn(f" (eth{last}) does not reach ", lines[0])
 
     def test_one_rail_with_rails_none(self):
         pair = Pair(self, self.network, FI_CLUSTER_RAILS="none")

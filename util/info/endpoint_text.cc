@@ -8,27 +8,12 @@
 #include <vector>
 
 #include "json.h"
+#include "report_words.h"
 #include "text_table.h"
+#include "why_text.h"
 
 namespace cluster::info {
 namespace {
-
-/// "12.3 us": the unit in which it has one to three digits before the point.
-std::string duration_text(const std::string& ns) {
-  if (ns.empty()) return "";
-  double value = std::strtod(ns.c_str(), nullptr);
-  const std::pair<const char*, double> units[] = {{"ns", 1000}, {"us", 1000}, {"ms", 1000}, {"s", 60},
-                                                  {"min", 60},  {"h", 24},    {"d", 1e9}};
-  for (const auto& [unit, next] : units) {
-    if (value < next) {
-      char text[32];
-      std::snprintf(text, sizeof text, value < 100 ? "%.1f %s" : "%.0f %s", value, unit);
-      return text;
-    }
-    value /= next;
-  }
-  return ns;
-}
 
 std::string size_text(const std::string& bytes) {
   const double value = std::strtod(bytes.c_str(), nullptr);
@@ -39,15 +24,6 @@ std::string size_text(const std::string& bytes) {
     std::snprintf(text, sizeof text, "%.1f MiB", value / (1 << 20));
   }
   return text;
-}
-
-const Record nothing("");
-
-const Record& find(const Report& report, const char* kind) {
-  for (const Record& record : report) {
-    if (record.kind() == kind) return record;
-  }
-  return nothing;
 }
 
 std::string paragraph(const std::string& text) {
@@ -73,12 +49,12 @@ std::string setup_text(const Report& report) {
   ways += endpoint["shm"] == "yes" ? "; shared memory on this node"
                                    : "; no shared memory: " + endpoint["why_no_shm"];
   text += paragraph(ways);
-  std::string counted = "counted:";
+  std::string totals = "counted:";
   for (const Fact& fact : counters.facts()) {
-    if (fact.value != "0") counted += " " + fact.name + " " + fact.value + ",";
+    if (fact.value != "0") totals += " " + fact.name + " " + fact.value + ",";
   }
-  counted.back() = counted.back() == ',' ? '.' : ' ';
-  text += paragraph(counted == "counted " ? "counted: nothing yet" : counted);
+  totals.back() = totals.back() == ',' ? '.' : ' ';
+  text += paragraph(totals == "counted " ? "counted: nothing yet" : totals);
   std::string options;
   for (const Record& record : report) {
     if (record.kind() == "option" && record["from"] != "default")
@@ -104,9 +80,9 @@ std::vector<std::string> rail_cells(const Record& rail) {
 /// The first rail of a peer is in the peer's line, further ones are below it.
 void add_peer(const Report& report, std::size_t at, Table& table) {
   const Record& peer = report[at];
-  std::vector<std::string> row = {peer["peer"], peer["path"]};
+  std::vector<std::string> row = {peer["peer"], peer["lost"].empty() ? peer["path"] : "lost"};
   const bool has_rail = at + 1 < report.size() && report[at + 1].kind() == "rail";
-  std::vector<std::string> rail = rail_cells(has_rail ? report[at + 1] : nothing);
+  std::vector<std::string> rail = rail_cells(has_rail ? report[at + 1] : find(report, ""));
   if (!has_rail) rail[0] = copies_text(peer);
   row.insert(row.end(), rail.begin(), rail.end());
   for (const char* fact : {"sent_frames", "lost_frames", "retransmitted_frames"}) row.push_back(peer[fact]);
@@ -122,14 +98,22 @@ void add_peer(const Report& report, std::size_t at, Table& table) {
   }
 }
 
+constexpr std::size_t kLossesMax = 8;
+
 std::string peers_text(const Report& report) {
   Table table(
       {"peer", "path", "rail", ">rtt", ">in flight", ">sent", ">lost", ">again", ">state", ">silent"});
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
+  std::string losses;
+  std::size_t lost = 0;
   for (std::size_t i = 0; i < report.size(); ++i) {
     if (report[i].kind() != "peer") continue;
     add_peer(report, i, table);
-    ++reasons[{report[i]["path"], report[i]["why"]}];
+    if (report[i]["lost"].empty()) {
+      ++reasons[{report[i]["path"], report[i]["why"]}];
+    } else if (++lost <= kLossesMax) {
+      losses += paragraph(report[i]["peer"] + " " + loss_text(report[i]));
+    }
   }
   if (table.empty()) return "  no peers yet\n";
   std::string text = table.text();
@@ -137,77 +121,34 @@ std::string peers_text(const Report& report) {
     text += paragraph("why " + reason.first + ": " + reason.second + " (" + std::to_string(peers) +
                       (peers == 1 ? " peer)" : " peers)"));
   }
+  text += losses;
+  if (lost > kLossesMax) text += paragraph(counted(lost - kLossesMax, "more peer") + " lost");
   return text;
 }
 
-/// Operations that have waited longest come first; those that are too new to have an age come last.
-std::vector<const Record*> operations_of(const Report& report) {
-  std::vector<const Record*> operations;
-  for (const Record& record : report) {
-    if (record.kind() == "operation") operations.push_back(&record);
-  }
-  const auto age = [](const Record* record) { return std::strtod((*record)["age_ns"].c_str(), nullptr); };
-  std::stable_sort(operations.begin(), operations.end(),
-                   [&](const Record* a, const Record* b) { return age(a) > age(b); });
-  return operations;
-}
-
+/// Operations that differ only in their age are one line, with the age of the oldest.
 std::string operations_text(const Report& report) {
-  Table table({"under way", "peer", ">bytes", ">done", ">tag", ">age", "waits for the peer"});
+  std::vector<std::vector<std::string>> rows;
+  std::map<std::vector<std::string>, std::size_t> seen;
   for (const Record* each : operations_of(report)) {
     const Record& operation = *each;
     const std::string age = operation["age_ns"].empty() ? "new" : duration_text(operation["age_ns"]);
-    table.add({operation["operation"], operation["peer"], operation["bytes"], operation["done_bytes"],
-               operation["tag"], age, operation["waits_for"]});
+    std::vector<std::string> row = {operation["operation"], operation["peer"], operation["bytes"], operation["done_bytes"],
+                                    operation["tag"], operation["waits_for"]};
+    const bool first = ++seen[row] == 1;
+    if (!first) continue;
+    rows.push_back(row);
+    rows.back().insert(rows.back().end() - 1, age);
+  }
+  Table table({"under way", "peer", ">bytes", ">done", ">tag", ">age", "waits for the peer"});
+  for (std::vector<std::string>& row : rows) {
+    std::vector<std::string> kind = row;
+    kind.erase(kind.end() - 2);
+    const std::size_t count = seen[kind];
+    if (count > 1) row[0] = std::to_string(count) + " x " + row[0];
+    table.add(std::move(row));
   }
   return table.empty() ? "" : table.text();
-}
-
-const Record& peer_record(const Report& report, const std::string& name) {
-  for (const Record& record : report) {
-    if (record.kind() == "peer" && record["peer"] == name) return record;
-  }
-  return nothing;
-}
-
-/// What else is known of the peer that may be the reason.
-std::string hints_text(const Record& peer) {
-  constexpr double kLongNs = 1e9;
-  std::string hints;
-  if (peer["path"] == "none") hints += "; it is not reached: " + peer["why"];
-  if (std::strtod(peer["silent_ns"].c_str(), nullptr) >= kLongNs)
-    hints += "; it has been silent for " + duration_text(peer["silent_ns"]);
-  if (peer["unread"] == "yes") hints += "; it has not read what is in its ring";
-  if (!peer["unexpected_messages"].empty() && peer["unexpected_messages"] != "0")
-    hints += "; " + peer["unexpected_messages"] + " messages of it wait here for a receive that matches them";
-  return hints;
-}
-
-/// The sentence of --why. Buffers for many messages wait as long as the program runs: they count only where nothing
-/// else does.
-std::string why_text(const EndpointReport& answer) {
-  const Record& endpoint = find(answer.report, "endpoint");
-  const std::vector<const Record*> operations = operations_of(answer.report);
-  const std::string unexpected = endpoint["unexpected_messages"];
-  if (operations.empty()) {
-    return endpoint["endpoint"] + " waits for no peer: nothing is under way" +
-           (unexpected == "0" || unexpected.empty() ? "" : ", and " + unexpected + " messages wait for a receive") + ".\n";
-  }
-  const auto real = std::find_if(operations.begin(), operations.end(),
-                                 [](const Record* each) { return (*each)["operation"] != "buffer"; });
-  const Record& oldest = real != operations.end() ? **real : *operations.front();
-  const bool any = oldest["peer"] == "any";
-  std::string text = endpoint["endpoint"];
-  text += oldest["age_ns"].empty() ? " waits for " : " has waited " + duration_text(oldest["age_ns"]) + " for ";
-  text += (any ? "any peer " : oldest["peer"] + " ") + oldest["waits_for"];
-  text += " (" + oldest["operation"] + " of " + oldest["bytes"] + " bytes";
-  if (oldest["done_bytes"] != "0") text += ", " + oldest["done_bytes"] + " done";
-  if (!oldest["tag"].empty()) text += ", tag " + oldest["tag"];
-  text += ")";
-  if (any && unexpected != "0") text += "; " + unexpected + " messages wait here for a receive that matches them";
-  if (!any) text += hints_text(peer_record(answer.report, oldest["peer"]));
-  if (operations.size() > 1) text += "; " + std::to_string(operations.size() - 1) + " more operations are under way";
-  return text + ".\n";
 }
 
 std::string process_title(const EndpointReport& answer) {
@@ -252,7 +193,7 @@ std::string reasons_text(const EndpointReports& answers) {
   std::string text;
   for (const EndpointReport& answer : answers.answers) {
     text += "Process " + std::to_string(answer.process) + " " + answer.command + ": ";
-    text += answer.trouble.empty() ? why_text(answer) : answer.endpoint + ": " + answer.trouble + "\n";
+    text += answer.trouble.empty() ? why_text(answer, answers.neighbours) : answer.endpoint + ": " + answer.trouble + "\n";
   }
   return text.empty() ? "No endpoints of this user run here\n" : text;
 }

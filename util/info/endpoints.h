@@ -13,13 +13,23 @@ namespace cluster::info {
 struct EndpointReport {
   int process = 0;  ///< in this PID namespace; 0 if it is in another one
   std::string command;
+  std::string network;   ///< a process of its network namespace: "self", or its number
   std::string endpoint;  ///< its address
   std::string trouble;   ///< why there is no report
   Report report;
 };
 
+/// Any endpoint there is, asked or not.
+struct Neighbour {
+  std::string network;
+  std::string endpoint;
+  int process = 0;
+  std::string command;
+};
+
 struct EndpointReports {
   std::vector<EndpointReport> answers;  ///< ordered by process, then address
+  std::vector<Neighbour> neighbours;
   std::size_t foreign = 0;              ///< endpoints of other users, which were not queried
 };
 

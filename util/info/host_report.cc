@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "environment_check.h"
 #include "multipath/interface_choice.h"
 #include "os/interfaces.h"
 #include "os/system_clock.h"
@@ -19,8 +20,10 @@
 #include "provider/capabilities.h"
 #include "provider/endpoint_report.h"
 #include "provider/interface_addresses.h"
+#include "provider/key_source.h"
 #include "provider/link_choice.h"
 #include "provider/options.h"
+#include "provider/unknown_options.h"
 #include "shm/local_listener.h"
 #include "single_copy_probe.h"
 
@@ -54,17 +57,25 @@ std::optional<std::string> from_environment(const OptionRow& row) {
 
 /// A record of kind ignored_option for each variable that looks like an option and is none: it has no effect.
 void report_ignored_options(Report& report) {
-  const std::span<const OptionRow> rows = provider::option_rows();
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view setting(*entry);
-    const std::string name(setting.substr(0, setting.find('=')));
-    if (!name.starts_with("FI_CLUSTER_")) continue;
-    const bool known = std::any_of(rows.begin(), rows.end(),
-                                   [&](const OptionRow& row) { return provider::variable(row) == name; });
-    if (known) continue;
-    report.emplace_back("ignored_option").text("option", name).text(
-        "why", name + " is set and has no effect: there is no such option (they are listed below)");
-  }
+  for (const provider::UnknownOption& unknown : provider::unknown_options(environ))
+    report.emplace_back("ignored_option").text("option", unknown.name).text("why", unknown.line);
+}
+
+/// A record of kind warning for each setting that cannot have the effect that was wanted.
+void report_warnings(const Options& options, std::span<const InterfaceAddress> places, const InterfaceAddress* chosen,
+                     Report& report) {
+  const auto warn = [&report](const std::string& why) {
+    if (!why.empty()) report.emplace_back("warning").text("why", why);
+  };
+  warn(provider_trouble(std::getenv("FI_PROVIDER")));
+  warn(provider_path_trouble(std::getenv("FI_PROVIDER_PATH")));
+  Options copy = options;  // it loses its key
+  warn(provider::KeySource(copy).find({}).error);
+  if (chosen == nullptr) return;
+  std::vector<std::string> unknown;
+  multipath::choose_rails(places, *chosen, options.text(Options::Name::rails), unknown);
+  for (const std::string& name : unknown)
+    warn("FI_CLUSTER_RAILS names " + name + ", which is no interface that is up and has an address: the interfaces are listed below");
 }
 
 /// The options in force with another FI_CLUSTER_LINK.
@@ -193,6 +204,7 @@ Report host_report() {
     report.emplace_back("refusal").text("why",
                                         "nothing is offered: " + provider::no_address_reason(filter, places));
   }
+  report_warnings(options, places, chosen, report);
   report_interfaces(places, chosen, report);
   if (chosen != nullptr) report_links(*chosen, options, report);
   report_shared_memory(chosen, options, report);

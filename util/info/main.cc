@@ -1,7 +1,10 @@
 // cluster-info: what endpoints would use on this node, and what the endpoints of running processes do.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -24,12 +27,19 @@ struct CommandLine {
   std::vector<int> pids;
 };
 
+/// The words of a wrong one are CLI11's otherwise: of numbers and types.
+std::string process_id(const std::string& word) {
+  const bool number = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
+  if (!number || std::stoi(word) == 0) throw CLI::ValidationError("'" + word + "' is not a process id");
+  return word;
+}
+
 void declare(CLI::App& app, CommandLine& line) {
   app.add_flag("-H,--host", line.host, "only what endpoints would use on this node");
   app.add_flag("-a,--all", line.processes,
                "only the running processes, all of this user (root: of all users)");
   app.add_option("-p,--pid", line.pids, "only this process; may be given several times")
-      ->check(CLI::PositiveNumber)
+      ->transform(process_id)
       ->allow_extra_args(false);
   app.add_flag("-w,--why", line.why, "what each endpoint waits for, in a sentence: which peer owes it what");
   app.add_flag("-j,--json", line.json, "as JSON");
@@ -42,14 +52,24 @@ void declare(CLI::App& app, CommandLine& line) {
       "  vcluster exec node1 cluster-info --pid 4711 --json");
 }
 
+/// What is to be said of a process that was named and has none.
+std::string no_endpoint_text(int pid) {
+  const std::string name = "process " + std::to_string(pid);
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return name + ": no such process";
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string command;
+  std::getline(file, command);
+  return name + (command.empty() ? "" : " (" + command + ")") +
+         " has no endpoint that this user may see (mpirun is not a rank: name a process that it has started)";
+}
+
 /// False, after a message for each, if a process named on the command line has no endpoint.
 bool all_found(const CommandLine& line, const EndpointReports& answers) {
   bool there = true;
   for (const int pid : line.pids) {
     const bool found = std::any_of(answers.answers.begin(), answers.answers.end(),
                                    [pid](const EndpointReport& answer) { return answer.process == pid; });
-    if (!found)
-      std::fprintf(stderr, "cluster-info: process %d has no endpoint that this user may see\n", pid);
+    if (!found) std::fprintf(stderr, "cluster-info: %s\n", no_endpoint_text(pid).c_str());
     there = there && found;
   }
   return there;

@@ -17,6 +17,7 @@ bool BackgroundRunner::application_polls() {
   pace_.began = clock_.now();
   pace_.late = pace_.wanted == Time{} ? Duration{} : pace_.began - pace_.wanted;
   pace_.wanted = Time{};
+  note_turns(pace_.began);
   const std::uint32_t turns = loop_.turns();
   if (tx_.packing().review_due() || none_since()) return false;
   turns_seen_ = turns;
@@ -28,6 +29,7 @@ bool BackgroundRunner::application_polls() {
 os::NextWake BackgroundRunner::run() {
   if (!automatic_) return run_manual();
   const bool polled = loop_.turns() != turns_seen_;
+  if (polled) turn_noted_at_ = clock_.now();
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
   os::NextWake next = kAway;
   if (!polled) {
@@ -67,6 +69,11 @@ os::NextWake BackgroundRunner::run_manual() {
   if (tx_.packing().in_stream()) return kInStream;
   if (messenger_.busy()) return by_time(kSoon);
   return by_time(std::clamp(std::max(loop_.next_timer(), pace_.began) - pace_.began, kSoon, kIdle));
+}
+
+Duration BackgroundRunner::application_away() const {
+  const bool known = turn_noted_at_ != Time{} && !application_sleeps_ && loop_.turns() == turns_seen_;
+  return known ? clock_.now() - turn_noted_at_ : Duration{};
 }
 
 os::NextWake BackgroundRunner::next_check() { return tx_.packing().in_stream() ? kInStream : by_time(kIdle); }

@@ -57,6 +57,9 @@ class BackgroundRunner {
   bool application_polls();
   /// If so: when to ask again.
   os::NextWake next_check();
+  /// How long the application has taken no turn, at least; zero: not known, as of one that sleeps here. For the progress
+  /// thread.
+  Duration application_away() const;
   /// Takes a turn if one is needed, and says when to come again.
   os::NextWake run();
 
@@ -69,6 +72,9 @@ class BackgroundRunner {
   static constexpr std::uint32_t kTurnsOfAWake = 8;
 
   bool none_since() const;
+  void note_turns(Time now) {
+    if (loop_.turns() != turns_seen_) turn_noted_at_ = now;
+  }
   os::NextWake run_manual();
   /// After that time, or a longer rest if this run came late.
   os::NextWake by_time(Duration rest);
@@ -89,6 +95,7 @@ class BackgroundRunner {
     Duration late{};  ///< ...so much later than it was asked for
   } pace_;
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
+  Time turn_noted_at_{};           ///< the last run that found one of the application; Time{}: none has
   std::uint64_t frames_seen_ = 0;  ///< received until then
   std::shared_ptr<void> registration_;
 };

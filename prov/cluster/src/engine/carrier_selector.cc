@@ -1,5 +1,6 @@
 #include "engine/carrier_selector.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cluster::engine {
@@ -8,6 +9,13 @@ namespace {
 constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
 /// The peer answers in a turn of its engine, and its application may compute for long before it makes a call.
 constexpr Duration kGreetingMax = 60s;
+
+bool is_loopback(const SocketAddress& address) {
+  const ConstBytes ip = address.ip();
+  if (address.family() == SocketAddress::Family::v4) return ip.front() == std::byte{127};
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  return ip.size() == 16 && ip.back() == std::byte{1} && std::all_of(ip.begin(), ip.end() - 1, is_zero);
+}
 
 }  // namespace
 
@@ -38,6 +46,10 @@ Reach CarrierSelector::open(Peer& peer) {
         "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
         peer.name().text().c_str(), reason.c_str());
     return Reach::unreached;
+  }
+  if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
+    log.warn("peer %s will hardly be reached from %s: a loopback address was given by another node: look at its FI_CLUSTER_IFACE",
+             peer.name().text().c_str(), parts_.name.text().c_str());
   }
   open_session(peer);
   peer.carrier_reason = "no shared memory: " + reason;

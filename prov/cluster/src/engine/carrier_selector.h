@@ -85,6 +85,7 @@ class CarrierSelector {
   std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if adopt() has put it off, or memory ran out
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
+  bool logged_loopback_ = false;  ///< that a peer names itself so
 };
 
 }  // namespace cluster::engine

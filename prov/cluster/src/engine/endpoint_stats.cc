@@ -28,7 +28,18 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
     if (peer.outbox != nullptr) stats.footprint += peer.outbox->footprint();
     if (peer.inbox != nullptr) stats.footprint += peer.inbox->footprint();
   }
+  stats.lost = peer.absence.lost;
+  stats.lost_at = peer.absence.lost_at;
   return stats;
+}
+
+void collect_messages(const protocol::Messenger& messenger, EndpointStats& stats) {
+  std::vector<protocol::StoredMessage> all;
+  collect(messenger.matcher(), all, kMessagesMax);
+  for (const protocol::StoredMessage& each : all) {
+    stats.messages.push_back({each, each.peer->name});
+    stats.messages.back().what.peer = nullptr;  // as of operations
+  }
 }
 
 void collect_operations(const PeerTable& peers, const protocol::Messenger& messenger, EndpointStats& stats) {
@@ -59,10 +70,12 @@ EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
                       .counters = parts.environment.counters,
                       .unexpected = messenger.matcher().stored(),
                       .peers = {},
-                      .operations = {}};
+                      .operations = {},
+                      .messages = {}};
   stats.peers.reserve(peers.all().size());
   for (const std::unique_ptr<Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, *peer));
   collect_operations(peers, messenger, stats);
+  collect_messages(messenger, stats);
   return stats;
 }
 

@@ -36,11 +36,19 @@ struct PeerStats {
   std::uint64_t credit_left = 0;  ///< eager bytes, charges included, that may be sent to it
   std::uint64_t credit_owed = 0;  ///< the same that it has sent here and has not been granted again
   std::size_t footprint = 0;      ///< bytes of memory held for the peer; of rings, what is mapped
+  Status lost = Status::ok;       ///< why it was lost, as long as it has not come back...
+  Time lost_at{};                 ///< ...and when
 };
 
 struct OperationStats {
   protocol::PendingOperation what;
   SocketAddress peer;  ///< empty: any
+};
+
+/// One that waits for its receive.
+struct MessageStats {
+  protocol::StoredMessage what;
+  SocketAddress peer;
 };
 
 struct EndpointStats {
@@ -51,10 +59,13 @@ struct EndpointStats {
   std::vector<PeerStats> peers;
   std::vector<OperationStats> operations;  ///< of the application, under way; at most kOperationsMax
   std::size_t operations_under_way = 0;
+  std::vector<MessageStats> messages;  ///< the first of `unexpected`; at most kMessagesMax
+  Duration application_away{};         ///< so long, at least, the application has taken no turn; zero: not known
 };
 
 /// More are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
+inline constexpr std::size_t kMessagesMax = 64;
 
 /// As PeerStats::carrier.
 const char* carrier_name(const EngineParts& parts, const Peer& peer);

@@ -13,7 +13,7 @@ Engine::Engine(EngineParts parts)
       messenger_(parts_.settings, parts_.environment.counters, peers_),
       waiter_(parts_.link.get(), parts_.local_listener.get()),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
-      tx_(parts_.link.get(), parts_.probe.get(), parts_.environment.clock, peers_, messenger_),
+      tx_(parts_.link.get(), parts_.probe.get(), parts_.environment, peers_, messenger_),
       local_(peers_, messenger_, waiter_, admission_, parts_.settings.fast_lane),
       sessions_(parts_, peers_, messenger_, tx_),
       lost_(parts_, peers_, messenger_, admission_, local_, sessions_),
@@ -160,7 +160,9 @@ const char* Engine::carrier_name_of(std::uint64_t handle) const {
 std::optional<EndpointStats> Engine::stats() const {
   const std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
-  return collect_stats(parts_, peers_, messenger_, sessions_.started());
+  EndpointStats stats = collect_stats(parts_, peers_, messenger_, sessions_.started());
+  stats.application_away = background_.application_away();
+  return stats;
 }
 
 bool Engine::quiescent() const {

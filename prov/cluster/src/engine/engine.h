@@ -116,7 +116,7 @@ class Engine {
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle is not
   /// in the address vector.
   const char* carrier_name_of(std::uint64_t handle) const;
-  /// What can be read of it now; nothing if another thread is inside.
+  /// What can be read of it now; nothing if another thread is inside. For the progress thread.
   std::optional<EndpointStats> stats() const;
   /// True once nothing is owed to any peer: what was promised has left, and what came was acknowledged.
   bool quiescent() const;

@@ -1,5 +1,6 @@
 #include "engine/peer_closer.h"
 
+#include <cstdio>
 #include <string>
 
 namespace cluster::engine {
@@ -13,9 +14,23 @@ const char* cure_for(Status status) {
     case Status::ended:
     case Status::reset: return " (why it ended or began anew is in its own output)";
     case Status::exhausted: return " (ulimit -n there)";
-    case Status::stuck: return " (FI_CLUSTER_STUCK_TIMEOUT; cluster-info --pid there says what it does)";
+    case Status::stuck: return " (cluster-info --why there says what it does)";
     default: return "";
   }
+}
+
+std::string seconds(Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(time.count()) / 1e9);
+  return text;
+}
+
+/// After how long it was given up, and which setting says so; empty if no timeout has ended it.
+std::string timeout_text(const Peer& peer, Status status, const EngineSettings& settings) {
+  if (status == Status::stuck) return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
+  if (status != Status::unreachable || peer.flow == nullptr) return "";
+  const Duration silence = peer.flow->liveness().silence().lasted();
+  return silence < settings.peer_timeout ? "" : ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
 }
 
 }  // namespace
@@ -31,7 +46,10 @@ void PeerCloser::close(Peer& peer, Status status) {
   sessions_.close(peer);
   local_.remove(peer);
   // One that has closed, or begun anew, is not out of reach.
-  if (!orderly && status != Status::reset) peer.absence.lost = status;
+  if (!orderly && status != Status::reset) {
+    peer.absence.lost = status;
+    if (!was_lost) peer.absence.lost_at = peer.closed_sessions.closed_at;
+  }
   peer.absence.departed = orderly;
   if (!orderly && !was_lost) report_loss(peer, status);
   end_abandoned();
@@ -59,8 +77,8 @@ void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   } else if (!awaited && !peers_.in_address_vector(peer.name())) {
     log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(), describe(status));
   } else {
-    log.warn("peer %s is lost: %s; operations under way with it end with an error%s",
-             peer.name().text().c_str(), describe(status), cure_for(status));
+    log.warn("peer %s is lost: %s%s; operations under way with it end with an error%s", peer.name().text().c_str(),
+             describe(status), timeout_text(peer, status, parts_.settings).c_str(), cure_for(status));
   }
 }
 

@@ -61,6 +61,7 @@ struct Peer {
   } handle;
   struct Absence {
     Status lost = Status::ok;  ///< why it was lost, as long as it has not come back (lost_peers.h)
+    Time lost_at{};            ///< when that was
     bool departed = false;     ///< it has closed in an orderly way: receives wait for its next incarnation
     Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
     /// Its kernel has been asked whether its process exists, which costs a connection.

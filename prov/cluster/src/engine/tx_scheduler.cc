@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "engine/control_frames.h"
@@ -72,6 +73,7 @@ bool TxScheduler::run_timers(Time now) {
   while (const Timer* timer = timers_.pop_due(now)) {
     Peer& peer = *static_cast<Peer*>(timer->owner);
     reliability::Flow& flow = *peer.flow;
+    tell_of_silence(peer);
     const Time due = flow.deadline();
     if (due > now) {
       timers_.schedule(peer.timer, due);
@@ -120,6 +122,19 @@ void TxScheduler::end_probe(Peer& peer) {
   if (before == Probed::no) return;
   if (before == Probed::as_other) --others_probed_;
   probe_->end(peer.name());
+}
+
+/// A verdict would end it; without one nothing else is ever said of it. Of others than members any host can have as many as it likes.
+void TxScheduler::tell_of_silence(Peer& peer) {
+  using News = reliability::Silence::News;
+  const News news = peer.flow->liveness().silence().take_news();
+  if (news == News::none || !peers_.is_member(peer.channel)) return;
+  const std::string name = peer.name().text();
+  if (news == News::over) return log_.info("%s answers again", name.c_str());
+  log_.warn(
+      "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP between the nodes is "
+      "filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
+      name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
 }
 
 bool TxScheduler::quiescent(Towards towards) const {

@@ -29,8 +29,9 @@ namespace cluster::engine {
 class TxScheduler {
  public:
   /// `link` is null for an endpoint that has only shared memory: then no peer is ever added.
-  TxScheduler(link::Link* link, link::ProcessProbe* probe, Clock& clock, PeerTable& peers, protocol::Messenger& messenger)
-      : link_(link), probe_(probe), clock_(clock), peers_(peers), messenger_(messenger) {}
+  TxScheduler(link::Link* link, link::ProcessProbe* probe, const Environment& environment, PeerTable& peers,
+              protocol::Messenger& messenger)
+      : link_(link), probe_(probe), clock_(environment.clock), log_(environment.log), peers_(peers), messenger_(messenger) {}
 
   /// The peer's flow is in use from now on, or no more.
   void add(Peer& peer);
@@ -71,6 +72,7 @@ class TxScheduler {
   void transmit(Time now, Peer& peer);
   void ask_kernel(Time now, Peer& peer);
   void end_probe(Peer& peer);
+  void tell_of_silence(Peer& peer);
 
   /// Peers outside of the address vector of which a kernel is asked at a time. The others' silence ends by the peer timeout.
   static constexpr std::size_t kOthersProbedMax = 32;
@@ -78,6 +80,7 @@ class TxScheduler {
   link::Link* link_;
   link::ProcessProbe* probe_;
   Clock& clock_;
+  Log& log_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   std::vector<Peer*> flows_;  ///< peers with a flow

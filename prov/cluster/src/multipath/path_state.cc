@@ -50,18 +50,21 @@ Time PathList::last_sent_at(std::size_t ip) const {
 
 void PathList::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  const std::string rail = path.address.link < rails_.size() ? rails_[path.address.link].label : "";
+  // The pair: the same rail may reach another address of the peer, and another rail this one.
+  const bool known = path.address.link < rails_.size();
+  const Rail rail = known ? rails_[path.address.link] : Rail{};
+  const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
   const std::string to = path.address.to.text();
   if (event == PathValidator::Event::works) {
-    log_.info("rail %s to %s works", rail.c_str(), to.c_str());
+    log_.info("rails: from %s to %s works", from.c_str(), to.c_str());
   } else if (path.validator.proven()) {
-    log_.warn("rail %s to %s does not answer; frames take the others until it answers again", rail.c_str(),
+    log_.warn("rails: from %s to %s nothing answers; frames take the other pairs until it answers again", from.c_str(),
               to.c_str());
   } else {
     log_.warn(
-        "rail %s does not reach %s and is left out: cabled to another network, or a firewall or smaller MTU "
+        "rails: %s does not reach %s, and the pair is left out: cabled to another network, or a firewall or smaller MTU "
         "between; see FI_CLUSTER_RAILS",
-        rail.c_str(), to.c_str());
+        from.c_str(), to.c_str());
   }
 }
 

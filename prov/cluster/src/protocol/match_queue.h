@@ -53,6 +53,8 @@ class MatchQueue {
   RecvRequest* find_wildcard() const { return find_directed(nullptr); }
   /// Receives without a message, in the order of posting.
   const List<RecvRequest, &RecvRequest::queue>& posted() const { return posted_; }
+  /// Messages without a receive, in the order of arrival.
+  const List<UnexpectedMessage, &UnexpectedMessage::queue>& stored() const { return stored_; }
   template <typename Visit>
   void each_directed(Visit& visit) const {
     for (RecvRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive)) {

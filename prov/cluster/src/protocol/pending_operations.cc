@@ -98,6 +98,15 @@ void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
   }
 }
 
+void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most) {
+  for (const MatchQueue& queue : matcher.queues()) {
+    const auto& stored = queue.stored();
+    for (const UnexpectedMessage* each = stored.front(); each != nullptr && into.size() < most; each = stored.after(*each)) {
+      if (each->available()) into.push_back({each->channel, each->total, each->tagged, each->tag});
+    }
+  }
+}
+
 void note(Channel& channel, Time now) {
   for (OutgoingRequest* each = channel.outgoing.back(); each != nullptr && each->noted == Time{};
        each = channel.outgoing.before(*each)) {

@@ -27,6 +27,16 @@ struct PendingOperation {
   const char* waits_for = "";      ///< what the peer is to do: "to answer it"
 };
 
+/// A message that no receive has matched.
+struct StoredMessage {
+  const Channel* peer = nullptr;
+  std::size_t length = 0;
+  bool tagged = false;
+  std::uint64_t tag = 0;
+};
+
+/// The first of them, at most so many.
+void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
 /// Receives that have no message yet.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);

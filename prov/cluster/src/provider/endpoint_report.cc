@@ -25,6 +25,7 @@ void report_flow(const reliability::FlowStats& flow, Time now, Record& record) {
       .number("retransmitted_frames", flow.retransmitted)
       .number("frame_max_bytes", flow.frame_max);
   if (flow.heard_at != Time{}) record.number("silent_ns", ns(now - flow.heard_at));
+  record.flag("kernel_vouches", flow.kernel_vouches);
 }
 
 void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, Record& record) {
@@ -42,6 +43,7 @@ void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time
   record.text("peer", peer.name.text()).text("path", peer.carrier).text("why", peer.carrier_reason);
   record.number("state_bytes", peer.footprint).number("unexpected_messages", peer.unexpected);
   if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
+  if (peer.lost != Status::ok) record.text("lost", describe(peer.lost)).number("lost_ns", ns(now - peer.lost_at));
   if (!peer.flow) return;
   report_flow(*peer.flow, now, record);
   for (const multipath::PathStats& rail : peer.flow->paths) {
@@ -59,6 +61,12 @@ void report_operation(const engine::OperationStats& operation, Time now, Report&
   if (what.tagged) record.number("tag", what.tag);
   if (what.noted != Time{}) record.number("age_ns", ns(now - what.noted));
   record.text("waits_for", what.waits_for);
+}
+
+void report_message(const engine::MessageStats& message, Report& report) {
+  Record& record = report.emplace_back("message");
+  record.text("peer", message.peer.text()).number("bytes", message.what.length);
+  if (message.what.tagged) record.number("tag", message.what.tag);
 }
 
 }  // namespace
@@ -88,11 +96,13 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
       .number("open_ns", ns(stats.now - stats.since))
       .number("unexpected_messages", stats.unexpected)
       .number("operations_under_way", stats.operations_under_way);
+  if (stats.application_away > Duration{}) report.back().number("no_call_ns", ns(stats.application_away));
   Record& counters = report.emplace_back("counters");
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
   for (const engine::PeerStats& peer : stats.peers) report_peer(peer, setup, stats.now, report);
   for (const engine::OperationStats& operation : stats.operations) report_operation(operation, stats.now, report);
+  for (const engine::MessageStats& message : stats.messages) report_message(message, report);
 }
 
 }  // namespace cluster::provider

@@ -83,7 +83,7 @@ std::string no_address_reason(const AddressFilter& filter, std::span<const Inter
   if (is_host(filter.source)) return "no interface of this node has the address " + filter.source.ip_text();
   if (!filter.interface.empty()) {
     return "FI_CLUSTER_IFACE=" + filter.interface +
-           " is not an interface that is up and has an address of the family asked for";
+           " is not an interface that is up and has an address of the family asked for (ip address shows them)";
   }
   return "no interface matches the domain, fabric or address family in the hints";
 }

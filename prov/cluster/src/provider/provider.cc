@@ -2,12 +2,15 @@
 
 #include <rdma/fi_errno.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <new>
 
 #include "api/fabric.h"
 #include "api/inherited_fids.h"
 #include "os/fork_guard.h"
+#include "provider/unknown_options.h"
 
 namespace cluster::provider {
 namespace {
@@ -29,6 +32,7 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
       },
       errors);
   for (const std::string& line : errors) log.warn("%s", line.c_str());
+  for (const UnknownOption& unknown : unknown_options(environ)) log.warn("%s", unknown.line.c_str());
   refused = !errors.empty();
   return options;
 }

@@ -285,7 +285,8 @@ FlowStats Flow::stats() const {
           .sent = sender_.sent(),
           .retransmitted = sender_.retransmitted(),
           .lost = lost_,
-          .heard_at = liveness_.heard_at(),
+          .heard_at = liveness_.silence().heard_at(),
+          .kernel_vouches = liveness_.silence().vouched(),
           .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() +
                        paths_.footprint() + challenges_.footprint()};
 }

@@ -79,6 +79,7 @@ struct FlowStats {
   std::uint64_t retransmitted = 0;  ///< frames sent again
   std::uint64_t lost = 0;           ///< frames taken for lost
   Time heard_at{};                  ///< the peer's last sign of life; Time{}: none yet
+  bool kernel_vouches = false;      ///< it owes an answer, and its kernel says that its process exists
   std::size_t footprint = 0;        ///< bytes of memory held for the peer
 };
 

@@ -19,12 +19,13 @@ Duration Liveness::idle_by(Time now) const {
 void Liveness::count_idle(Time now) {
   const Duration idle = idle_by(now);
   engine_idle_ += idle - idle_;
+  silence_.count(idle - idle_);
   idle_ = idle;
   counted_until_ = std::max(counted_until_, now);
 }
 
 void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
-  heard_at_ = now;
+  silence_.on_heard(now);
   if (by_ethertype) return;
   restart_idle(now);
   outage_.end();
@@ -33,9 +34,9 @@ void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
 }
 
 void Liveness::on_answer(Time now, Time asked, By by) {
-  heard_at_ = std::max(heard_at_, asked);
   count_idle(now);
   const Duration since = now - asked;
+  silence_.on_answer(asked, since);
   idle_ = std::min(idle_, since);
   outage_.on_answer(asked);
   if (since < before_probe()) probing_.refused = false;
@@ -48,6 +49,7 @@ void Liveness::set_expecting(Time now, bool owed) {
   if (owed && !expecting_) {
     restart_idle(now);
     engine_idle_ = Duration{};
+    silence_.begin();
   }
   if (!owed) {
     outage_.end();
@@ -78,8 +80,10 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   return check(now) == Status::ok;
 }
 
+/// While its kernel vouches for it the peer is asked on: one that computes answers by its responder, and is not silent.
 bool Liveness::keep_alive_due(Time now) const {
-  return expecting_ && (outage_.contested() || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
+  const bool silent = silence_.vouched() && silence_.lasted() >= before_keep_alive();
+  return expecting_ && (outage_.contested() || silent || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
@@ -116,6 +120,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
   probing_.stood |= answer == Answer::exists;
+  silence_.on_kernel(answer == Answer::exists);
   if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};
   probing_.refused = false;
@@ -135,6 +140,7 @@ Status Liveness::check(Time now) {
 }
 
 Time Liveness::deadline() const {
+  if (silence_.over()) return counted_until_;
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
   Time next = std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));

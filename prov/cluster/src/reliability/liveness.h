@@ -32,6 +32,7 @@
 #include "base/units.h"
 #include "link/process_probe.h"
 #include "reliability/outage.h"
+#include "reliability/silence.h"
 
 namespace cluster::reliability {
 
@@ -76,8 +77,9 @@ class Liveness {
   /// kernel) or `stuck`.
   Status check(Time now);
   Time deadline() const;
-  /// The last sign of life over any path; Time{}: none yet.
-  Time heard_at() const { return heard_at_; }
+  /// What is known and reported of it; no verdict goes by that.
+  Silence& silence() { return silence_; }
+  const Silence& silence() const { return silence_; }
 
   static constexpr Duration kRetryAfter = 20ms;
 
@@ -109,7 +111,7 @@ class Liveness {
   const Duration peer_timeout_;
   const Duration stuck_timeout_;
   bool expecting_ = false;
-  Time heard_at_{};  ///< for statistics: the verdict goes by idle_
+  Silence silence_;
   Duration idle_{};  ///< counted while expecting: of the peer's process...
   Duration engine_idle_{};  ///< ...and of its engine
   Time counted_until_{};

@@ -120,6 +120,26 @@ TEST_F(BackgroundRunnerTest, ARunThatComesLateIsFollowedByALongerRest) {
   EXPECT_GE(rest_after(15ms), 40ms) << "an application that polls waits for the processor as well";
 }
 
+/// Known from the runs alone, which come anyway: calls note nothing.
+TEST_F(BackgroundRunnerTest, HowLongTheApplicationHasMadeNoCall) {
+  const auto away = [&] { return engine.stats()->application_away; };
+  const auto run_for = [&](Duration time) {
+    for (const Time end = clock.now() + time; clock.now() < end;) clock.advance(engine.run_in_background().after);
+  };
+  EXPECT_EQ(away(), 0s) << "nothing is known yet";
+  engine.poll();
+  run_for(3s);
+  EXPECT_GE(away(), 2900ms);
+  EXPECT_LE(away(), 3s);
+  engine.poll();
+  EXPECT_EQ(away(), 0s) << "no run has seen the call yet";
+  run_for(1s);
+  EXPECT_LE(away(), 1s);
+  ASSERT_TRUE(engine.arm());
+  run_for(20ms);
+  EXPECT_EQ(away(), 0s) << "a thread sleeps in a call";
+}
+
 TEST_F(BackgroundRunnerTest, AnApplicationThatPollsNowAndThenIsNotAsleep) {
   ASSERT_TRUE(engine.arm());
   for (unsigned i = 0; i < 4 * BackgroundRunner::kQuietRuns; ++i) {

@@ -96,6 +96,41 @@ TEST_F(EndpointStatsTest, APeerThatHasGone) {
   EXPECT_FALSE(seen.flow);
 }
 
+TEST_F(EndpointStatsTest, APeerThatIsLost) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
+  a.send();
+  pass(100, a, b);
+  EXPECT_EQ(a.peer().lost, Status::ok);
+  network.conditions.blackout = true;
+  a.send();
+  for (int i = 0; i < 100 && a.peer().lost == Status::ok; ++i) {
+    clock.advance(100ms);
+    a.engine.poll();
+  }
+  const Time lost_at = clock.now();
+  EXPECT_EQ(a.peer().lost, Status::unreachable);
+  EXPECT_EQ(a.logged("is lost: peer unreachable, no answer for 5.0 s (FI_CLUSTER_PEER_TIMEOUT)"), 1u);
+  clock.advance(7s);
+  a.engine.poll();
+  EXPECT_EQ(a.peer().lost_at, lost_at);
+}
+
+TEST_F(EndpointStatsTest, MessagesThatNoReceiveMatches) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
+  const ConstBytes slice = as_bytes(&a.word, sizeof a.word);
+  EXPECT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .tag = 77, .tagged = true}), Status::ok);
+  a.send();
+  pass(100, a, b);
+  const std::optional<EndpointStats> seen = b.engine.stats();
+  ASSERT_TRUE(seen && seen->messages.size() == 2 && seen->unexpected == 2);
+  const MessageStats& tagged = seen->messages[seen->messages[0].what.tagged ? 0 : 1];
+  EXPECT_EQ(tagged.peer, node_name(1));
+  EXPECT_EQ(tagged.what.tag, 77u);
+  EXPECT_EQ(tagged.what.length, sizeof a.word);
+}
+
 TEST_F(EndpointStatsTest, APeerThatGoesInTheMiddleOfAnOperation) {
   EngineSettings settings = test::node_settings();
   settings.net_eager_max = 0;  // the message waits for its receive

@@ -83,5 +83,34 @@ TEST_F(KernelProbeTest, MembersAreAllAskedAbout) {
   EXPECT_EQ(node->counters().sessions_closed, 0u);
 }
 
+/// A peer that is stopped, or whose UDP is filtered, is waited for without end: a line says so, once each time.
+TEST_F(KernelProbeTest, SilenceForWhichAKernelVouchesIsReportedOnce) {
+  test::NodeKind kind;
+  kind.make_probe = [this] { return std::make_unique<AnsweringKernels>(asked); };
+  Node other(network, kB, kA, 1000, nullptr, test::node_settings(), kind);
+  const auto both = [&](Duration time) {
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(10ms)) {
+      node->engine.poll();
+      other.engine.poll();
+    }
+  };
+  node->send();
+  both(1s);
+  for (const std::size_t silence : {1u, 2u}) {
+    network.conditions.blackout = true;
+    node->send();
+    both(9s);
+    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"), silence - 1);
+    EXPECT_TRUE(node->peer().flow->kernel_vouches);
+    both(30s);
+    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"), silence);
+    EXPECT_EQ(node->logged("answers again"), silence - 1);
+    network.conditions.blackout = false;
+    both(3s);
+    EXPECT_EQ(node->logged("answers again"), silence);
+    EXPECT_FALSE(node->peer().flow->kernel_vouches);
+  }
+}
+
 }  // namespace
 }  // namespace cluster::engine

@@ -126,5 +126,19 @@ TEST_F(LostPeersTest, ALossIsReportedOnce) {
   EXPECT_EQ(losses.count, 1) << "it was not back meanwhile";
 }
 
+/// It leads to this node, wherever it came from.
+TEST_F(LostPeersTest, ALoopbackAddressIsWarnedOfOnce) {
+  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{0}, std::byte{1}};
+  const auto warned = [&](const SocketAddress& self, const SocketAddress& peer) {
+    Node node(network, self, peer, 1000);
+    node.send();
+    node.send();
+    return node.logged("a loopback address was given by another node: look at its FI_CLUSTER_IFACE");
+  };
+  EXPECT_EQ(warned(kA, SocketAddress::v4(ip, 9228)), 1u);
+  EXPECT_EQ(warned(kA, kB), 0u);
+  EXPECT_EQ(warned(SocketAddress::v4(ip, 9228), SocketAddress::v4(ip, 9229)), 0u);
+}
+
 }  // namespace
 }  // namespace cluster::test

@@ -57,14 +57,20 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   near.name = node(1).with_port(1);
   near.carrier = "shm";
   near.rings = engine::PeerStats::Rings{.single_copy = true, .unread = false};
+  near.lost = Status::ended;
+  near.lost_at = Time(1s);
+  far.flow->kernel_vouches = true;
   seen.peers = {far, near};
+  seen.application_away = 4s;
+  seen.messages.push_back({{.length = 8, .tagged = true, .tag = 77}, node(2)});
 
   Report report;
   report_endpoint(setup, seen, report);
-  ASSERT_EQ(report.size(), 6u);
+  ASSERT_EQ(report.size(), 7u);
   EXPECT_EQ(report[0].kind(), "endpoint");
   EXPECT_EQ(report[0]["interface"], "eth0");
   EXPECT_EQ(report[0]["open_ns"], "2000000000");
+  EXPECT_EQ(report[0]["no_call_ns"], "4000000000");
   EXPECT_EQ(report[1].kind(), "counters");
   EXPECT_EQ(report[1]["frames_sent"], "7");
   EXPECT_EQ(report[2]["peer"], "10.0.0.2:9228");
@@ -77,6 +83,12 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   EXPECT_EQ(report[4]["up"], "no");
   EXPECT_EQ(report[5]["path"], "shm");
   EXPECT_EQ(report[5]["single_copy"], "yes");
+  EXPECT_EQ(report[2]["kernel_vouches"], "yes");
+  EXPECT_EQ(report[2]["lost"], "");
+  EXPECT_EQ(report[5]["lost"], "peer's process has ended");
+  EXPECT_EQ(report[5]["lost_ns"], "2000000000");
+  EXPECT_EQ(report[6].kind(), "message");
+  EXPECT_EQ(report[6]["tag"], "77");
   EXPECT_TRUE(read_report(write_report(report)));
 }
 
