@@ -181,7 +181,8 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
+    // One that leaves has refused to be asked, and is sent nothing for that.
+    if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
 }
