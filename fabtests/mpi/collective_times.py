@@ -6,7 +6,8 @@
 
 One rank a node, each port of the virtual switch and of the nodes shaped to --rate with a queue of --buffer. Each figure is
 the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Rows named _processor are processor time of a
-rank, which is alone on its node. Run it on a quiet machine. An
+rank, which is alone on its node. `wire` is what no broadcast can be faster than: its bytes once over one port, in frames of 1500
+bytes with a header of 32 of the provider's own; and the ratio that TCP has to that. Run it on a quiet machine. An
 application is matmul, gauss or gauss_rows of apps/, beside the program, with its order; its figure is the time of one product
 or solution.
 """
@@ -19,6 +20,22 @@ import sys
 import run_mpi
 
 WAYS = {"tcp": ["--path", "tcp"], "cluster": [], "cluster, coll": ["--coll"], "tcp, coll": ["--path", "tcp", "--coll"]}
+
+
+_FRAME, _AROUND = 1500, 38  # bytes of an IP packet; on the wire around it: preamble, Ethernet header, checksum and gap
+_HEADERS = 20 + 8 + 32  # IP, UDP and the provider's
+_UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+
+
+def wire_us(label, rate):
+    """How long the bytes of a broadcast take at this rate; none for other measures."""
+    named = re.fullmatch(r"bcast_(\d+)_us", label)
+    if not named:
+        return None
+    size = int(named.group(1))
+    frames = -(-size // (_FRAME - _HEADERS))
+    number, unit = re.fullmatch(r"([\d.]+)(\w+)", rate).groups()
+    return (size + frames * (_HEADERS + _AROUND)) * 8e6 / (float(number) * _UNITS[unit])
 
 
 def times(options, way, cluster):
@@ -66,10 +83,12 @@ def main():
         for way in ways:
             print(f"turn {turn + 1} of {options.repetitions}: {way}", file=sys.stderr, flush=True)
             runs[way].append(times(options, way, cluster))
-    print(f"{options.mpi}, {options.nodes} nodes at {options.rate}" + "".join(f"{way:>22}" for way in ways))
+    print(f"{options.mpi}, {options.nodes} nodes at {options.rate}" + "".join(f"{way:>22}" for way in ways) + f"{'wire':>22}")
     for label in runs[ways[0]][0]:
         medians = {way: statistics.median(run[label] for run in runs[way]) for way in ways}
-        print(f"{label:28}" + "".join(f"{medians[way]:13.0f} ({medians[ways[0]] / medians[way]:5.2f})" for way in ways))
+        least = wire_us(label, options.rate)
+        figures = [medians[way] for way in ways] + ([least] if least else [])
+        print(f"{label:28}" + "".join(f"{figure:13.0f} ({medians[ways[0]] / figure:5.2f})" for figure in figures))
     return 0
 
 

@@ -2,8 +2,8 @@
 // column finds its pivot alone and broadcasts which row that is and the multipliers of the rows below in one message; each
 // rank exchanges the two rows within its own columns. The right side is at every rank, so that each has the solution at the
 // end: for an unknown the owner of its column broadcasts it with that column. Prints the time of a solution, that of a
-// column of the elimination, and the error. gauss_rows.c does the same with rows dealt out: there the search for each pivot
-// is a reduction over all ranks.
+// column of the elimination, which part of the time ranks were in broadcasts on average, and the error. gauss_rows.c does
+// the same with rows dealt out: there the search for each pivot is a reduction over all ranks.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "known_system.h"
 
 static int rank, size, order;
+static double in_broadcasts;  // seconds
 
 struct system {
   double** columns;  // of order numbers; column j lives at rank j % size; NULL elsewhere
@@ -62,10 +63,16 @@ static void eliminate_in(double* column, int from, const double* message) {
   for (int row = from + 1; row < order; ++row) column[row] -= message[row - from] * factor;
 }
 
+static void broadcast(double* message, int count, int root) {
+  const double begun = MPI_Wtime();
+  MPI_Bcast(message, count, MPI_DOUBLE, root, MPI_COMM_WORLD);
+  in_broadcasts += MPI_Wtime() - begun;
+}
+
 static void eliminate(struct system* s) {
   for (int column = 0; column < order; ++column) {
     if (rank == owner(column)) choose_pivot(s->columns[column], column, s->message);
-    MPI_Bcast(s->message, order - column, MPI_DOUBLE, owner(column), MPI_COMM_WORLD);
+    broadcast(s->message, order - column, owner(column));
     eliminate_in(s->right, column, s->message);
     for (int own = rank; own < order; own += size) {
       if (own > column) eliminate_in(s->columns[own], column, s->message);
@@ -81,7 +88,7 @@ static double substitute(struct system* s) {
       s->message[0] = s->right[column] / s->columns[column][column];
       for (int row = 0; row < column; ++row) s->message[row + 1] = s->columns[column][row];
     }
-    MPI_Bcast(s->message, column + 1, MPI_DOUBLE, owner(column), MPI_COMM_WORLD);
+    broadcast(s->message, column + 1, owner(column));
     const double unknown = s->message[0];
     for (int row = 0; row < column; ++row) s->right[row] -= s->message[row + 1] * unknown;
     const double error = fabs(unknown - (column + 1)) / (column + 1);
@@ -105,10 +112,12 @@ int main(int argc, char** argv) {
   double mine = substitute(&s), worst = 0;
   const double seconds = MPI_Wtime() - begun;
   MPI_Reduce(&mine, &worst, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  double all = 0;
+  MPI_Reduce(&in_broadcasts, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   const int good = rank != 0 || worst < 1e-6;
   if (rank == 0) {
-    printf("gauss order %d ranks %d seconds %.4f us_per_column %.2f worst_error %.1e\n", order, size, seconds,
-           (eliminated - begun) / order * 1e6, worst);
+    printf("gauss order %d ranks %d seconds %.4f us_per_column %.2f broadcasts %.0f %% worst_error %.1e\n", order, size, seconds,
+           (eliminated - begun) / order * 1e6, all / size / seconds * 100, worst);
     puts(good ? "PASS gauss" : "FAIL: gauss: the solution is wrong");
   }
   MPI_Finalize();

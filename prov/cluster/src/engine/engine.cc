@@ -180,10 +180,10 @@ int Engine::descriptor() {
   return loop_.descriptor();
 }
 
-bool Engine::arm() {
+bool Engine::arm(Duration* gather) {
   const std::lock_guard lock(lock_);
   background_.application_sleeps();
-  return loop_.arm();
+  return loop_.arm(gather);
 }
 
 }  // namespace cluster::engine

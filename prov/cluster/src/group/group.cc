@@ -75,6 +75,7 @@ Group::Group(GroupSettings settings, std::uint32_t stream_id, Random& random)
     : settings_(std::move(settings)),
       random_(random),
       stream_({stream_id, settings_.key, settings_.incarnation}, settings_.body_max),
+      spare_bodies_(settings_.body_max),
       announcer_(settings_.key) {}
 
 Member* Group::find(const SocketAddress& name) {
@@ -149,7 +150,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   const bool known = member.stream != nullptr && member.stream->id() == segment.id;
   const bool late = segment.total < member.incarnation;
   if (!known && !late) {
-    member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+    member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_, spare_bodies_);
     news_.note_end();
     member.stream_membership = segment.total;
   }
@@ -180,7 +181,8 @@ void Group::on_end(Member& member, const Segment& segment) {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
-    events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
+    // One that leaves has refused to be asked, and is sent nothing for that.
+    if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
 }

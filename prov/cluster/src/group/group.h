@@ -19,7 +19,7 @@
 // each segment would else cost a look at all the others.
 //
 // State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some
-// 300 bytes for each member besides.
+// 300 bytes for each member besides, and what SpareBodies keeps.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "group/announcer.h"
+#include "group/spare_bodies.h"
 #include "group/member.h"
 #include "group/member_queue.h"
 #include "group/news.h"
@@ -131,6 +132,7 @@ class Group {
   GroupSettings settings_;
   Random& random_;
   SenderStream stream_;
+  SpareBodies spare_bodies_;  ///< of all streams to this side
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
   MemberQueue touched_;  ///< to be served in the next run()

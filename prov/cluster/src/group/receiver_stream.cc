@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace cluster::group {
 namespace {
@@ -15,8 +16,8 @@ Duration backoff(Random& random, std::size_t group_size) {
 
 }  // namespace
 
-ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random)
-    : id_(id), random_(random), delivered_(start), arrived_(start), end_(start), reported_delivered_(start) {}
+ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare)
+    : id_(id), random_(random), spare_(spare), delivered_(start), arrived_(start), end_(start), reported_delivered_(start) {}
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
@@ -28,7 +29,7 @@ bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group
   bool fresh = false;
   if (!arrival.body.empty() && fits && kept(arrival.sequence).size == 0) {
     Kept& place = kept(arrival.sequence);
-    place.bytes = std::make_unique_for_overwrite<std::byte[]>(arrival.body.size());
+    place.bytes = spare_.take(arrival.body.size());
     std::memcpy(place.bytes.get(), arrival.body.data(), arrival.body.size());
     place.size = arrival.body.size();
     const bool fills_gap = arrival.sequence + 1 < end_;
@@ -72,6 +73,7 @@ void ReceiverStream::consume(std::size_t size) {
   consumed_ += size;
   Kept& place = kept(delivered_);
   if (consumed_ < place.size) return;
+  spare_.give(std::move(place.bytes), place.size);
   place = {};
   consumed_ = 0;
   ++delivered_;

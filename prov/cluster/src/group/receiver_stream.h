@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/environment.h"
 #include "base/units.h"
+#include "group/spare_bodies.h"
 #include "group/limits.h"
 
 namespace cluster::group {
@@ -21,7 +22,7 @@ namespace cluster::group {
 class ReceiverStream {
  public:
   /// `start`: the first sequence that is for this member.
-  ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random);
+  ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare);
 
   std::uint32_t id() const { return id_; }
   /// Of a frame: its whole sequence, of which the header has the low half.
@@ -74,7 +75,7 @@ class ReceiverStream {
 
  private:
   struct Kept {
-    std::unique_ptr<std::byte[]> bytes;
+    SpareBodies::Body bytes;
     std::size_t size = 0;  ///< 0: has not arrived
   };
 
@@ -89,6 +90,7 @@ class ReceiverStream {
 
   std::uint32_t id_;
   Random& random_;
+  SpareBodies& spare_;
   std::uint64_t delivered_;      ///< all before it has been delivered
   std::size_t consumed_ = 0;     ///< bytes of the front that have been delivered already
   std::uint64_t arrived_;        ///< all before it has arrived

@@ -142,6 +142,21 @@ TEST_F(GroupTest, WhatWasPostedIsHandedOutUntilTheCallerHasTakenIt) {
   EXPECT_EQ(count, 1u);
 }
 
+/// A member that ends the stream to this side is news, unless this side leaves itself and has refused to be asked.
+TEST_F(GroupTest, OneThatLeavesIsNotExpelled) {
+  constexpr Segment kItsEnd{.kind = SegmentKind::group_end, .id = kItsStream, .key = kKey};
+  for (const bool leaves : {false, true}) {
+    Group group{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+    Member& other = group.meet(name_, nullptr, &carrier_);
+    group.on_segment(kNow, other, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+    group.on_segment(kNow, other, {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
+    group.run(kNow, nullptr);
+    if (leaves) group.leave();
+    group.on_segment(kNow, other, kItsEnd, {});
+    EXPECT_EQ(group.events().empty(), leaves);
+  }
+}
+
 /// A carrier sends when the caller marks it, for which the caller has to find the member.
 TEST_F(GroupTest, AMemberIsThereUntilTheCallerHasSeenThatTheLeaveWasPosted) {
   group_.take_posted([](Member&) {});

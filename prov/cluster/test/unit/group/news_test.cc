@@ -12,7 +12,7 @@ class NewsTest : public testing::Test {
  protected:
   NewsTest() {
     news.reserve(2);
-    for (Member* member : {&first, &second}) member->stream = std::make_unique<ReceiverStream>(5, 0, random);
+    for (Member* member : {&first, &second}) member->stream = std::make_unique<ReceiverStream>(5, 0, random, pool);
   }
   void arrive(Member& member, std::uint64_t sequence) {
     const std::byte body[1]{};
@@ -30,6 +30,7 @@ class NewsTest : public testing::Test {
   }
 
   test::FakeRandom random;
+  SpareBodies pool{1};
   Member first, second;
   News news;
 };

@@ -29,7 +29,8 @@ class ReceiverStreamTest : public testing::Test {
 
   Zero random;
   Time now{1s};
-  ReceiverStream stream{5, 10, random};
+  SpareBodies pool{8};
+  ReceiverStream stream{5, 10, random, pool};
 };
 
 TEST_F(ReceiverStreamTest, DeliversInOrderAndOnce) {
@@ -50,7 +51,7 @@ TEST_F(ReceiverStreamTest, RefusesWhatLiesBeyondTheWindow) {
 }
 
 TEST_F(ReceiverStreamTest, WidensTheLowHalfOfASequence) {
-  ReceiverStream late(5, 0x1FFFFFFFFu, random);
+  ReceiverStream late(5, 0x1FFFFFFFFu, random, pool);
   EXPECT_EQ(late.widen(0xFFFFFFFFu), 0x1FFFFFFFFu);
   EXPECT_EQ(late.widen(3), 0x200000003u);
   EXPECT_EQ(late.widen(0xFFFFFFF0u), 0x1FFFFFFF0u);
