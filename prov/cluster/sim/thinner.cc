@@ -26,7 +26,8 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
     const bool thinned = thinning_.unknown_shift != 0 && mark == thinning_.marks.unknown;
     return thinned && !one_in(thinning_.unknown_shift) ? Place::nowhere : Place::engine;
   }
-  if (keep_alive && !one_in(Thinning::kKeepAliveShift)) return to_responder(now);
+  const bool answered = session == 0 ? !one_in(Thinning::kKeepAliveShift) : one_in(Thinning::kForeignKeepAliveShift);
+  if (keep_alive && answered) return to_responder(now);
   return session != 0 && !one_in(Thinning::kUselessShift) ? Place::nowhere : Place::aside;
 }
 

@@ -22,7 +22,7 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 
 /// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset), to sources that are known
 /// some thousand times a second each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
-/// others send. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
+/// others send. In a flood these get one of eight: a peer of an earlier process repeats its frames within tens of milliseconds. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
 /// would answer a flood with a flood, and cost each of them a system call.
 class ResetSender {
  public:
@@ -38,15 +38,18 @@ class ResetSender {
     if (!admits(now, to.to)) return;
     send_control(*link_, wire::ControlFrame::reset(refused, reason, epoch).bytes(), link::ip_path(to));
   }
-  /// In a flood there is no reserve for unknown sources.
-  void forfeit(Time now) { unknown_.forfeit(now, kResetInterval); }
+  /// There is a flood, until then: no reserve for unknown sources.
+  void note_flood(Time now, Time until) {
+    flood_until_ = until;
+    unknown_.forfeit(now, kResetInterval);
+  }
 
  private:
   /// A known source without a peer is in the address vector, so forged sources add no more peers than that has.
   bool admits(Time now, const SocketAddress& source) {
     if (!peers_.known(source)) return unknown_.admits(now);
     PeerLimit& resets = peers_.find_or_add(source).contact.resets;
-    if (!resets.due(now, random_)) return false;
+    if (now < flood_until_ ? !resets.due_rarely(now, random_) : !resets.due(now, random_)) return false;
     resets.note(now);
     return true;
   }
@@ -55,6 +58,7 @@ class ResetSender {
   PeerTable& peers_;
   Random& random_;
   RateLimit unknown_{kResetInterval, kResetBurst};
+  Time flood_until_{};
 };
 
 }  // namespace cluster::engine

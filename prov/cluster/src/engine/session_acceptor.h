@@ -43,14 +43,17 @@ class SessionAcceptor {
   void note_flood(Time now) {
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
     answers_.forfeit(now, link::Thinning::kAsideInterval);
-    resets_.forfeit(now);
+    resets_.note_flood(now, flood_until_);
   }
 
  private:
   /// Between two warnings of openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
+  /// A peer that has spoken in its session so lately does not call, unless it has begun anew since.
+  static constexpr Duration kJustHeard = 1s;
 
   bool may_answer(Time now, const wire::Opening& call, const SocketAddress& name);
+  bool may_answer_in_name_of(Time now, const Peer& peer);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);

@@ -8,7 +8,8 @@
 // session 0: the rest is useless here, and only a part of it gets that far, of which a reset tells peers of an earlier process.
 //
 // A peer whose calls find no space learns from the keep-alive responder that this process lives: most keep-alives go there also
-// without a mark, and it bounds what they cost by itself.
+// in session 0, and it bounds what they cost by itself. Of those that name a session which is not of this process few do: each answer
+// wakes a thread and costs a system call.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct Thinning {
   static constexpr std::size_t kAsideFrames = 24;  ///< of one look
   static constexpr unsigned kUselessShift = 2;   ///< of useless frames one in 2^shift waits aside
   static constexpr unsigned kKeepAliveShift = 2;  ///< of keep-alives one in 2^shift, which shows that a flood of them goes on
+  static constexpr unsigned kForeignKeepAliveShift = 3;  ///< of those that name a session without mark one in 2^shift is answered
 
   bool none() const { return unknown_shift == 0 && !unmarked_aside; }
 };

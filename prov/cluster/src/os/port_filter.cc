@@ -148,11 +148,12 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
   constexpr auto kKeepAlive = static_cast<std::uint32_t>(wire::FrameKind::keep_alive);
   constexpr std::uint32_t kPart = (1u << link::Thinning::kKeepAliveShift) - 1;
+  constexpr std::uint32_t kPartOfForeign = (1u << link::Thinning::kForeignKeepAliveShift) - 1;
   const bool answered = sockets.keep_alives != PortSockets::kMain;
   FilterProgram program;
   if (thinning.unmarked_aside) {
     // Jumps over what keep-alives are looked at for.
-    const auto over = [answered](unsigned between) { return static_cast<std::uint8_t>(between + (answered ? 4 : 0)); };
+    const auto over = [answered](unsigned between) { return static_cast<std::uint8_t>(between + (answered ? 8 : 0)); };
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, over(3)));
     program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
@@ -160,9 +161,13 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, over(1), 0));
     if (answered) {
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 6));
+      program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kSession));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 1, 0));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 3, 2));
+      program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPartOfForeign, 0, 1));
     }
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }

@@ -39,7 +39,7 @@ struct PortSockets {
 };
 
 /// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark; of keep-alives, which
-/// go to their socket where there is one, a part (Thinning::kKeepAliveShift). All else to the main one, also a keep-alive that is joined
+/// go to their socket where there is one, a part (Thinning::kKeepAliveShift, kForeignKeepAliveShift). All else to the main one, also a keep-alive that is joined
 /// with other datagrams.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -48,9 +49,16 @@ class AsideReceiverTest : public ::testing::Test {
   }
   bool answered(std::uint32_t session) {
     send(wire::ControlFrame::keep_alive(1, 7, session).bytes());
+    return session_of_answer(300) != 0;
+  }
+  /// Of the next one; 0: there is none.
+  std::uint32_t session_of_answer(int milliseconds = 1000) {
     pollfd caller_socket{caller->socket(), POLLIN, 0};
     std::array<std::byte, 256> answer;
-    return poll(&caller_socket, 1, 300) > 0 && recv(caller->socket(), answer.data(), answer.size(), 0) > 0;
+    const ssize_t got = poll(&caller_socket, 1, milliseconds) > 0 ? recv(caller->socket(), answer.data(), answer.size(), 0) : 0;
+    wire::FrameView view;
+    const auto size = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    return wire::admit(ConstBytes(answer).first(size), view) == wire::Refusal::none ? view.session : 0;
   }
   void send(ConstBytes frame) {
     sockaddr_storage address;
@@ -185,6 +193,20 @@ TEST_F(AsideReceiverTest, TheResponderAnswersAlsoPeersThatHaveNoSessionYet) {
   bool heard = false;
   for (int i = 0; i < 20 && !heard; ++i) heard = answered(kUnmarked);
   EXPECT_TRUE(heard);
+}
+
+TEST_F(AsideReceiverTest, OfKeepAlivesThatNameAForeignSessionFewAreAnswered) {
+  const auto responder = start_keep_alive_responder(port, world.log);
+  ASSERT_TRUE(responder) << world.log.text;
+  link->thin(kFlood);
+  constexpr int kAsked = 400;
+  for (int i = 0; i < kAsked; ++i) send(wire::ControlFrame::keep_alive(1, 7, kUseless).bytes());
+  constexpr std::uint32_t kLast = 2;
+  send(wire::ControlFrame::keep_alive(kLast, 7, kMember).bytes());  // waits its turn behind them
+  int others = 0;
+  while (session_of_answer() != kLast) ASSERT_LT(++others, kAsked);
+  constexpr double kPart = 1.0 / (1 << link::Thinning::kForeignKeepAliveShift);
+  EXPECT_NEAR(static_cast<double>(others) / kAsked, kPart, kPart / 2);
 }
 
 TEST_F(AsideReceiverTest, AFloodOfKeepAlivesIsSeenToGoOn) {
