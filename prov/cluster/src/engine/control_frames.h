@@ -24,7 +24,8 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 /// some thousand times a second each (peer_limit.h): that is how the peers of a process that has begun anew learn of it, whatever
 /// others send. To all other sources together goes at most one reset each kResetInterval, and kResetBurst at once: more
 /// would answer a flood with a flood, and cost each of them a system call. In a flood members alone get any: a frame whose session
-/// has a mark of this endpoint comes here for certain then, and a reset would tell its sender so (link/thinning.h).
+/// has a mark of this endpoint comes here for certain then, and a reset would tell its sender so (link/thinning.h). They get one of
+/// eight: a peer of an earlier process repeats its frames within tens of milliseconds.
 class ResetSender {
  public:
   static constexpr Duration kResetInterval = 5ms;
@@ -51,7 +52,7 @@ class ResetSender {
     if (now < flood_until_ && !peers_.is_member_name(source)) return false;
     if (!peers_.known(source)) return unknown_.admits(now);
     PeerLimit& resets = peers_.find_or_add(source).contact.resets;
-    if (!resets.due(now, random_)) return false;
+    if (now < flood_until_ ? !resets.due_rarely(now, random_) : !resets.due(now, random_)) return false;
     resets.note(now);
     return true;
   }

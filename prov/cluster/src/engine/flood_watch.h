@@ -5,8 +5,10 @@
 // Three classes are counted, each with limits of its own: frames without a mark of this endpoint, whatever becomes of them; and, if no
 // session takes them, those with the mark that unknown sources get to see, and those with the mark of members, which a host may have
 // guessed. kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
-// a flood. If more come, those of the first class have to wait aside, and those of the others are halved until they are not more.
-// Frames in the sessions of members are never thinned: where others have their mark, the link gets to know which these are.
+// a flood. No crowd asks by what names a session that is not of this process, or by nonsense: each of these counts as kUselessWeight
+// towards kBurst, so that few hundred of them are enough to know a flood. If more come, those of the first class have to wait aside,
+// and those of the others are halved until they are not more. Frames in the sessions of members are never thinned: where others have
+// their mark, the link gets to know which these are.
 //
 // A peer whose frame was dropped repeats it, as if the network had lost it.
 #pragma once
@@ -29,13 +31,20 @@ class FloodLevel {
   static constexpr std::int64_t kPerInterval = 32;
   static constexpr std::int64_t kBurst = 8192;
 
+  static constexpr std::int64_t kUselessWeight = 16;
+
   void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }
+  void note_useless() {
+    ++seen_;
+    extra_ += kUselessWeight - 1;
+  }
   /// So many intervals are over. True if the shift is another one.
   bool review(std::int64_t intervals);
   unsigned shift() const { return shift_; }
 
  private:
   std::int64_t seen_ = 0;        ///< frames since the last review
+  std::int64_t extra_ = 0;       ///< what they count beyond that
   std::int64_t spare_ = kBurst;  ///< frames beyond kPerInterval that may still come
   unsigned shift_ = 0;
 };

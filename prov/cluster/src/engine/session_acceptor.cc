@@ -87,9 +87,18 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
   if (flood && answered_.answered(now, digest)) return false;
   Peer* const peer = peers_.find(name);
   const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
-                                            : peer == nullptr || peer->contact.answers.due(now, parts_.environment.random);
+                                            : peer == nullptr || may_answer_in_name_of(now, *peer);
   if (flood && admitted) answered_.note(now, digest);
   return admitted;
+}
+
+/// In a flood a call in the name of a peer that speaks in its session is most probably forged. One that has begun anew in this moment
+/// calls until its session has been silent for long enough.
+bool SessionAcceptor::may_answer_in_name_of(Time now, const Peer& peer) {
+  const PeerLimit& answers = peer.contact.answers;
+  const bool speaks = now < flood_until_ && peer.flow != nullptr && peer.flow->handshake().knows_peer() &&
+                      now - peer.flow->liveness().heard_at() < kJustHeard;
+  return speaks ? answers.due_rarely(now, parts_.environment.random) : answers.due(now, parts_.environment.random);
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.

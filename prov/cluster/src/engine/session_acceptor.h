@@ -53,8 +53,11 @@ class SessionAcceptor {
  private:
   /// Between two warnings of openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
+  /// A peer that has spoken in its session so lately does not call, unless it has begun anew since.
+  static constexpr Duration kJustHeard = 1s;
 
   bool may_answer(Time now, const wire::Opening& call, const SocketAddress& name);
+  bool may_answer_in_name_of(Time now, const Peer& peer);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);

@@ -41,16 +41,20 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
   return true;  // the peer repeats a keep-alive whose answer is lost
 }
 
+bool has_errors(int socket) {
+  pollfd errors{socket, 0, 0};
+  return poll(&errors, 1, 0) > 0;
+}
+
 /// ICMP errors keep the socket readable until they are taken out, for the engine, which a computing application delays.
 NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};
   for (; answered.count < kAnswersPerInterval; ++answered.count) {
     if (answer_one(socket, port.name(), answerer)) continue;
+    if (!has_errors(socket)) return {NextWake::kUntilReadable, socket};
     port.drain_path_errors();
-    pollfd errors{socket, 0, 0};
-    if (poll(&errors, 1, 0) > 0) return {kErrorsPending};
-    return {NextWake::kUntilReadable, socket};
+    return has_errors(socket) ? NextWake{kErrorsPending} : NextWake{NextWake::kUntilReadable, socket};
   }
   return {answered.end - now};
 }

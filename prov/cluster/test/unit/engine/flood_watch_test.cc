@@ -73,6 +73,19 @@ TEST_F(FloodWatchTest, AFloodWaitsAsideOnceItIsMoreThanACrowd) {
   EXPECT_EQ(link.thinning.marks.member, kMarks.member);
 }
 
+TEST_F(FloodWatchTest, AFloodOfWhatNoCrowdSendsIsKnownSooner) {
+  constexpr std::uint32_t kForeign = 0xABCD0099;
+  flood(kForeign, 25'000, 50ms);
+  EXPECT_TRUE(link.thinning.unmarked_aside);
+  EXPECT_LE(passed, FloodLevel::kBurst / 8);
+}
+
+TEST_F(FloodWatchTest, AFewUselessFramesAreNone) {
+  constexpr std::uint32_t kForeign = 0xABCD0099;
+  flood(kForeign, kPerSecond * 3 / 4, 10s);
+  EXPECT_EQ(link.calls, 0u);
+}
+
 TEST_F(FloodWatchTest, WhatIsUselessIsAFloodAsLongAsItIsTooMuch) {
   // Of such frames a part is read aside: as little as ends a flood comes of less than what begins one.
   constexpr std::int64_t kReadOf = kPerSecond / (1 << link::Thinning::kUselessShift);
@@ -81,6 +94,27 @@ TEST_F(FloodWatchTest, WhatIsUselessIsAFloodAsLongAsItIsTooMuch) {
   flood(0, kReadOf * 5 / 4, 5s);
   EXPECT_EQ(link.calls, before);
   EXPECT_TRUE(link.thinning.unmarked_aside);
+}
+
+TEST_F(FloodWatchTest, AFloodGoesOnAlsoForAnEngineThatComesSeldom) {
+  flood(0, 50'000, 1s);
+  const unsigned before = link.calls;
+  for (int turn = 0; turn < 100; ++turn) {
+    for (std::size_t i = 0; i < link::Thinning::kAsideFrames; ++i) watch.note_session(now, 0);
+    watch.review(now += 10 * FloodWatch::kInterval);
+  }
+  EXPECT_EQ(link.calls, before) << "one look is all that it had";
+  EXPECT_TRUE(link.thinning.unmarked_aside);
+}
+
+TEST_F(FloodWatchTest, WhatTheLinkDoesAlreadyItIsNotAskedForAgain) {
+  flood(0, 50'000, 1s);
+  const unsigned before = link.calls;
+  for (int turn = 0; turn < 100; ++turn) {  // two looks in one interval, and then none
+    for (std::size_t i = 0; i < 2 * link::Thinning::kAsideFrames * (turn % 2); ++i) watch.note_session(now, 0);
+    watch.review(now += FloodWatch::kInterval);
+  }
+  EXPECT_EQ(link.calls, before);
 }
 
 TEST_F(FloodWatchTest, ACrowdIsServed) {

@@ -129,6 +129,27 @@ TEST_P(PathErrorQueueTest, AFloodIsNotListenedToForAWhile) {
   EXPECT_EQ(queue.take(errors), 1u) << "what is true comes again";
 }
 
+/// The first may be forged, and the engine may have been away for long.
+TEST_P(PathErrorQueueTest, OfMoreThanAreKeptTheNewestAreHandedOn) {
+  PathErrorQueue queue(GetParam());
+  queue.add(port_->socket());
+  const std::vector<std::byte> old = test::numbered(1, 40);
+  const std::vector<std::byte> recent = test::numbered(2, 40);
+  for (int i = 0; i < 8; ++i) {
+    forge(8, old);
+    queue.drain(at(0s));
+  }
+  forge(8, recent);
+  queue.drain(at(10ms));
+  std::array<link::PathError, 100> errors;
+  const std::size_t count = queue.take(errors);
+  EXPECT_EQ(count, 64u);
+  const auto is_recent = [&](const link::PathError& error) { return std::ranges::equal(error.quote(), recent); };
+  EXPECT_EQ(std::ranges::count_if(std::span(errors).first(count), is_recent), 8);
+  EXPECT_TRUE(is_recent(errors[count - 1])) << "in the order in which they came";
+  EXPECT_EQ(queue.take(errors), 0u);
+}
+
 TEST_P(PathErrorQueueTest, NoSocketKeepsAnotherFromItsTurn) {
   PathErrorQueue queue(GetParam());
   queue.add(port_->socket());

@@ -30,6 +30,29 @@ TEST_F(SealedRequestsTest, ThatNoProcessHasThePortIsBelievedOfRequestsToo) {
   EXPECT_EQ(a.counters().path_errors_unproven, 0u);
 }
 
+/// All else of a request a host can know that sees no frame: the id of the key is the same for all processes of the job.
+TEST_F(SealedRequestsTest, AnErrorThatQuotesARequestWithAnotherSaltIsNotBelieved) {
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), kind_);
+  network.absent = kB;
+  std::size_t requests = 0;
+  std::vector<std::byte> quoted;  // whatever was sent last
+  network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (packet.bytes[offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(wire::FrameKind::association_request)) {
+      constexpr std::size_t kSalt = sizeof(wire::FrameHeader) + offsetof(AssociationBlock, salt);
+      quoted = packet.bytes;
+      quoted[kSalt + requests++ % std::tuple_size_v<Salt>] ^= std::byte{1};
+    }
+    network.last_to_absent = quoted;
+    return to == kB;
+  };
+  a.send();
+  for (int i = 0; i < 2500; ++i) pass(a);
+  EXPECT_EQ(a.logged("is lost"), 0u);
+  EXPECT_NE(a.counters().path_errors_unproven, 0u);
+  EXPECT_GE(requests, std::tuple_size_v<Salt>) << "each byte of it was wrong once";
+  network.drop = nullptr;
+}
+
 /// Of processes that are long gone, say. What is more than is answered is a flood, and has to be seen.
 TEST_F(SealedRequestsTest, RecordedRequestsThatAreNotAnsweredAreCounted) {
   Node b(network, kB, kA, 1000, nullptr, test::node_settings(), kind_);
