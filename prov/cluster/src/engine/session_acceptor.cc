@@ -97,7 +97,7 @@ bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const Sock
 bool SessionAcceptor::may_answer_in_name_of(Time now, const Peer& peer) {
   const PeerLimit& answers = peer.contact.answers;
   const bool speaks = now < flood_until_ && peer.flow != nullptr && peer.flow->handshake().knows_peer() &&
-                      now - peer.flow->liveness().heard_at() < kJustHeard;
+                      now - peer.flow->liveness().silence().heard_at() < kJustHeard;
   return speaks ? answers.due_rarely(now, parts_.environment.random) : answers.due(now, parts_.environment.random);
 }
 
