@@ -77,7 +77,7 @@ class Hoarder {
       size = name.to(storage);
       connect(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size));
       pollfd watch{socket.number(), POLLOUT, 0};
-      if (poll(&watch, 1, 100) != 1) return true;
+      if (poll(&watch, 1, 2500) != 1) return true;  // some are taken out of it, once a second, up to a number
       held_.push_back(std::move(socket));
     }
   }
