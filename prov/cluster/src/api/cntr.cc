@@ -109,7 +109,7 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
       [&](engine::Sleeper& sleep_on) {
         if (!waiting.first) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);
-        const bool ready = verdict() == -FI_EAGAIN && progress_.arm(true) && verdict() == -FI_EAGAIN;
+        const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
         return ready ? kForever : 0ms;
       });
   return result == -FI_EAGAIN ? -FI_ETIMEDOUT : static_cast<int>(result);

@@ -107,15 +107,15 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
         return signaled ? 0 : -FI_EAGAIN;
       },
       [&] { return sleeper(); },
-      [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough, true) ? kForever : 0ms; });
+      [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
   if (result != -FI_EAGAIN && !signaled) return result;
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
 }
 
 /// The queue is armed before the engines: entries that their turn of progress adds must find the sleeper
 /// listed.
-bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold, bool gathers) {
-  return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm(gathers) &&
+bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
+  return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm() &&
          queue_.lacks(threshold);
 }
 
@@ -123,7 +123,7 @@ int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   if (signaled_.exchange(false)) return -FI_EAGAIN;  // the signal is consumed here
   engine::Sleeper* const sleep_on = sleeper();
-  return sleep_on != nullptr && prepare_sleep(*sleep_on, 1, false) ? 0 : -FI_EAGAIN;
+  return sleep_on != nullptr && prepare_sleep(*sleep_on, 1) ? 0 : -FI_EAGAIN;
 }
 
 int Cq::signal() {

@@ -49,7 +49,7 @@ class Cq : public fid_cq, public RefCounted {
   static constexpr std::uint32_t kReadsPerProgress = 16;
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
-  bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold, bool gathers);
+  bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
   template <typename Entry>
   ssize_t poll_and_read(Entry* entries, std::size_t count, fi_addr_t* sources);
   /// Takes what is in the queue.

@@ -40,7 +40,6 @@ class Platform {
   virtual std::uint64_t yield_processor() = 0;
   /// Sleeps for the shortest time that the system has, some 50 us.
   virtual void sleep_shortest() = 0;
-  virtual void pause(Duration time) = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
   /// On failure returns null and sets `error` to a positive libfabric error number, after one warning line that names

@@ -38,17 +38,10 @@ engine::Sleeper* Progress::sleeper() {
   return owned_.get();
 }
 
-bool Progress::arm(bool gathers) {
-  Duration gather{};
-  {
-    const std::lock_guard guard(lock_);
-    const bool armed = std::all_of(members_.begin(), members_.end(), [&](const Member& member) {
-      return member.engine->arm(gathers ? &gather : nullptr);
-    });
-    if (armed) return true;
-  }
-  if (gather > Duration::zero()) platform_.pause(gather);
-  return false;
+bool Progress::arm() {
+  const std::lock_guard guard(lock_);
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.engine->arm(); });
 }
 
 void MrProgress::add_engine(engine::Engine& engine) {

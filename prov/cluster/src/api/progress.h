@@ -40,9 +40,8 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Null if it has not been opened yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Polls every engine; true if nothing came in and the sleeper wakes when something does. For a thread that goes on waiting
-  /// otherwise (`gathers`), false comes later where arrivals of a long message should gather first (engine/gather_time.h).
-  bool arm(bool gathers = false);
+  /// Polls every engine; true if nothing came in and the sleeper wakes when something does.
+  bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {
     if (engine::Sleeper* sleeper = sleeper_.load()) sleeper->wake();

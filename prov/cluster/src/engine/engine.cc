@@ -180,10 +180,10 @@ int Engine::descriptor() {
   return loop_.descriptor();
 }
 
-bool Engine::arm(Duration* gather) {
+bool Engine::arm() {
   const std::lock_guard lock(lock_);
   background_.application_sleeps();
-  return loop_.arm(gather);
+  return loop_.arm();
 }
 
 }  // namespace cluster::engine

@@ -135,8 +135,8 @@ class Engine {
   /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
   int descriptor();
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
-  /// impossible: poll on. With `gather` false as well if that is to wait for so long first: a long message is on its way.
-  bool arm(Duration* gather = nullptr);
+  /// impossible: poll on.
+  bool arm();
 
  private:
 

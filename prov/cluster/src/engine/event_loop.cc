@@ -170,8 +170,7 @@ Time EventLoop::next_deadline() const {
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 
-bool EventLoop::arm(Duration* gather) {
-  if (gather != nullptr && (*gather = groups_.gather_time()) > Duration::zero()) return false;
+bool EventLoop::arm() {
   if (!peers_.attached() || !waiter_.open(peers_)) return false;
   handle_events();
   const bool recalled = messenger_.rma().posted().recall();

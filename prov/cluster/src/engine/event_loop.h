@@ -81,8 +81,8 @@ class EventLoop {
   Time next_deadline() const;
   int descriptor() { return waiter_.open(peers_) ? waiter_.descriptor() : -1; }
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
-  /// impossible, or, with `gather`, the caller should leave arrivals to themselves for so long first (gather_time.h).
-  bool arm(Duration* gather = nullptr);
+  /// impossible.
+  bool arm();
   /// Takes the events out of the descriptor.
   void handle_events();
   void wake_sleepers() {

@@ -36,12 +36,6 @@ void GroupEntry::note_poll(Time now, bool arrivals, bool more) {
   next_poll = more ? now : now + poll_interval;
 }
 
-std::size_t GroupEntry::frames_left() const {
-  std::size_t most = 0;
-  for (const auto& [name, message] : incoming) most = std::max(most, protocol::GroupProtocol::missing(message.assembly));
-  return most / std::max<std::size_t>(group->settings().body_max, 1);
-}
-
 void GroupEntry::drop_ended_streams(protocol::GroupProtocol& protocol) {
   for (auto item = incoming.begin(); item != incoming.end();) {
     const group::Member* const member = group->find(item->first);

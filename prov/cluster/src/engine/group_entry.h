@@ -10,7 +10,6 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "engine/gather_time.h"
 #include "engine/peer_table.h"
 #include "group/group.h"
 #include "link/multicast.h"
@@ -37,7 +36,6 @@ struct GroupEntry {
   std::size_t awaited = 0;  ///< operations that wait for something of it
   Time next_poll{};         ///< of the socket
   Duration poll_interval{};
-  GatherTime gather_time;
   Time close_by = kNever;  ///< of one that is being left
   Time retry_at = kNever;  ///< of a turn that ended early for want of memory
 
@@ -48,8 +46,6 @@ struct GroupEntry {
   void expect(bool waits);
   /// The socket was asked: whether something had come, and whether it may have more.
   void note_poll(Time now, bool arrivals, bool more);
-  /// Frames that are still to come of the longest message that has begun to.
-  std::size_t frames_left() const;
   /// Streams that have ended inside of a message, because their member has gone or has begun anew.
   void drop_ended_streams(protocol::GroupProtocol& protocol);
   /// All of them.

@@ -42,12 +42,12 @@ bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) 
   return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
 }
 
-GroupEntry* find(const std::vector<std::unique_ptr<GroupEntry>>& groups, std::uint64_t handle) {
-  const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& entry) { return entry->handle == handle; });
-  return found == groups.end() ? nullptr : found->get();
-}
-
 }  // namespace
+
+GroupEntry* GroupTable::find(std::uint64_t handle) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
+  return found == groups_.end() ? nullptr : found->get();
+}
 
 Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::vector<SocketAddress> roster;
@@ -83,12 +83,12 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
 }
 
 bool GroupTable::joined(std::uint64_t handle) {
-  const GroupEntry* const entry = find(groups_, handle);
+  const GroupEntry* const entry = find(handle);
   return entry != nullptr && entry->joined;
 }
 
 void GroupTable::expect(std::uint64_t handle, bool waits) {
-  if (GroupEntry* const entry = find(groups_, handle)) entry->expect(waits);
+  if (GroupEntry* const entry = find(handle)) entry->expect(waits);
 }
 
 /// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
@@ -97,7 +97,7 @@ void GroupTable::on_wake() {
 }
 
 Status GroupTable::leave(std::uint64_t handle) {
-  GroupEntry* const entry = find(groups_, handle);
+  GroupEntry* const entry = find(handle);
   if (entry == nullptr || entry->group->leaving()) return Status::bad_address;
   entry->group->leave();
   entry->close_by = parts_.environment.clock.now() + parts_.settings.linger;
@@ -105,7 +105,7 @@ Status GroupTable::leave(std::uint64_t handle) {
 }
 
 Status GroupTable::send(const protocol::SendOp& op) {
-  GroupEntry* const entry = find(groups_, op.to);
+  GroupEntry* const entry = find(op.to);
   if (entry == nullptr || entry->group->leaving() || !entry->group->settings().role.sends) return Status::bad_address;
   const std::uint64_t token = protocol_.begin(op);
   if (token == 0) return Status::again;
@@ -177,7 +177,6 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
     if (count < kBurst) break;
   }
   entry.note_poll(now, arrivals != 0, bursts == kBurstsMax);
-  entry.gather_time.note(now, arrivals, entry.frames_left() != 0);
   return arrivals;
 }
 
@@ -369,12 +368,6 @@ Time GroupTable::deadline() const {
     first = std::min({first, entry->group->deadline(), entry->close_by, entry->retry_at});
   }
   return first;
-}
-
-Duration GroupTable::gather_time() {
-  Duration longest{};
-  for (const std::unique_ptr<GroupEntry>& entry : groups_) longest = std::max(longest, entry->gather_time.take(entry->frames_left()));
-  return longest;
 }
 
 bool GroupTable::quiescent() const {

@@ -65,8 +65,6 @@ class GroupTable final : public protocol::GroupArrivals {
   /// One of these may have come about.
   void deliver_held();
   Time deadline() const;
-  /// So long a thread that is about to sleep should leave frames to gather first; at most once for what has come.
-  Duration gather_time();
   /// Nothing is owed to any member.
   bool quiescent() const;
 
@@ -75,6 +73,7 @@ class GroupTable final : public protocol::GroupArrivals {
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
+  GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);

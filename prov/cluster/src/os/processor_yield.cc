@@ -6,13 +6,10 @@
 #include "os/system_clock.h"
 
 namespace cluster::os {
-
-void sleep(Duration time) {
-  const timespec length{0, time.count()};
-  nanosleep(&length, nullptr);
+void sleep_shortest() {
+  const timespec shortest{0, 1};
+  nanosleep(&shortest, nullptr);
 }
-
-void sleep_shortest() { sleep(Duration{1}); }
 
 void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep) {
   if (times % times_per_sleep != 0) {

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "base/units.h"
-
 namespace cluster::os {
 
 /// Yields; each time that `times`, a count of the caller's, is a multiple of `times_per_sleep`, sleeps for
@@ -19,7 +17,5 @@ std::uint64_t timed_yield();
 
 /// Sleeps for the shortest time that the kernel has, some 50 us.
 void sleep_shortest();
-/// For less than a second; a signal ends it.
-void sleep(Duration time);
 
 }  // namespace cluster::os

@@ -103,11 +103,6 @@ void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Seg
   }
 }
 
-std::size_t GroupProtocol::missing(const Assembly& assembly) {
-  if (assembly.receive != nullptr) return assembly.receive->total - assembly.receive->pull.arrived;
-  return assembly.unexpected != nullptr ? assembly.unexpected->total - assembly.unexpected->arrived : 0;
-}
-
 void GroupProtocol::abort(Assembly& assembly, Status status) {
   const Assembly part = std::exchange(assembly, {});
   if (part.receive != nullptr) parts_.pulls.complete(*part.receive, status);

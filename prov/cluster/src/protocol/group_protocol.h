@@ -38,8 +38,6 @@ class GroupProtocol {
   /// False: the segment has to wait until a receive is posted.
   bool ready(Channel& channel, const wire::Segment& segment, Content content);
   void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload, Content content);
-  /// Bytes of its message that have not come; 0: there is none.
-  static std::size_t missing(const Assembly& assembly);
   /// The stream has ended inside of a message.
   void abort(Assembly& assembly, Status status);
 

@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -147,11 +146,6 @@ class MemoryPlatform final : public Platform {
     ++sleeps;
     clock_.advance(60us);
   }
-  void pause(Duration time) override {
-    slept.push_back(time);
-    clock_.advance(time);
-    if (while_asleep) while_asleep();
-  }
   std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) override {
     last_wanted = request.wanted;
     last_auth_key.assign(request.auth_key.begin(), request.auth_key.end());
@@ -174,15 +168,11 @@ class MemoryPlatform final : public Platform {
     parts.epoch = static_cast<std::uint64_t>(built);
     parts.roster = request.roster;
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
-    if (multicast) parts.multicast = multicast(name);
     std::string reason;
     if (one_node)
       parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
-    auto made = std::make_unique<engine::Engine>(std::move(parts));
-    engines.push_back(made.get());
-    return made;
+    return std::make_unique<engine::Engine>(std::move(parts));
   }
-  std::unique_ptr<engine::Sleeper> open_sleeper() override { return sleepers ? engine::Sleeper::open() : nullptr; }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override {
     const auto found = names.find(service == nullptr ? node : std::string(node) + ":" + service);
     const bool fits =
@@ -204,11 +194,6 @@ class MemoryPlatform final : public Platform {
   Duration others_run = 0us;  ///< how long other threads keep the processor after a yield
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};
-  bool sleepers = false;              ///< there are descriptors to sleep on
-  std::vector<engine::Engine*> engines;  ///< all that were built
-  std::vector<Duration> slept;        ///< times that were asked for
-  std::function<void()> while_asleep;
-  std::function<std::unique_ptr<link::MulticastJoiner>(const SocketAddress&)> multicast;
 
  private:
   PassingClock clock_;
@@ -317,7 +302,7 @@ class PairTest : public ApiTest {
       node->endpoint = open_endpoint();
       node->av = open_av();
       node->sends = open_cq();
-      node->receives = open_cq(FI_CQ_FORMAT_TAGGED, wait);
+      node->receives = open_cq();
       EXPECT_EQ(fi_ep_bind(node->endpoint, &node->av->fid, 0), 0);
       EXPECT_EQ(fi_ep_bind(node->endpoint, &node->sends->fid, FI_TRANSMIT | send_bind), 0);
       EXPECT_EQ(fi_ep_bind(node->endpoint, &node->receives->fid, FI_RECV | receive_bind), 0);
@@ -361,7 +346,6 @@ class PairTest : public ApiTest {
     }
   }
 
-  fi_wait_obj wait = FI_WAIT_NONE;  ///< of the queues of receives
   Node left;
   Node right;
   fi_addr_t to_right = FI_ADDR_NOTAVAIL;
