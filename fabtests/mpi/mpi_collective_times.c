@@ -1,4 +1,4 @@
-// mpi_collective_times [ROUNDS [sizes]]: what collectives of all ranks take, as lines for programs:
+// mpi_collective_times [ROUNDS [sizes | MEASURE]]: what collectives of all ranks take, as lines for programs:
 //
 //   <measure>_us <ranks> <median> <smallest> <largest>
 //   <measure>_processor_us <ranks> <mean>
@@ -10,7 +10,8 @@
 // The processor's time is that of a rank, of all its threads, by getrusage; what the kernel does for a frame outside of the rank's
 // calls is in no rank's time.
 //
-// With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose root each rank is in turn.
+// With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose root each rank is in turn; with
+// the name of a measure only that.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ enum { kBytesMax = 1 << 20, kInARow = 16, kTurns = 64 };
 
 static unsigned char buffer[kBytesMax];
 static int rank, size;
+static const char* only;
 
 static int bcast(int bytes, long round) {
   const unsigned char mark = (unsigned char)(round + 1);
@@ -61,6 +63,7 @@ static double processor_us(void) {
 }
 
 static void measure(const char* name, int (*work)(int, long), int bytes, long rounds, int in_a_row) {
+  if (only != NULL && strcmp(only, name) != 0) return;
   double* const times = malloc((size_t)rounds * sizeof *times);
   if (times == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   double processor = 0, of_all = 0;
@@ -112,6 +115,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && strcmp(argv[2], "sizes") == 0) {
     measure_sizes(rounds);
   } else {
+    only = argc > 2 ? argv[2] : NULL;
     measure_all(rounds);
   }
   MPI_Finalize();

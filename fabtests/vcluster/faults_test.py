@@ -153,6 +153,20 @@ class Faults(unittest.TestCase):
         self.assertNotIn("tbf", self.cluster.run("switch", "tc", "qdisc", "show", "dev", "n2r0"))
         self.assertEqual(self.send("raw", 1000, 1400)["arrived"], 1000)
 
+    def test_a_port_that_is_only_shaped_leaves_super_frames_whole(self):
+        """They are counted as the frames that they are, and take no turn through the cutter."""
+        self.faults("--rate", "1gbit", "--buffer", "1m", "--nodes", "2")
+        self.assertEqual(self.send("udp", 2000, 200, 20)["arrived"], 2000)
+        self.assertGreaterEqual(self.counts()[0]["seen"], 2000)
+        self.assertEqual(self._frames_through_the_cutter(), 0)
+        self.faults("--loss", "5%", "--nodes", "2")
+        self.send("udp", 2000, 200, 20)
+        self.assertGreaterEqual(self._frames_through_the_cutter(), 2000)
+
+    def _frames_through_the_cutter(self):
+        shown = json.loads(self.cluster.run("switch", "ip", "-json", "-statistics", "link", "show", "dev", "cutter"))
+        return shown[0]["stats64"]["tx"]["packets"]
+
     def test_nothing_is_left(self):
         self.faults("--delay", "5ms", "--loss", "1%", "--direction", "both")
         self.faults("--clear")

@@ -8,7 +8,9 @@
    Between virtual interfaces many frames travel as one super-frame, which would be lost as one. So all frames
    first take a turn through the cutter, a pair of interfaces in the switch of which the first takes no
    super-frames: the kernel cuts them in front of it. At the other end stands the second program here and
-   sends the pieces back to their port. Small frames go the same way, or they would overtake. */
+   sends the pieces back to their port. Small frames go the same way, or they would overtake. A port that is only
+   shaped leaves super-frames whole: its shaper cuts those that it does not take at once, and the turn of each
+   frame through the cutter would cost the machine more than the network that it plays. */
 #include "faults.h"
 
 #include <linux/bpf.h>
@@ -66,6 +68,11 @@ INLINE int is_udp(struct __sk_buff* skb) {
 
 INLINE int is_spared(struct __sk_buff* skb, __u64 only) {
   return (only == FAULT_ONLY_UDP && !is_udp(skb)) || (only == FAULT_ONLY_ETHERTYPE && !is_ethertype(skb));
+}
+
+/* Nothing is to happen to any frame here. */
+INLINE int is_idle(const struct fault_settings* settings) {
+  return (settings->loss | settings->duplicate | settings->corrupt | settings->reorder | settings->delay_ns) == 0;
 }
 
 INLINE void note_gap(struct fault_counts* counts, __u64 now) {
@@ -148,14 +155,14 @@ int faults(struct __sk_buff* skb) {
   __u64 time, now;
   if (!settings || !counts || settings->cutter == 0) return TC_ACT_UNSPEC; /* not yet written */
   if (skb->mark == (settings->ingress ? FAULT_MARK_INGRESS : FAULT_MARK_EGRESS)) return TC_ACT_UNSPEC;
-  if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress)) {
+  if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress) && !is_idle(settings)) {
     skb->mark = CUT_MARK(skb->ifindex, settings->ingress);
     return redirect(settings->cutter, 0);
   }
   if (is_spared(skb, settings->only)) return TC_ACT_UNSPEC;
 
   now = monotonic_ns();
-  count(&counts->seen);
+  __sync_fetch_and_add(&counts->seen, skb->gso_segs > 1 ? skb->gso_segs : 1);
   note_gap(counts, now);
   if (is_lost(settings, counts)) {
     count(&counts->lost);
