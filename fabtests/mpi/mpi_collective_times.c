@@ -3,8 +3,8 @@
 //   <measure>_us <ranks> <median> <smallest> <largest>
 //   <measure>_processor_us <ranks> <mean>
 //
-// with measure one of bcast_1048576, bcast_65536, barrier, allreduce_8, barrier_alone and allreduce_8_alone. A round begins at a
-// barrier of MPI's own and ends at the rank that is done last, so that a broadcast whose root leaves early does not look fast.
+// with measure one of bcast_1048576, bcast_65536, allreduce_1048576, barrier, allreduce_8, barrier_alone and allreduce_8_alone. A
+// round begins at a barrier of MPI's own and ends at the rank that is done last, so that a broadcast whose root leaves early does not look fast.
 // Barriers and reductions are called kInARow times in a round, as programs with loops do; those that are alone, once: with
 // more ranks than processors the time until the last rank has left the barrier before is then in the figure. Results are checked.
 // The processor's time is that of a rank, of all its threads, by getrusage; what the kernel does for a frame outside of the rank's
@@ -62,6 +62,16 @@ static double processor_us(void) {
   return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
+static int allreduce_long(int bytes, long round) {
+  static long mine[kBytesMax / sizeof(long)], all[kBytesMax / sizeof(long)];
+  const int count = bytes / (int)sizeof(long);
+  mine[0] = mine[count / 2] = mine[count - 1] = round + rank;
+  all[0] = all[count / 2] = all[count - 1] = -1;
+  MPI_Allreduce(mine, all, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  const long sum = size * round + (long)size * (size - 1) / 2;
+  return all[0] == sum && all[count / 2] == sum && all[count - 1] == sum;
+}
+
 static void measure(const char* name, int (*work)(int, long), int bytes, long rounds, int in_a_row) {
   if (only != NULL && strcmp(only, name) != 0) return;
   double* const times = malloc((size_t)rounds * sizeof *times);
@@ -101,6 +111,7 @@ static void measure_sizes(long rounds) {
 static void measure_all(long rounds) {
   measure("bcast_1048576", bcast, kBytesMax, rounds, 1);
   measure("bcast_65536", bcast, 65536, rounds * 2, 1);
+  measure("allreduce_1048576", allreduce_long, kBytesMax, rounds, 1);
   measure("barrier", barrier, 0, rounds, kInARow);
   measure("allreduce_8", allreduce, 8, rounds, kInARow);
   measure("barrier_alone", barrier, 0, rounds * 10, 1);

@@ -53,7 +53,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
 }
 
 Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase, unsigned crossing, Bytes buffer,
-                   const Pieces& pieces) {
+                   const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();
   const bool leads = layout.leaders()[layout.node()] == layout.self();
   const Member spreader = layout.leaders()[layout.node_of(root)];
@@ -62,11 +62,11 @@ Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, un
   for (std::size_t i = 0; i < pieces.count(); ++i) {
     const Bytes piece = pieces.of(buffer, i);
     const auto number = static_cast<unsigned>(i);
-    Step arrived = kStart;
+    Step arrived = of_piece(after, i);
     if (tree.parent != kNoMember) {
-      arrived = schedule.receive(tree.parent, phase * kPhaseNumbers + number, piece, {});
+      arrived = schedule.receive(tree.parent, phase * kPhaseNumbers + number, piece, {arrived});
     } else if (!here) {
-      arrived = schedule.receive(spreader, crossing * kPhaseNumbers + number, piece, {});
+      arrived = schedule.receive(spreader, crossing * kPhaseNumbers + number, piece, {arrived});
     }
     done.push_back(arrived);
     // Before the node's own members: the network is slower.

@@ -68,7 +68,7 @@ void barrier(Schedule& schedule, const TeamLayout& layout) {
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (spreads(layout, arguments)) {
     const Pieces pieces(arguments.target.size(), kMulticastPiece);
-    send_to_nodes(schedule, layout, arguments.root, kDown, kAcross, arguments.target, pieces);
+    send_to_nodes(schedule, layout, arguments.root, kDown, kAcross, arguments.target, pieces, {&kStart, 1});
     return;
   }
   const bool in_pieces = arguments.target.size() >= kLong;
@@ -95,6 +95,13 @@ void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
     const Pieces whole(arguments.source.size(), kPieceMin);
     const std::vector<Step> arrived = combine_up(schedule, tree, kUp, arguments.source, arguments.target, whole, kStart);
     send_down(schedule, tree, kDown, arguments.target, whole, arrived);
+    return;
+  }
+  if (spreads(layout, arguments)) {
+    const Tree chain = layout.tree(kMeeting, chain_tree);
+    const Pieces pieces(arguments.source.size(), kMulticastPiece);
+    const std::vector<Step> sums = combine_up(schedule, chain, kUp, arguments.source, arguments.target, pieces, kStart);
+    send_to_nodes(schedule, layout, kMeeting, kDown, kAcross, arguments.target, pieces, sums);
     return;
   }
   const Tree node = tree_of_node(layout);
@@ -199,7 +206,9 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
 
 bool spreads(const TeamLayout& layout, const Arguments& arguments) {
   const std::size_t nodes = layout.leaders().size();
-  if (!arguments.multicast || arguments.kind != Kind::broadcast || nodes < kMulticastNodes) return false;
+  if (!arguments.multicast || nodes < kMulticastNodes) return false;
+  if (arguments.kind == Kind::allreduce) return arguments.target.size() >= kMulticastSums;
+  if (arguments.kind != Kind::broadcast) return false;
   return arguments.target.size() >= kMulticastMin || (arguments.often && nodes >= kMulticastNodesShort);
 }
 

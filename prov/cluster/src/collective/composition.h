@@ -50,6 +50,9 @@ inline constexpr std::size_t kMulticastMin = 4 * 1024;
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// Its pieces are not shorter.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;
+/// The sums of an allreduce go by multicast from this length on: the port of each node passes them once in each direction, in
+/// a ring nearly twice.
+inline constexpr std::size_t kMulticastSums = 32 * 1024;
 
 /// True if that is how it goes.
 bool spreads(const TeamLayout& layout, const Arguments& arguments);

@@ -231,6 +231,27 @@ TEST_P(Composition, AllreduceInPlace) {
   for (const Values& sum : buffers) ASSERT_EQ(sum, sums(members(), count()));
 }
 
+TEST_P(Composition, AllreduceByMulticast) {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const bool in_place = seed % 2 == 0;
+    const auto own = contributions(1);
+    auto result = in_place ? own : results(1);
+    ScheduledTeam team(members(), std::get<1>(GetParam()), seed);
+    team.shuffle_nodes();
+    for (Member member = 0; member < members(); ++member) {
+      team.start(member, {.kind = Kind::allreduce,
+                          .reduction = kSum,
+                          .source = const_bytes(in_place ? result[member] : own[member]),
+                          .target = bytes(result[member]),
+                          .multicast = true});
+    }
+    ASSERT_TRUE(team.run());
+    for (const Values& sum : result) ASSERT_EQ(sum, sums(members(), count()));
+    const std::size_t nodes = (members() + std::get<1>(GetParam()) - 1) / std::get<1>(GetParam());
+    EXPECT_EQ(team.spread() != 0, nodes >= kMulticastNodes && count() * sizeof(Value) >= kMulticastSums);
+  }
+}
+
 TEST_P(Composition, AllgatherInTheOrderOfTheGroup) {
   for (unsigned seed = 0; seed < 4; ++seed) {
     const auto own = contributions(1);
