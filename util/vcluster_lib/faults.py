@@ -20,10 +20,9 @@ from . import bpf, namespaces, native_build, network, processes, state
 from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
-SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only")
 ONLY = ("all", "udp", "ethertype")  # by number, as native/faults.h has them
 COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "longest_gap_ns")  # struct fault_counts
-_SETTINGS_LAYOUT = "=11Q"
+_SETTINGS_LAYOUT = "=12Q"
 _COUNTS_LAYOUT = "=10Q"  # two more are the program's own
 _ALWAYS = 2**32
 _HOOK = {"to": "egress", "from": "ingress"}
@@ -63,7 +62,7 @@ def _packed(record, place, settings):
         _SETTINGS_LAYOUT, round(_burst_probability(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
         share["duplicate"], share["corrupt"], share["reorder"], settings["reorder_ns"], settings["delay_ns"],
         settings["jitter_ns"], ONLY.index(settings["only"]), _direction(place) == "from",
-        record["cutter"])
+        settings["whole"], record["cutter"])
 
 
 def _load(record, device, hook, section):

@@ -53,6 +53,7 @@ def add_parser(commands, with_name):
 
 
 _WHAT = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_by", "delay", "jitter", "rate", "buffer")
+_SHAPE = ("rate", "buffer")  # these need no look at single frames
 
 
 def _places(record, options):
@@ -82,6 +83,7 @@ def _settings(options):
     if values["jitter_ns"] > values["delay_ns"]:
         raise VclusterError(f"--jitter {options.jitter}: no frame can arrive before it was sent; give --delay as well")
     values["only"] = options.only
+    values["whole"] = all(getattr(options, word) is None for word in _WHAT if word not in _SHAPE)
     return values
 
 

@@ -70,11 +70,6 @@ INLINE int is_spared(struct __sk_buff* skb, __u64 only) {
   return (only == FAULT_ONLY_UDP && !is_udp(skb)) || (only == FAULT_ONLY_ETHERTYPE && !is_ethertype(skb));
 }
 
-/* Nothing is to happen to any frame here. */
-INLINE int is_idle(const struct fault_settings* settings) {
-  return (settings->loss | settings->duplicate | settings->corrupt | settings->reorder | settings->delay_ns) == 0;
-}
-
 INLINE void note_gap(struct fault_counts* counts, __u64 now) {
   const __u64 last = counts->last_ns;
   counts->last_ns = now;
@@ -155,7 +150,7 @@ int faults(struct __sk_buff* skb) {
   __u64 time, now;
   if (!settings || !counts || settings->cutter == 0) return TC_ACT_UNSPEC; /* not yet written */
   if (skb->mark == (settings->ingress ? FAULT_MARK_INGRESS : FAULT_MARK_EGRESS)) return TC_ACT_UNSPEC;
-  if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress) && !is_idle(settings)) {
+  if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress) && !settings->whole) {
     skb->mark = CUT_MARK(skb->ifindex, settings->ingress);
     return redirect(settings->cutter, 0);
   }

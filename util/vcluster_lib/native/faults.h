@@ -22,6 +22,7 @@ struct fault_settings {
   __u64 jitter_ns; /* ... give or take so much */
   __u64 only;      /* nothing happens to other traffic: FAULT_ONLY_... */
   __u64 ingress;   /* the program stands where frames enter the switch */
+  __u64 whole;     /* the place is only shaped: super-frames stay whole */
   __u64 cutter;    /* index of the interface through which super-frames are cut */
 };
 
