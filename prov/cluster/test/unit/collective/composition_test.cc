@@ -78,6 +78,7 @@ class ScheduledTeam {
   struct Event {
     Member member;
     Step step;
+    ConstBytes leaving;  ///< nothing is to be received in there before
   };
   struct Posted {
     Step step;
@@ -88,6 +89,9 @@ class ScheduledTeam {
     std::deque<Posted> posted;
   };
 
+  static bool overlap(ConstBytes a, ConstBytes b) {
+    return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+  }
   void issue(Member self, Step step, const Action& action) {
     if (action.kind == Action::Kind::spread) return spread(self, step, action);
     const bool sends = action.kind == Action::Kind::send;
@@ -98,14 +102,15 @@ class ScheduledTeam {
     Pair& pair = pairs_[{from, to, action.number}];
     if (sends) {
       pair.sent.emplace_back(action.source.begin(), action.source.end());
-      arrivals_.push_back({self, step});
+      arrivals_.push_back({self, step, action.source});
     } else {
+      for (const Event& event : arrivals_) ASSERT_FALSE(event.member == self && overlap(event.leaving, action.target));
       pair.posted.push_back({step, action.target});
     }
     match(pair, to);
   }
   void spread(Member self, Step step, const Action& action) {
-    arrivals_.push_back({self, step});
+    arrivals_.push_back({self, step, action.source});
     const TeamLayout layout(node_of_, self);
     ASSERT_EQ(layout.leaders()[layout.node()], self);
     ++spread_;
@@ -120,7 +125,7 @@ class ScheduledTeam {
     if (pair.sent.empty() || pair.posted.empty()) return;
     ASSERT_EQ(pair.sent.front().size(), pair.posted.front().target.size());
     std::copy(pair.sent.front().begin(), pair.sent.front().end(), pair.posted.front().target.begin());
-    arrivals_.push_back({to, pair.posted.front().step});
+    arrivals_.push_back({to, pair.posted.front().step, {}});
     pair.sent.pop_front();
     pair.posted.pop_front();
   }
