@@ -13,10 +13,14 @@ using crypto::Cryptography;
 constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
 constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
+/// The counter behind four zeros. Written in the words in which it is read: a read across two writes would wait until all that was
+/// written before them, the frame, has reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
-  crypto::Nonce nonce{};
-  const wire::Le64 bytes = counter;
-  std::memcpy(nonce.data() + nonce.size() - sizeof bytes, &bytes, sizeof bytes);
+  crypto::Nonce nonce;
+  const wire::Le64 front = counter << 32;
+  const wire::Le32 back = static_cast<std::uint32_t>(counter >> 32);
+  std::memcpy(nonce.data(), &front, sizeof front);
+  std::memcpy(nonce.data() + sizeof front, &back, sizeof back);
   return nonce;
 }
 

@@ -1,6 +1,7 @@
 #include "seal/sealed_link.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -16,10 +17,8 @@ bool is(const wire::FrameHeader& header, FrameKind kind) {
   return header.kind == static_cast<std::uint8_t>(kind);
 }
 
-wire::FrameHeader header_of(ConstBytes bytes) {
-  wire::FrameHeader header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  return header;
+bool is_keep_alive(const link::OutFrame& frame) {
+  return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
 }  // namespace
@@ -43,9 +42,8 @@ std::size_t SealedLink::frame_max() const {
 std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   if (in_child()) return frames.size();
   for (std::size_t done = 0; done < frames.size();) {
-    const wire::FrameHeader header = header_of(frames[done].pieces[0]);
-    if (is(header, FrameKind::keep_alive)) {
-      send_keep_alive(frames[done++], header);
+    if (is_keep_alive(frames[done])) {
+      send_keep_alive(frames[done++]);
       continue;
     }
     const SocketAddress& to = frames[done].path->to;
@@ -57,7 +55,7 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
     }
     std::size_t end = done + 1;
     while (end < frames.size() && (frames[end].path == frames[done].path || frames[end].path->to == to) &&
-           !is(header_of(frames[end].pieces[0]), FrameKind::keep_alive)) {
+           !is_keep_alive(frames[end])) {
       ++end;
     }
     const std::span<const link::OutFrame> run = frames.subspan(done, end - done);
@@ -89,15 +87,16 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 }
 
 /// A peer that has not answered yet may have any of this side's keys: it is asked with each, as with requests (association_exchange.h).
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header) {
+void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
-  if (route.current != nullptr) return send_keep_alive(frame, header, route, route.current->key());
-  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, header, route, *key);
+  if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());
+  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, route, *key);
 }
 
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key) {
-  wire::FrameHeader header = plain;
+void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key) {
+  wire::FrameHeader header;
   wire::SealTrailer trailer;
+  std::memcpy(&header, frame.pieces[0].data(), sizeof header);
   header.flags = wire::frame_flag::kSealed;
   header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);

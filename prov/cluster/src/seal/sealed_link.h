@@ -68,8 +68,8 @@ class SealedLink final : public link::Link {
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
   GroupSender& group_sender(const SocketAddress& address);
-  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
-  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key);
+  void send_keep_alive(const link::OutFrame& frame);
+  void send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key);
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
