@@ -28,7 +28,7 @@ class GroupSocket {
   /// What has arrived, as the user of the socket gets it; valid until the next call.
   ConstBytes open(const SocketAddress& from, const std::vector<std::byte>& bytes);
   /// How the frames that come out are to be admitted.
-  wire::Integrity integrity() const { return link_->seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum; }
+  wire::Integrity integrity() const { return link_->integrity(); }
   const Counters& counters() const { return counters_; }
 
  private:

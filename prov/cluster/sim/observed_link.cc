@@ -76,11 +76,10 @@ std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
 
 /// How many of the bytes the engine may read in this turn. What is no frame takes no other with it.
 std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
-  const wire::Integrity integrity = seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
   for (link::ArrivalWalk walk(arrival); !walk.done();) {
     const ConstBytes rest = walk.datagram();
     wire::FrameView view;
-    if (wire::admit(rest, view, integrity) != wire::Refusal::none) {
+    if (wire::admit(rest, view, integrity()) != wire::Refusal::none) {
       check_refused(rest, arrival);
       walk.pass_datagram();
       continue;
@@ -90,7 +89,7 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
     walk.pass(1, view.length);
     if (packet->forged) continue;  // by a host beside the cluster: what comes of it is judged where it would be delivered
     if (!session_peers_.read(view, network_.now())) return static_cast<std::size_t>(rest.data() - arrival.bytes.data());
-    if (integrity == wire::Integrity::seal) judge(*packet);
+    if (integrity() == wire::Integrity::seal) judge(*packet);
     oracle_.frame_read(host_, *packet, view, network_.now());
   }
   return arrival.bytes.size();

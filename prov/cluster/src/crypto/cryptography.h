@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "base/bytes.h"
 
@@ -31,14 +30,11 @@ constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes128_
 class Aead {
  public:
   virtual ~Aead() = default;
-  /// Writes as many bytes to `out` as `plain` has in its pieces, and the tag. Without `plain` it only
-  /// authenticates.
-  virtual bool seal(const Nonce& nonce, std::span<const ConstBytes> associated,
-                    std::span<const ConstBytes> plain, std::byte* out, std::byte* tag) = 0;
-  /// `sealed` becomes the plaintext where it lies. False, with `sealed` of no use, if the tag is wrong; tags are
-  /// compared in constant time.
-  virtual bool open(const Nonce& nonce, std::span<const ConstBytes> associated, Bytes sealed,
-                    const std::byte* tag) = 0;
+  /// `text` is encrypted where it lies; the tag is written, which vouches for it and for `associated`. Without `text` it
+  /// only authenticates.
+  virtual bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
+  /// The reverse. False, with `text` of no use, if the tag is wrong; tags are compared in constant time.
+  virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
 
 class Cryptography {

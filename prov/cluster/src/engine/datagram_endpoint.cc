@@ -12,7 +12,7 @@ Status DatagramEndpoint::send(const protocol::SendOp& op) {
   segment.flags = op.has_data ? wire::segment_flag::kData : 0;
   segment.length = static_cast<std::uint32_t>(op.length);
   segment.data = op.data;
-  const wire::DatagramHeader head(segment, op.slices);
+  const wire::DatagramHeader head(segment, op.slices, link_.integrity());
   const link::Path path{.to = peer->name()};
   link::OutFrame frame;
   frame.path = &path;

@@ -183,8 +183,7 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
 /// What came in one arrival; returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
-  const bool sealed = parts_.link != nullptr && parts_.link->seal_overhead() != 0;
-  const wire::Integrity integrity = sealed ? wire::Integrity::seal : wire::Integrity::checksum;
+  const wire::Integrity integrity = parts_.link != nullptr ? parts_.link->integrity() : wire::Integrity::checksum;
   std::size_t arrivals = 0;
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;

@@ -54,8 +54,7 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       sessions_(sessions),
       acceptor_(parts, peers, admission, tx, sessions, closer),
       flood_(parts.link.get(), sessions.secrets().marks(), [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
-      integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
-                                                                           : wire::Integrity::checksum) {
+      integrity_(parts.link != nullptr ? parts.link->integrity() : wire::Integrity::checksum) {
   if (parts.link != nullptr) held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
   if (parts.type == EndpointType::dgram) {

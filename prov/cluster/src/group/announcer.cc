@@ -16,7 +16,7 @@ void Announcer::run(Time now, link::Link& link, const link::Path& group, std::si
   header.sequence = static_cast<std::uint32_t>(key_);
   header.transmission = static_cast<std::uint32_t>(key_ >> 32);
   const ConstBytes whole(bytes);
-  wire::encode_frame(header, {&whole, 1});
+  wire::encode_frame(header, {&whole, 1}, link.integrity());
   link::OutFrame frame;
   frame.path = &group;
   frame.add(whole);

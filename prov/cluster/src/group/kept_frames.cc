@@ -51,7 +51,7 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
     header.transmission = static_cast<std::uint32_t>(stream_.key);
     header.ack = static_cast<std::uint32_t>(sequences[i] + 1);
     header.largest_acked = static_cast<std::uint32_t>(stream_.membership);
-    wire::encode_frame(header, {&whole, 1});
+    wire::encode_frame(header, {&whole, 1}, link.integrity());
     leaving.sent_at = now;
     out[i].path = &path;
     out[i].add(whole);

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "link/thinning.h"
+#include "wire/frame.h"
 
 namespace cluster::link {
 
@@ -119,6 +120,7 @@ class Link {
   /// Bytes at the end of each frame that seal it; 0: frames are not sealed, their checksum vouches for them.
   /// frame_max() is without them, what is received has them still.
   virtual std::size_t seal_overhead() const { return 0; }
+  wire::Integrity integrity() const { return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum; }
   /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call,
   /// and are the caller's to change.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;

@@ -2,10 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 namespace cluster::os {
 namespace {
@@ -50,62 +48,32 @@ class EvpAead final : public Aead {
   EvpAead(const EvpAead&) = delete;
   EvpAead& operator=(const EvpAead&) = delete;
 
-  bool seal(const Nonce& nonce, std::span<const ConstBytes> associated, std::span<const ConstBytes> plain,
-            std::byte* out, std::byte* tag) override {
-    if (!begin(nonce, associated, 1) || !update_all(out, plain)) return false;
+  bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) override {
     int size = 0;
     unsigned char none[16];
-    return functions_.cipher_final(context_, none, &size) == 1 &&
+    return pass(nonce, associated, text, 1) && functions_.cipher_final(context_, none, &size) == 1 &&
            functions_.context_control(context_, kGetTag, crypto::kTagSize, tag) == 1;
   }
 
-  bool open(const Nonce& nonce, std::span<const ConstBytes> associated, Bytes sealed,
-            const std::byte* tag) override {
-    if (!begin(nonce, associated, 0)) return false;
-    int size = 0;
-    if (!sealed.empty() && !update(octets(sealed.data()), size, sealed)) return false;
+  bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
     std::array<std::byte, crypto::kTagSize> expected;
     std::memcpy(expected.data(), tag, expected.size());
+    int size = 0;
     unsigned char none[16];
-    return functions_.context_control(context_, kSetTag, crypto::kTagSize, expected.data()) == 1 &&
+    return pass(nonce, associated, text, 0) &&
+           functions_.context_control(context_, kSetTag, crypto::kTagSize, expected.data()) == 1 &&
            functions_.cipher_final(context_, none, &size) == 1;
   }
 
  private:
-  /// A call of the library costs as much as copying so many bytes.
-  static constexpr std::size_t kJoinedMax = 256;
-
-  bool begin(const Nonce& nonce, std::span<const ConstBytes> associated, int seals) {
+  bool pass(const Nonce& nonce, ConstBytes associated, Bytes text, int seals) {
     return functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) == 1 &&
-           update_all(nullptr, associated);
+           update(nullptr, associated) && update(octets(text.data()), text);
   }
-  /// Short pieces that follow each other go in one call. `out` null: they are authenticated only.
-  bool update_all(std::byte* out, std::span<const ConstBytes> pieces) {
-    std::array<std::byte, kJoinedMax> joined;
-    std::size_t held = 0;
-    const auto pass = [&](ConstBytes bytes) {
-      int size = 0;
-      if (!bytes.empty() && !update(octets(out), size, bytes)) return false;
-      if (out != nullptr) out += bytes.size();
-      return true;
-    };
-    if (pieces.size() == 1) return pass(pieces.front());
-    for (const ConstBytes piece : pieces) {
-      if (piece.size() > kJoinedMax - held) {
-        if (!pass(ConstBytes(joined).first(std::exchange(held, 0)))) return false;
-        if (piece.size() > kJoinedMax) {
-          if (!pass(piece)) return false;
-          continue;
-        }
-      }
-      std::copy(piece.begin(), piece.end(), joined.begin() + static_cast<std::ptrdiff_t>(held));
-      held += piece.size();
-    }
-    return pass(ConstBytes(joined).first(held));
-  }
-  bool update(unsigned char* out, int& size, ConstBytes piece) {
-    return functions_.cipher_update(context_, out, &size, octets(piece.data()),
-                                    static_cast<int>(piece.size())) == 1;
+  /// `out` null: the bytes are authenticated only.
+  bool update(unsigned char* out, ConstBytes bytes) {
+    int size = 0;
+    return bytes.empty() || functions_.cipher_update(context_, out, &size, octets(bytes.data()), static_cast<int>(bytes.size())) == 1;
   }
 
   const Functions& functions_;
@@ -180,21 +148,19 @@ bool computes(const Cryptography& library) {
   static constexpr unsigned char kHmac[] = {0x9c, 0x19, 0x6e, 0x32};
   const std::array<std::byte, 32> key{};
   const std::array<std::byte, 3> text{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
-  const ConstBytes piece(text);
   const auto tag_begins = [&](Cipher cipher, const unsigned char* expected) {
     const auto sealing =
         library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::seal);
     const auto opening =
         library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::open);
-    std::array<std::byte, 3> sealed;
+    std::array<std::byte, 3> sealed = text;
     std::array<std::byte, crypto::kTagSize> tag;
-    return sealing != nullptr && opening != nullptr &&
-           sealing->seal({}, {}, {&piece, 1}, sealed.data(), tag.data()) &&
+    return sealing != nullptr && opening != nullptr && sealing->seal({}, {}, sealed, tag.data()) &&
            std::memcmp(tag.data(), expected, 4) == 0 && opening->open({}, {}, sealed, tag.data()) &&
            sealed == text;
   };
   Digest digest;
-  return library.hmac(as_bytes("key", 3), piece, digest) && std::memcmp(digest.data(), kHmac, 4) == 0 &&
+  return library.hmac(as_bytes("key", 3), text, digest) && std::memcmp(digest.data(), kHmac, 4) == 0 &&
          tag_begins(Cipher::aes128_gcm, kGcm) && tag_begins(Cipher::chacha20_poly1305, kChacha);
 }
 

@@ -41,10 +41,18 @@ msghdr& SendBatch::open(std::size_t frames) {
 }
 
 void SendBatch::add(ConstBytes part) {
+  msghdr& header = headers_[messages_ - 1].msg_hdr;
+  if (header.msg_iovlen != 0) {
+    iovec& last = iovecs_[parts_ - 1];
+    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == part.data()) {  // sealed frames lie back to back
+      last.iov_len += part.size();
+      return;
+    }
+  }
   assert(parts_ < kPartsMax);
   // The kernel only reads it; iovec knows no const.
   iovecs_[parts_++] = {const_cast<std::byte*>(part.data()), part.size()};
-  ++headers_[messages_ - 1].msg_hdr.msg_iovlen;
+  ++header.msg_iovlen;
 }
 
 void SendBatch::add_pieces(std::span<const link::OutFrame> frames) {

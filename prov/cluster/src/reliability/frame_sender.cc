@@ -86,7 +86,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
 bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                              const OutgoingAck& ack, AckIncluded& included) {
   SendWindow& window = queue_.window();
-  const std::size_t frame_max = frame_size_.frame_max();
+  const FrameLimits limits = limits_of(link);
   Burst burst;
   std::array<AckIncluded, link::kBurstMax> carried;
   std::array<RunEncoder::Front, link::kBurstMax> fronts;  // of frames in runs; left as they are until then
@@ -105,10 +105,10 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
     const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission};
     if (run == nullptr) {
       if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, *frame.body);
-      carried[i] = encode_session_frame(identity, handshake_, frame_max, ack, *frame.body, out);
+      carried[i] = encode_session_frame(identity, handshake_, limits, ack, *frame.body, out);
       continue;
     }
-    if (run != encoded_run) encoder.emplace(*run, handshake_, frame_max, ack);
+    if (run != encoded_run) encoder.emplace(*run, handshake_, limits, ack);
     encoded_run = run;
     encoder->encode(identity, fronts[i], out);
     carried[i] = encoder->included();
@@ -178,19 +178,19 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission_ + 1};
   link::OutFrame whole;
   whole.path = &paths_[selection.path].address;
-  const std::size_t frame_max = frame_size_.frame_max();
+  const FrameLimits limits = limits_of(link);
   RunEncoder::Front front;
   AckIncluded carried;
   if (run != nullptr) {
-    RunEncoder encoder(*run, handshake_, frame_max, ack);
+    RunEncoder encoder(*run, handshake_, limits, ack);
     encoder.encode(identity, front, whole);
     carried = encoder.included();
   } else {
-    carried = encode_session_frame(identity, handshake_, frame_max, ack, *frame.body, whole);
+    carried = encode_session_frame(identity, handshake_, limits, ack, *frame.body, whole);
   }
   const std::size_t repeated = sizeof(wire::FrameHeader) + handshake_.opening_size();
-  PartEncoder parts(whole, repeated, frame_max);
-  const CutFrame cut{pick.sequence, frame_max - repeated, 0};
+  PartEncoder parts(whole, repeated, limits);
+  const CutFrame cut{pick.sequence, limits.frame_max - repeated, 0};
   const bool resumes = cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
   if (!paths_[selection.path].recovery.reserve(1)) {
     selector_.put_back(pick);
@@ -255,7 +255,7 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
   out.path = &path;
   const Sequence next = queue_.window().next();
   const AckIncluded carried =
-      encode_session_frame({kind, 0, next, transmission_}, to, frame_size_.frame_max(), ack, empty_, out);
+      encode_session_frame({kind, 0, next, transmission_}, to, limits_of(link), ack, empty_, out);
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++counters_.frames_sent;
   ++sent_;
@@ -316,7 +316,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   out.path = &challenge.to;
   out.add({start, sizeof header + padding.filled});
   for (std::size_t i = 0; i < padding.payload_pieces; ++i) out.add(padding.payload[i]);
-  wire::encode_frame(header, {out.pieces.data(), out.count});
+  wire::encode_frame(header, {out.pieces.data(), out.count}, link.integrity());
   link.send_burst({&out, 1});
   paths_.on_challenge_sent(now, challenge.path);
 }
@@ -329,7 +329,7 @@ void FrameSender::send_zero_window_probe(Time now, link::Link& link, const Outgo
   link::OutFrame out;
   out.path = &paths_.scheduler().next_validated();
   encode_session_frame({wire::FrameKind::flow, kSequenced, last, transmission_ + 1}, handshake_,
-                       frame_size_.frame_max(), ack, padding, out);
+                       limits_of(link), ack, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
   zero_window_probe_ = ++transmission_;
   paths_.recovery().on_zero_window_probe(transmission_);

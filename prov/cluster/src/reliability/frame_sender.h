@@ -35,6 +35,7 @@
 #include "reliability/outgoing_ack.h"
 #include "reliability/retransmission_timer.h"
 #include "reliability/send_queue.h"
+#include "reliability/session_frame.h"
 
 namespace cluster::reliability {
 
@@ -87,6 +88,7 @@ class FrameSender {
                           const OutgoingAck& ack, AckIncluded& included);
   bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
                      AckIncluded& included);
+  FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
   std::size_t size_of(Sequence s) const;
   bool meets_black_hole(const FrameSelector::Selection& selection) const;
   void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);

@@ -9,13 +9,13 @@
 
 namespace cluster::reliability {
 
-PartEncoder::PartEncoder(const link::OutFrame& whole, std::size_t front, std::size_t frame_max)
-    : path_(whole.path), front_(front) {
+PartEncoder::PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits)
+    : path_(whole.path), front_(front), integrity_(limits.integrity) {
   for (const ConstBytes piece : std::span(whole.pieces).first(whole.count)) {
     whole_.insert(whole_.end(), piece.begin(), piece.end());
   }
   const std::size_t total = whole_.size() - front;
-  const std::size_t capacity = frame_max - front - sizeof block_;
+  const std::size_t capacity = limits.frame_max - front - sizeof block_;
   block_.number = 0;
   block_.count = static_cast<std::uint8_t>((total + capacity - 1) / capacity);
   block_.total = static_cast<std::uint16_t>(total);
@@ -34,7 +34,7 @@ link::OutFrame PartEncoder::next() {
   link::OutFrame out;
   out.path = path_;
   out.add(part_);
-  wire::encode_frame(header, {out.pieces.data(), out.count});
+  wire::encode_frame(header, {out.pieces.data(), out.count}, integrity_);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "link/link.h"
+#include "reliability/session_frame.h"
 #include "wire/frame.h"
 
 namespace cluster::reliability {
@@ -14,17 +15,18 @@ namespace cluster::reliability {
 class PartEncoder {
  public:
   /// `whole` is complete; its first `front` bytes are the header and the blocks, which each part repeats.
-  PartEncoder(const link::OutFrame& whole, std::size_t front, std::size_t frame_max);
+  PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits);
 
   std::size_t count() const { return block_.count; }
   /// The first `parts` have left with an earlier sending.
   void skip(std::size_t parts) { block_.number = static_cast<std::uint8_t>(parts); }
-  /// The next part, at most frame_max bytes; stays there until the next call.
+  /// The next part; stays there until the next call.
   link::OutFrame next();
 
  private:
   const link::Path* path_;
   std::size_t front_;
+  wire::Integrity integrity_;
   std::vector<std::byte> whole_;
   wire::PartBlock block_;
   std::vector<std::byte> part_;

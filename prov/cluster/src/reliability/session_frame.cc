@@ -62,25 +62,23 @@ void write_identity(const FrameIdentity& identity, std::uint8_t further_flags, w
 
 }  // namespace
 
-AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
-                                 std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
-                                 link::OutFrame& out) {
-  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, body.size());
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake, const FrameLimits& limits,
+                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out) {
+  const OutgoingAck::Fit fit = fit_of(handshake, limits.frame_max, ack, body.size());
   const std::size_t front = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
   std::byte* const start = body.segments() - front;
   wire::FrameHeader& header = wire::header_at(start);
   write_identity(identity, write_front(handshake, ack, fit.included, header, start + sizeof header), header);
   out.add({start, front + body.filled});
   for (std::size_t i = 0; i < body.payload_pieces; ++i) out.add(body.payload[i]);
-  wire::encode_frame(header, {out.pieces.data(), out.count});
+  wire::encode_frame(header, {out.pieces.data(), out.count}, limits.integrity);
   return fit.included;
 }
 
-RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, std::size_t frame_max,
-                       const OutgoingAck& ack)
-    : run_(run) {
+RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits, const OutgoingAck& ack)
+    : run_(run), integrity_(limits.integrity) {
   const std::size_t segment_header = wire::encoded_size(run.segment);
-  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, segment_header + run.part);
+  const OutgoingAck::Fit fit = fit_of(handshake, limits.frame_max, ack, segment_header + run.part);
   included_ = fit.included;
   segment_begin_ = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
   size_ = segment_begin_ + segment_header;
@@ -101,7 +99,7 @@ void RunEncoder::encode(const FrameIdentity& identity, Front& front, link::OutFr
   }
   out.add({front.data(), size_});
   out.add(run_.payload.subspan(offset, run_.part));
-  wire::encode_checksum(header, {out.pieces.data(), out.count});
+  wire::encode_checksum(header, {out.pieces.data(), out.count}, integrity_);
 }
 
 }  // namespace cluster::reliability

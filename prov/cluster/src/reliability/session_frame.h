@@ -24,11 +24,16 @@ struct FrameIdentity {
   TransmissionNumber transmission;
 };
 
+/// How frames have to be made for the path and the link that they take.
+struct FrameLimits {
+  std::size_t frame_max = 0;  ///< bytes
+  wire::Integrity integrity = wire::Integrity::checksum;
+};
+
 /// Writes everything in front of the body's segments and makes `out` refer to the whole. Returns how much of
-/// `ack` the frame carries, which is at most `frame_max` bytes long.
-AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
-                                 std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
-                                 link::OutFrame& out);
+/// `ack` the frame carries.
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake, const FrameLimits& limits,
+                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out);
 
 /// The same for frames of a run that leave together: what is common to all of them is found out once.
 class RunEncoder {
@@ -36,7 +41,7 @@ class RunEncoder {
   /// What lies in front of the payload of one frame, which stays there until the frame has left.
   using Front = std::array<std::byte, kHeadroom + wire::kSegmentHeaderMax>;
 
-  RunEncoder(const FrameRun& run, const Handshake& handshake, std::size_t frame_max, const OutgoingAck& ack);
+  RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits, const OutgoingAck& ack);
   /// How much of the acknowledgement each frame carries.
   AckIncluded included() const { return included_; }
   /// The frame `identity.sequence`, one of the run.
@@ -44,6 +49,7 @@ class RunEncoder {
 
  private:
   const FrameRun& run_;
+  const wire::Integrity integrity_;
   AckIncluded included_ = AckIncluded::none;
   std::uint8_t flags_ = 0;
   std::size_t segment_begin_ = 0;  ///< behind header, opening and acknowledgement

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace cluster::seal {
@@ -9,12 +10,17 @@ namespace {
 
 using crypto::Cryptography;
 
-constexpr std::size_t kPiecesMax = 16;
+constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
+constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
+/// The counter behind four zeros. Written in the words in which it is read: a read across two writes would wait until all that was
+/// written before them, the frame, has reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
-  crypto::Nonce nonce{};
-  const wire::Le64 bytes = counter;
-  std::memcpy(nonce.data() + nonce.size() - sizeof bytes, &bytes, sizeof bytes);
+  crypto::Nonce nonce;
+  const wire::Le64 front = counter << 32;
+  const wire::Le32 back = static_cast<std::uint32_t>(counter >> 32);
+  std::memcpy(nonce.data(), &front, sizeof front);
+  std::memcpy(nonce.data() + sizeof front, &back, sizeof back);
   return nonce;
 }
 
@@ -85,22 +91,24 @@ bool Association::has_address(const SocketAddress& address) const {
   return std::find(peer_.addresses.begin(), peer_.addresses.end(), address) != peer_.addresses.end();
 }
 
-bool Association::seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
-                       wire::SealTrailer& trailer, ConstBytes clear) {
+/// The frame is at least as long as header, `clear` and trailer.
+Association::Parts Association::parts_of(Bytes frame, std::size_t clear) const {
+  const std::size_t end = frame.size() - sizeof(wire::SealTrailer);
+  const std::size_t associated = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) + clear : end;
+  return {frame.first(associated), frame.subspan(associated, end - associated), frame.subspan(end)};
+}
+
+bool Association::seal(Bytes frame, std::size_t clear) {
   const std::uint64_t counter = ++sealed_;
   crypto::Aead* const key = outward_.get(*key_, counter / kFramesPerKey);
-  if (key == nullptr || pieces.size() + 2 > kPiecesMax) return false;
+  if (key == nullptr) return false;
+  const Parts parts = parts_of(frame, clear);
+  auto& header = *std::launder(reinterpret_cast<wire::FrameHeader*>(frame.data()));
   header.flags |= wire::frame_flag::kSealed;
   header.checksum = own_id_;
-  trailer.counter = counter;
-  auto* const tag = reinterpret_cast<std::byte*>(trailer.tag);
-  std::array<ConstBytes, kPiecesMax> associated;
-  std::size_t count = 0;
-  associated[count++] = as_bytes(&header, sizeof header);
-  if (!clear.empty()) associated[count++] = clear;
-  if (mode_ == Mode::encrypt) return key->seal(nonce_of(counter), {associated.data(), count}, pieces, out, tag);
-  std::copy(pieces.begin(), pieces.end(), associated.begin() + static_cast<std::ptrdiff_t>(count));
-  return key->seal(nonce_of(counter), {associated.data(), count + pieces.size()}, {}, nullptr, tag);
+  const wire::Le64 bytes = counter;
+  std::memcpy(parts.trailer.data() + kCounterOffset, &bytes, sizeof bytes);
+  return key->seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
 }
 
 /// A key is made for the next number, and seldom for one far ahead (millions of frames were lost): making keys for what
@@ -113,20 +121,16 @@ bool Association::number_allowed(std::uint64_t number) {
 }
 
 Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin begin) {
-  clear += sizeof(wire::FrameHeader);
-  if (frame.size() < clear + sizeof(wire::SealTrailer)) return Verdict::forged;
-  const std::size_t end = frame.size() - sizeof(wire::SealTrailer);
-  wire::SealTrailer trailer;
-  std::memcpy(&trailer, frame.data() + end, sizeof trailer);
-  const std::uint64_t counter = trailer.counter;
+  if (frame.size() < sizeof(wire::FrameHeader) + clear + sizeof(wire::SealTrailer)) return Verdict::forged;
+  const Parts parts = parts_of(frame, clear);
+  wire::Le64 bytes;
+  std::memcpy(&bytes, parts.trailer.data() + kCounterOffset, sizeof bytes);
+  const std::uint64_t counter = bytes;
   const std::uint64_t number = counter / kFramesPerKey;
   if (begin == Begin::at_first && !number_allowed(number)) return Verdict::forged;
   crypto::Aead* const key = inward_.get(*key_, number);
   if (key == nullptr) return Verdict::forged;
-  if (mode_ == Mode::auth) clear = end;
-  const ConstBytes associated = frame.first(clear);
-  const auto* const tag = reinterpret_cast<const std::byte*>(trailer.tag);
-  if (!key->open(nonce_of(counter), {&associated, 1}, frame.subspan(clear, end - clear), tag)) {
+  if (!key->open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
   // Only now: a peer that seals for an earlier incarnation of ours counts from 1, and is notified if that is no replay.

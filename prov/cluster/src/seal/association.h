@@ -63,15 +63,14 @@ class Association {
   const JobKey& key() const { return *key_; }
   bool has_address(const SocketAddress& address) const;
 
-  /// Seals the frame whose `header` (complete but for what this sets) and further `pieces` are given, with the
-  /// next counter. In mode encrypt the pieces are written to `out`, which has as many bytes. `clear` lies between header
-  /// and pieces, and is encrypted in no mode. False: the library failed, nothing may leave.
-  bool seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
-            wire::SealTrailer& trailer, ConstBytes clear = {});
+  /// Seals a whole frame where it lies, with the next counter: its header is complete but for what this sets, and the trailer
+  /// is still to be written. `clear`: bytes behind the header that are encrypted in no mode. False: the library failed,
+  /// nothing may leave.
+  bool seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
   /// Which counter the first frame may have: a receiver may come to a group at any.
   enum class Begin : std::uint8_t { at_first, anywhere };
-  /// `frame` is a whole sealed frame from the peer; opened where it lies. `clear`: bytes behind the header that are not encrypted.
+  /// `frame` is a whole sealed frame from the peer; opened where it lies.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
   /// Tag of an association response from us (`ours`) or from the peer.
   bool authenticate_response(bool ours, ConstBytes message, Tag& tag) const;
@@ -82,6 +81,13 @@ class Association {
   Time next_notice{};              ///< when it may be notified again that its frames do not open
 
  private:
+  /// The parts of a sealed frame.
+  struct Parts {
+    Bytes associated;  ///< authenticated only
+    Bytes text;        ///< encrypted as well
+    Bytes trailer;
+  };
+  Parts parts_of(Bytes frame, std::size_t clear) const;
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;

@@ -2,16 +2,30 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace cluster::seal {
+namespace {
 
-SealedBurst::SealedBurst(Mode mode)
-    : encrypts_(mode == Mode::encrypt), staging_(std::make_unique_for_overwrite<std::byte[]>(kStagingBytes)) {}
-
-bool SealedBurst::fits(const link::OutFrame& frame) const {
-  if (count_ == frames_.size()) return false;
-  return staged_ + frame.size + kOverheadMax <= kStagingBytes;
+/// The frame with `block` behind its header, as long as it will be when it is sealed.
+void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
+  constexpr std::size_t header_size = sizeof(wire::FrameHeader);
+  const ConstBytes front = frame.pieces[0];
+  std::memcpy(to.data(), front.data(), header_size);
+  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length = static_cast<std::uint16_t>(to.size());
+  std::byte* end = std::copy(block.begin(), block.end(), to.data() + header_size);
+  end = std::copy(front.begin() + header_size, front.end(), end);
+  for (std::size_t i = 1; i < frame.count; ++i) end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
 }
+
+/// Sealing a frame takes about as long as one takes to come from memory: so the one after the next is asked for.
+constexpr std::size_t kFramesAhead = 2;
+
+void prefetch_frame(const link::OutFrame& frame) {
+  for (std::size_t i = 0; i < frame.count; ++i) prefetch(frame.pieces[i]);
+}
+
+}  // namespace
 
 /// Frames of one path keep one: a link may hand them on together.
 const link::Path* SealedBurst::plain(const link::Path* path) {
@@ -21,34 +35,26 @@ const link::Path* SealedBurst::plain(const link::Path* path) {
   return &(paths_[count_] = link::without_realm(*path));
 }
 
-bool SealedBurst::add(const link::OutFrame& frame, Association& association, ConstBytes block) {
-  wire::FrameHeader header;
-  wire::SealTrailer trailer;
-  std::memcpy(&header, frame.pieces[0].data(), sizeof header);
-  const std::size_t size = frame.size + block.size() + sizeof trailer;
-  header.length = static_cast<std::uint16_t>(size);
-  std::array<ConstBytes, link::kPiecesMax> pieces = frame.pieces;
-  pieces[0] = pieces[0].subspan(sizeof header);
-  const std::span<const ConstBytes> payload(pieces.data(), frame.count);
-  std::byte* const staged = staging_.get() + staged_;
-  std::byte* const body = std::copy(block.begin(), block.end(), staged + sizeof header);
-  if (encrypts_) {
-    if (!association.seal(header, payload, body, trailer, block)) return false;
-  } else {
-    std::byte* end = body;
-    for (const ConstBytes piece : payload) end = std::copy(piece.begin(), piece.end(), end);
-    const ConstBytes copied(body, static_cast<std::size_t>(end - body));
-    if (!association.seal(header, {&copied, 1}, nullptr, trailer, block)) return false;
+std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
+  frames = frames.first(std::min(frames.size(), frames_.size()));
+  last_path_ = nullptr;
+  Bytes space(staging_.get(), kStagingBytes);
+  for (count_ = 0; count_ < frames.size(); ++count_) {
+    const link::OutFrame& frame = frames[count_];
+    const std::size_t size = frame.size + block.size() + sizeof(wire::SealTrailer);
+    if (size > space.size()) break;
+    const Bytes place = space.first(size);
+    copy_frame(frame, block, place);
+    if (count_ + kFramesAhead < frames.size()) prefetch_frame(frames[count_ + kFramesAhead]);
+    if (!association.seal(place, block.size())) break;
+    const link::Path* const path = plain(frame.path);
+    link::OutFrame& sealed = frames_[count_];
+    sealed.path = path;
+    sealed.count = sealed.size = 0;
+    sealed.add(place);
+    space = space.subspan(size);
   }
-  std::memcpy(staged, &header, sizeof header);
-  std::memcpy(staged + size - sizeof trailer, &trailer, sizeof trailer);
-  const link::Path* const path = plain(frame.path);
-  link::OutFrame& sealed = frames_[count_++];
-  sealed.path = path;
-  sealed.count = sealed.size = 0;
-  sealed.add({staged, size});
-  staged_ += sealed.size;
-  return true;
+  return count_;
 }
 
 }  // namespace cluster::seal

@@ -1,5 +1,5 @@
-// Frames that are sealed and leave together, each as one piece: a link that gets a frame in five pieces takes longer than the
-// copy does. All of it is in use until the link has taken the frames.
+// Frames that are sealed and leave together. Each is copied to where the one before it ends, and sealed there: a link that gets
+// a frame in several pieces takes longer than the copy does, and the library seals faster what lies in one piece.
 #pragma once
 
 #include <array>
@@ -13,28 +13,21 @@ namespace cluster::seal {
 
 class SealedBurst {
  public:
-  explicit SealedBurst(Mode mode);
+  SealedBurst() : staging_(std::make_unique_for_overwrite<std::byte[]>(kStagingBytes)) {}
 
-  void clear() {
-    count_ = staged_ = 0;
-    last_path_ = nullptr;
-  }
-  bool fits(const link::OutFrame& frame) const;
-  /// One that fits. `block` is put behind its header, and is never encrypted. False: the library failed.
-  bool add(const link::OutFrame& frame, Association& association, ConstBytes block = {});
+  /// Seals as many of `frames`, from the first on, as there is space for, in place of those of the last call; `block` is put
+  /// behind the header of each, and is never encrypted. 0: the library cannot seal the first.
+  std::size_t fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
+  /// In use until the link has taken them.
   std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
 
  private:
-  static constexpr std::size_t kOverheadMax = sizeof(wire::SealTrailer) + 32;  ///< trailer and block
-
   const link::Path* plain(const link::Path* path);
 
   /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
-  const bool encrypts_;
   std::unique_ptr<std::byte[]> staging_;
-  std::size_t staged_ = 0;
   std::array<link::OutFrame, link::kBurstMax> frames_;
   std::array<link::Path, link::kBurstMax> paths_;  ///< of frames to addresses of a realm, without it
   const link::Path* last_path_ = nullptr;          ///< as it was given

@@ -1,6 +1,7 @@
 #include "seal/sealed_link.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -16,10 +17,8 @@ bool is(const wire::FrameHeader& header, FrameKind kind) {
   return header.kind == static_cast<std::uint8_t>(kind);
 }
 
-wire::FrameHeader header_of(ConstBytes bytes) {
-  wire::FrameHeader header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  return header;
+bool is_keep_alive(const link::OutFrame& frame) {
+  return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
 }  // namespace
@@ -34,7 +33,6 @@ SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credential
       environment_(environment),
       same_process_(same_process),
       exchange_(credentials_, ours_, table_, *inner_, environment_),
-      burst_(credentials_.mode),
       keep_alives_(environment.random.next()) {}
 
 std::size_t SealedLink::frame_max() const {
@@ -44,9 +42,8 @@ std::size_t SealedLink::frame_max() const {
 std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   if (in_child()) return frames.size();
   for (std::size_t done = 0; done < frames.size();) {
-    const wire::FrameHeader header = header_of(frames[done].pieces[0]);
-    if (is(header, FrameKind::keep_alive)) {
-      send_keep_alive(frames[done++], header);
+    if (is_keep_alive(frames[done])) {
+      send_keep_alive(frames[done++]);
       continue;
     }
     const SocketAddress& to = frames[done].path->to;
@@ -57,8 +54,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
       continue;
     }
     std::size_t end = done + 1;
-    while (end < frames.size() && frames[end].path->to == to &&
-           !is(header_of(frames[end].pieces[0]), FrameKind::keep_alive)) {
+    while (end < frames.size() && (frames[end].path == frames[done].path || frames[end].path->to == to) &&
+           !is_keep_alive(frames[end])) {
       ++end;
     }
     const std::span<const link::OutFrame> run = frames.subspan(done, end - done);
@@ -81,30 +78,25 @@ GroupSender& SealedLink::group_sender(const SocketAddress& address) {
 /// Frames to one peer or group; returns how many were taken. One that the library cannot seal is lost.
 std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
-    burst_.clear();
-    std::size_t end = done;
-    while (end < frames.size() && burst_.fits(frames[end]) && burst_.add(frames[end], association, block)) ++end;
-    if (end == done) {
-      ++done;
-      continue;
-    }
-    const std::size_t taken = inner_->send_burst(burst_.frames());
+    const std::size_t sealed = burst_.fill(frames.subspan(done), association, block);
+    const std::size_t taken = sealed != 0 ? inner_->send_burst(burst_.frames()) : 1;
     done += taken;
-    if (done < end) return done;
+    if (taken < sealed) return done;
   }
   return frames.size();
 }
 
 /// A peer that has not answered yet may have any of this side's keys: it is asked with each, as with requests (association_exchange.h).
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header) {
+void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
-  if (route.current != nullptr) return send_keep_alive(frame, header, route, route.current->key());
-  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, header, route, *key);
+  if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());
+  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, route, *key);
 }
 
-void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key) {
-  wire::FrameHeader header = plain;
+void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key) {
+  wire::FrameHeader header;
   wire::SealTrailer trailer;
+  std::memcpy(&header, frame.pieces[0].data(), sizeof header);
   header.flags = wire::frame_flag::kSealed;
   header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
@@ -171,7 +163,7 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
 /// `out`; returns 1 if there are any. One that is refused ends them.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
-  std::optional<std::uint8_t> realm;
+  Company company;
   while (!walk_.done()) {
     wire::FrameHeader header;
     const Bytes frame = first_frame(walk_.datagram(), header);
@@ -180,7 +172,8 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
       walk_.pass_datagram();
       break;
     }
-    const Fate fate = accept(frame, header, arrival.from, realm);
+    prefetch(walk_.behind(frame.size()));
+    const Fate fate = accept(frame, header, arrival.from, company);
     if (fate == Fate::later) break;
     if (fate == Fate::refused) {
       walk_.pass_refused(frame.size());
@@ -193,13 +186,11 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
   out = arrival;
   out.bytes = genuine;
   out.segment = 0;  // the seal vouches for the length of each
-  out.from.to = arrival.from.to.in_realm(*realm);
+  out.from.to = arrival.from.to.in_realm(*company.realm);
   return 1;
 }
 
-/// `realm`: of the frames that go up together with this one, if it does; nothing: it is the first.
-SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
-                                    std::optional<std::uint8_t>& realm) {
+SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Company& company) {
   if ((header.flags & wire::frame_flag::kSealed) == 0) {
     exchange_.on_unsealed(now(), header, from);
     return Fate::refused;
@@ -214,21 +205,23 @@ SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header
     return Fate::refused;
   }
   if (is(header, FrameKind::alive)) {
-    if (realm) return Fate::later;
-    realm = answering_realm(frame, header, from);
-    return realm ? Fate::up : Fate::refused;
+    if (company.realm) return Fate::later;
+    company.realm = answering_realm(frame, header, from);
+    return company.realm ? Fate::up : Fate::refused;
   }
+  if (company.association != nullptr && company.association->peer_id() == header.checksum) [[likely]]
+    return open(frame, header, from, *company.association);
   const AssociationTable::Found found = table_.find(from.to, header.checksum);
   if (found.first == nullptr) {
     exchange_.on_unknown(now(), header, from);
     return Fate::refused;
   }
   if (!found.alone) [[unlikely]]
-    return realm ? Fate::later : open_ambiguous(frame, header, from, realm);
+    return company.realm ? Fate::later : open_ambiguous(frame, header, from, company.realm);
   const std::uint8_t its = found.first->realm();
-  if (realm && *realm != its) return Fate::later;
+  if (company.realm && *company.realm != its) return Fate::later;
   const Fate fate = open(frame, header, from, *found.first);
-  if (fate == Fate::up) realm = its;
+  if (fate == Fate::up) company = {its, found.first};
   return fate;
 }
 

@@ -11,8 +11,7 @@
 // (sealed_groups.h).
 //
 // Frames to an address without association wait (kWaitingMax of them, copied) while it is asked for; keep-alives
-// need none. What leaves in one call is sealed together: in mode auth the payload stays where it lies, in mode
-// encrypt it is encrypted into a staging area, and frames of one size stay frames of one size.
+// need none. What leaves in one call is sealed together (sealed_burst.h), and frames of one size stay frames of one size.
 //
 // Where peers have keys of their own (Credentials::realms), an address that frames go to says by its realm with which key, and
 // the source of what goes up says with which one it was sealed: to the user those are different peers.
@@ -69,14 +68,19 @@ class SealedLink final : public link::Link {
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
   GroupSender& group_sender(const SocketAddress& address);
-  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
-  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain, Route& route, const JobKey& key);
+  void send_keep_alive(const link::OutFrame& frame);
+  void send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key);
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
   /// What becomes of a frame. `later`: it is a peer's whose frames do not go up together with those before it.
   enum class Fate : std::uint8_t { refused, up, later };
-  Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
+  /// Frames that go up together.
+  struct Company {
+    std::optional<std::uint8_t> realm;   ///< of their peer; nothing: there are none yet
+    Association* association = nullptr;  ///< what the last of them opened in; null: none did, or others have its id
+  };
+  Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Company& company);
   Fate open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
   Fate open_ambiguous(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
   void confirm(Association& association);

@@ -55,15 +55,9 @@ enum class Refusal : std::uint8_t {
   sealed,  ///< a sealed frame where there is no key
 };
 
-/// What vouches for the bytes of a frame.
-enum class Integrity : std::uint8_t {
-  checksum,
-  seal,  ///< seal/ has verified the trailer, which is left out here; the checksum field is not one
-};
-
 /// Reads the first frame in `bytes` into `out`. On success frames that follow begin at
 /// bytes[out.length]. After a refusal the rest of `bytes` cannot be trusted either. A frame of the other
-/// integrity is always refused.
+/// integrity is always refused. Of a sealed one seal/ has verified the trailer, which is left out here.
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// The CRC of a frame made of `pieces`, the first of which holds the whole FrameHeader.

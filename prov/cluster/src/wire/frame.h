@@ -113,6 +113,12 @@ struct SealTrailer {
 };
 static_assert(sizeof(SealTrailer) == 24);
 
+/// What vouches for the bytes of a frame.
+enum class Integrity : std::uint8_t {
+  checksum,
+  seal,  ///< its trailer; the checksum field is not one
+};
+
 inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`

@@ -4,11 +4,11 @@
 
 namespace cluster::wire {
 
-void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces) {
+void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces, Integrity integrity) {
   std::size_t length = 0;
   for (const ConstBytes piece : pieces) length += piece.size();
   encode_kind(header, length);
-  encode_checksum(header, pieces);
+  encode_checksum(header, pieces, integrity);
 }
 
 void encode_kind(FrameHeader& header, std::size_t frame_length) {
@@ -17,8 +17,9 @@ void encode_kind(FrameHeader& header, std::size_t frame_length) {
   header.length = static_cast<std::uint16_t>(frame_length);
 }
 
-void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces) {
+void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces, Integrity integrity) {
   header.checksum = Le32{};  // counts as zero
+  if (integrity == Integrity::seal) return;
   std::uint32_t crc = 0;
   for (const ConstBytes piece : pieces) crc = crc32c(crc, piece);
   header.checksum = crc;

@@ -24,6 +24,7 @@ class RecordingLink final : public link::Link {
     }
     return burst.size();
   }
+  std::size_t seal_overhead() const override { return overhead; }
   std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
   std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
   wire::FrameView read(std::size_t number) const {
@@ -33,6 +34,7 @@ class RecordingLink final : public link::Link {
   }
 
   std::vector<std::vector<std::byte>> frames;
+  std::size_t overhead = 0;
 };
 
 }  // namespace cluster::test

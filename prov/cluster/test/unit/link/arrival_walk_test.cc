@@ -31,6 +31,14 @@ TEST_F(Walk, OneDatagramIsAllOfItsArrival) {
   EXPECT_TRUE(one.done());
 }
 
+TEST_F(Walk, WhatLiesBehindAFrameEndsWithTheArrival) {
+  const ArrivalWalk train = walk(250, 100);
+  EXPECT_EQ(train.behind(100).data(), &memory_[100]);
+  EXPECT_EQ(train.behind(100).size(), 100u);
+  EXPECT_EQ(train.behind(200).size(), 50u);
+  EXPECT_TRUE(train.behind(250).empty());
+}
+
 TEST_F(Walk, NothingArrived) { EXPECT_TRUE(walk(0, 0).done() && walk(0, 100).done() && ArrivalWalk().done()); }
 
 TEST_F(Walk, EachFrameOfATrainLiesInItsDatagram) {

@@ -1,6 +1,7 @@
-// What is sealed in pieces is what is sealed as a whole, however short or long the pieces are, and both libraries seal and
-// open alike.
+// Both libraries seal and open alike, however long a frame and what is associated with it are.
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "os/ipsec_mb.h"
@@ -21,23 +22,11 @@ struct Sealed {
   bool operator==(const Sealed&) const = default;
 };
 
-/// Some bytes in up to eight pieces.
-struct Pieces {
-  explicit Pieces(test::FakeRandom& random) {
-    std::vector<std::size_t> lengths(random.below(9));
-    std::size_t total = 0;
-    for (std::size_t& length : lengths) total += length = kLengths[random.below(std::size(kLengths))];
-    all.resize(total);
-    for (std::byte& byte : all) byte = static_cast<std::byte>(random.next() >> 56);
-    std::size_t at = 0;
-    for (const std::size_t length : lengths) {
-      parts.push_back(ConstBytes(all).subspan(at, length));
-      at += length;
-    }
-  }
-  std::vector<std::byte> all;
-  std::vector<ConstBytes> parts;
-};
+std::vector<std::byte> some_bytes(test::FakeRandom& random) {
+  std::vector<std::byte> bytes(kLengths[random.below(std::size(kLengths))]);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next() >> 56);
+  return bytes;
+}
 
 /// As little of it as of the nonce is alike in two rounds.
 std::array<std::byte, 32> key_of(std::size_t round) {
@@ -51,13 +40,17 @@ crypto::Nonce nonce_of(std::size_t round) {
   return nonce;
 }
 
-Sealed sealed(const Cryptography& by, Cipher cipher, std::span<const ConstBytes> associated, std::span<const ConstBytes> plain,
-              std::size_t size, std::size_t round) {
+Sealed sealed(const Cryptography& by, Cipher cipher, ConstBytes associated, ConstBytes plain, std::size_t round) {
   const auto aead = by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::seal);
   Sealed result;
-  result.bytes.resize(size);
-  EXPECT_TRUE(aead != nullptr && aead->seal(nonce_of(round), associated, plain, result.bytes.data(), result.tag.data()));
+  result.bytes.assign(plain.begin(), plain.end());
+  EXPECT_TRUE(aead != nullptr && aead->seal(nonce_of(round), associated, result.bytes, result.tag.data()));
   return result;
+}
+
+bool opens(const Cryptography& by, Cipher cipher, ConstBytes associated, Sealed& frame, std::size_t round) {
+  const auto aead = by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::open);
+  return aead != nullptr && aead->open(nonce_of(round), associated, frame.bytes, frame.tag.data());
 }
 
 constexpr std::array<std::byte, 32> kHeader{};
@@ -71,18 +64,25 @@ std::shared_ptr<const Cryptography> fastest() {
   return library;
 }
 
-TEST(Libcrypto, SealsPiecesAsTheWholeThatTheyAre) {
+TEST(Libcrypto, OpensWhatItHasSealedAndNothingElse) {
   test::FakeRandom random(5);
+  const Cryptography& library = *test::libcrypto();
   for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
-    const Pieces associated(random);
-    const Pieces plain(random);
-    const ConstBytes associated_whole(associated.all);
-    const ConstBytes plain_whole(plain.all);
+    std::vector<std::byte> associated = some_bytes(random);
+    const std::vector<std::byte> plain = some_bytes(random);
     for (const Cipher cipher : {Cipher::aes128_gcm, Cipher::chacha20_poly1305}) {
-      const Cryptography& by = *test::libcrypto();
-      EXPECT_EQ(sealed(by, cipher, associated.parts, plain.parts, plain.all.size(), round),
-                sealed(by, cipher, {&associated_whole, 1}, {&plain_whole, 1}, plain.all.size(), round));
+      const Sealed frame = sealed(library, cipher, associated, plain, round);
+      Sealed copy = frame;
+      EXPECT_TRUE(opens(library, cipher, associated, copy, round));
+      EXPECT_EQ(copy.bytes, plain);
+      copy = frame;
+      copy.tag[random.below(copy.tag.size())] ^= std::byte{1};
+      EXPECT_FALSE(opens(library, cipher, associated, copy, round));
+      if (associated.empty()) continue;
+      copy = frame;
+      associated[random.below(associated.size())] ^= std::byte{1};
+      EXPECT_FALSE(opens(library, cipher, associated, copy, round));
     }
   }
 }
@@ -93,12 +93,11 @@ TEST(IpsecMb, SealsWhatLibcryptoSeals) {
   test::FakeRandom random(6);
   for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
-    const Pieces frame(random);
-    const ConstBytes whole(frame.all);
-    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, frame.parts, {}, 0, round), sealed(*test::libcrypto(), Cipher::aes128_gcm, {&whole, 1}, {}, 0, round));
-    const ConstBytes header = ConstBytes(kHeader);
-    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, {&header, 1}, frame.parts, whole.size(), round),
-              sealed(*test::libcrypto(), Cipher::aes128_gcm, {&header, 1}, {&whole, 1}, whole.size(), round));
+    const std::vector<std::byte> frame = some_bytes(random);
+    for (const auto& [associated, plain] : {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
+      EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, associated, plain, round),
+                sealed(*test::libcrypto(), Cipher::aes128_gcm, associated, plain, round));
+    }
   }
 }
 
@@ -107,20 +106,15 @@ TEST(IpsecMb, OpensWhatLibcryptoHasSealedAndNothingElse) {
   test::FakeRandom random(7);
   for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
-    const Pieces frame(random);
-    const ConstBytes whole(frame.all);
-    const bool encrypt = round % 2 == 0;
-    const ConstBytes associated = encrypt ? ConstBytes(kHeader) : whole;
-    const std::span<const ConstBytes> plain(&whole, encrypt ? 1 : 0);
-    Sealed one = sealed(*test::libcrypto(), Cipher::aes128_gcm, {&associated, 1}, plain, encrypt ? whole.size() : 0, round);
-    const auto aead = library->make_aead(Cipher::aes128_gcm, ConstBytes(key_of(round)).first(16), Cryptography::Direction::open);
-    std::vector<std::byte> opened = one.bytes;
-    ASSERT_TRUE(aead->open(nonce_of(round), {&associated, 1}, opened, one.tag.data()));
-    if (encrypt) {
-      EXPECT_EQ(opened, frame.all);
+    const std::vector<std::byte> frame = some_bytes(random);
+    for (const auto& [associated, plain] : {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
+      Sealed one = sealed(*test::libcrypto(), Cipher::aes128_gcm, associated, plain, round);
+      Sealed opened = one;
+      ASSERT_TRUE(opens(*library, Cipher::aes128_gcm, associated, opened, round));
+      EXPECT_TRUE(std::equal(opened.bytes.begin(), opened.bytes.end(), plain.begin(), plain.end()));
+      one.tag[random.below(one.tag.size())] ^= std::byte{1};
+      EXPECT_FALSE(opens(*library, Cipher::aes128_gcm, associated, one, round));
     }
-    one.tag[random.below(one.tag.size())] ^= std::byte{1};
-    EXPECT_FALSE(aead->open(nonce_of(round), {&associated, 1}, one.bytes, one.tag.data()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <vector>
 
@@ -100,6 +101,20 @@ TEST_F(Submit, CountsFramesNotMessages) {
   const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
   EXPECT_EQ(outcome.frames, 4U);
   EXPECT_FALSE(outcome.buffers_full);
+}
+
+TEST_F(Submit, PiecesThatLieBackToBackAreOneForTheKernel) {
+  const ConstBytes data(data_);
+  const msghdr& first = batch_.open(3);
+  for (const std::size_t begin : {0, 100, 250}) batch_.add(data.subspan(begin, 100));
+  EXPECT_EQ(first.msg_iovlen, 2U);
+  const msghdr& second = batch_.open(1);
+  batch_.add(data.subspan(350, 100));
+  EXPECT_EQ(second.msg_iovlen, 1U) << "not of two messages";
+  EXPECT_EQ(batch_.submit(in_.number(), counters_).frames, 4U);
+  std::array<std::byte, 400> came;
+  EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 300);
+  EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 100);
 }
 
 TEST_F(Submit, StopsWhereThereIsNoSpace) {

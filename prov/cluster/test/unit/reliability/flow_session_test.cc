@@ -27,6 +27,21 @@ TEST(FlowSession, FirstContactCostsOneRoundTrip) {
   EXPECT_EQ(pair.a.counters.timeouts, 0u);
 }
 
+TEST(FlowSession, NoChecksumIsMadeForALinkThatSeals) {
+  for (const std::size_t overhead : {std::size_t{0}, sizeof(wire::SealTrailer)}) {
+    FlowPair pair(1);
+    RecordingLink recorded;
+    recorded.overhead = overhead;
+    pair.a.send_small(1000);
+    pair.a.pump();
+    pair.a.flow->transmit(pair.clock.now(), recorded);
+    ASSERT_FALSE(recorded.frames.empty());
+    wire::FrameHeader header;
+    std::memcpy(&header, recorded.frames[0].data(), sizeof header);
+    EXPECT_EQ(header.checksum == 0u, overhead != 0);
+  }
+}
+
 TEST(FlowSession, OpensFromOneSide) {
   FlowPair pair(1);
   pair.a.send_small(100);

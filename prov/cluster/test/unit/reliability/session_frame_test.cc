@@ -29,7 +29,7 @@ struct SessionFrameTest : testing::Test {
     const OutgoingAck ack(Time(1us), acks, window);
     link::OutFrame out;
     included = encode_session_frame({wire::FrameKind::flow, wire::frame_flag::kSequenced, {11}, {12}},
-                                    handshake, kFrameMax, ack, body, out);
+                                    handshake, limits, ack, body, out);
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < out.count; ++i) {
       bytes.insert(bytes.end(), out.pieces[i].begin(), out.pieces[i].end());
@@ -52,6 +52,7 @@ struct SessionFrameTest : testing::Test {
     handshake.confirm(view);
   }
 
+  FrameLimits limits{kFrameMax};
   Handshake handshake{opening_of(1000), {SocketAddress::v4(kIp, 8)}};
   ReceiveWindow window{64};
   AckScheduler acks{25us};
@@ -103,6 +104,31 @@ TEST_F(SessionFrameTest, PaddingIsAsLongAsAskedAndHasAHeaderAtLeast) {
   for (const std::size_t size : {8u, 9u, 1440u, 8940u, 65000u}) EXPECT_EQ(padding(size)->size(), size);
 }
 
+std::uint32_t checksum_of(ConstBytes frame) {
+  wire::FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof header);
+  return header.checksum;
+}
+
+TEST_F(SessionFrameTest, NoChecksumIsMadeForWhatWillBeSealed) {
+  FrameRun run;
+  run.segment = {.kind = wire::SegmentKind::bulk, .length = 1000};
+  const std::vector<std::byte> payload(3000);
+  run.payload = payload;
+  run.part = 1000;
+  for (const auto integrity : {wire::Integrity::checksum, wire::Integrity::seal}) {
+    limits.integrity = integrity;
+    const bool sealed = integrity == wire::Integrity::seal;
+    EXPECT_EQ(checksum_of(encode(*padding(200))) == 0, sealed);
+    const OutgoingAck ack(Time(1us), acks, window);
+    RunEncoder encoder(run, handshake, limits, ack);
+    RunEncoder::Front front;
+    link::OutFrame out;
+    encoder.encode({wire::FrameKind::flow, wire::frame_flag::kSequenced, run.first, {12}}, front, out);
+    EXPECT_EQ(checksum_of(out.pieces[0]) == 0, sealed);
+  }
+}
+
 TEST_F(SessionFrameTest, FramesOfARunCarryTheirPartsInAnyOrder) {
   std::vector<std::byte> payload(5000);
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 37 >> 3);
@@ -114,7 +140,7 @@ TEST_F(SessionFrameTest, FramesOfARunCarryTheirPartsInAnyOrder) {
   for (const bool opened : {false, true}) {
     if (opened) open();
     const OutgoingAck ack(Time(1us), acks, window);
-    RunEncoder encoder(run, handshake, kFrameMax, ack);
+    RunEncoder encoder(run, handshake, limits, ack);
     for (const std::uint32_t i : {3u, 0u, 4u}) {
       RunEncoder::Front front;
       link::OutFrame out;

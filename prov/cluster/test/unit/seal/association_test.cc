@@ -32,8 +32,7 @@ class AssociationTest : public ::testing::Test {
   }
   static Frame next(Association& from) {
     Frame frame;
-    const ConstBytes payload(frame.payload);
-    EXPECT_TRUE(from.seal(frame.header, {&payload, 1}, nullptr, frame.trailer));
+    EXPECT_TRUE(from.seal(as_bytes(&frame, sizeof frame)));
     return frame;
   }
   static Association::Verdict open(Association& at, Frame frame) {

@@ -160,6 +160,7 @@ TEST_P(RealmsTest, ArrivalsOfTwoPeersAreNotMixed) {
   std::ranges::sort(expected);
   EXPECT_EQ(got, expected);
   EXPECT_EQ(hub->counters().refused_stale, 0u) << "one peer's frames went up as the other's, and were sent again";
+  EXPECT_EQ(hub->counters().refused_forged, 0u) << "one peer's frames were opened with the other's keys";
 }
 
 TEST_P(RealmsTest, APeerWithAKeyThatIsNotThereIsNotReached) {
