@@ -80,7 +80,7 @@ void AtomicOracle::ended(const protocol::Completion& completion, MessageNumber n
     operation.state = AtomicState::failed;
     const bool access_refused =
         completion.status == Status::access && (operation.forbidden || region_gone(operation));
-    if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
+    if (!access_refused && !incarnations_.operation_failed(operation.from, operation.to, operation.started)) {
       fail(std::string("failed without cause (") + describe(completion.status) + ")", operation);
     }
     return;

@@ -41,7 +41,7 @@ struct AtomicOperation {
 
 class AtomicOracle {
  public:
-  explicit AtomicOracle(const Incarnations& incarnations) : incarnations_(incarnations) {}
+  explicit AtomicOracle(Incarnations& incarnations) : incarnations_(incarnations) {}
 
   AtomicRegion& register_region(const AtomicRegion::Shape& shape) { return regions_.emplace_back(shape); }
   /// The region of the present process of the host; null if it has none.
@@ -69,7 +69,7 @@ class AtomicOracle {
   bool region_gone(const AtomicOperation& operation) const;
   void check_fence(const AtomicOperation& operation) const;
 
-  const Incarnations& incarnations_;
+  Incarnations& incarnations_;
   std::deque<AtomicRegion> regions_;
   std::deque<AtomicOperation> operations_;
   std::unordered_map<Pair, std::vector<MessageNumber>, PairHash> accepted_;  ///< in this order

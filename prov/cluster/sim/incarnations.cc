@@ -159,10 +159,19 @@ void Incarnations::hides(HostNumber host) {
   }
 }
 
+bool Incarnations::operation_failed(HostNumber self, HostNumber peer, const OperationStart& started) {
+  if (!error_permitted(self, peer, started)) return false;
+  lost_[{self, peer}] = hosts_[self].incarnation;
+  return true;
+}
+
 /// What was begun before the two met may have been given up while one was hidden, though they have met since.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
-  if (may_be_given_up(self, peer) || (other.hidden && !has_met(self, peer))) return true;
+  if (may_be_given_up(self, peer)) return true;
+  const auto lost = lost_.find({self, peer});
+  const bool is_lost = lost != lost_.end() && lost->second == hosts_[self].incarnation;
+  if ((other.hidden || is_lost) && !has_met(self, peer)) return true;
   if (!other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
   const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
   if (had_met) return false;

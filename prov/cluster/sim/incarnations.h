@@ -65,6 +65,9 @@ class Incarnations {
   std::uint64_t moment() const { return frames_read_; }
   /// An operation with a peer is started.
   OperationStart begin(HostNumber self, HostNumber peer) const { return {known(self, peer), frames_read_}; }
+  /// An operation that was started then has ended with an error. False: it may not. Else the peer is lost to the host: until the host
+  /// hears of it again, others end at once.
+  bool operation_failed(HostNumber self, HostNumber peer, const OperationStart& started);
   /// True if an operation that was started then may end with an error.
   bool error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const;
 
@@ -121,6 +124,7 @@ class Incarnations {
 
   std::vector<Host> hosts_;
   std::unordered_map<Pair, Lane, PairHash> lanes_;
+  std::unordered_map<Pair, std::uint32_t, PairHash> lost_;  ///< to the incarnation of `from`: `to`
   std::uint64_t frames_read_ = 0;
   std::unordered_map<Pair, Interruption, PairHash> interruptions_;  ///< `from` is the smaller number
   Duration outage_min_ = Duration::max();

@@ -76,7 +76,7 @@ void Oracle::send_ended(const Completion& completion) {
   if (completion.status != Status::ok) {
     ++totals_.failures;
     message.state = State::failed;
-    if (message.datagram || !incarnations_.error_permitted(message.from, message.to, message.started)) {
+    if (message.datagram || !incarnations_.operation_failed(message.from, message.to, message.started)) {
       fail("a send failed without cause (" + text_of(completion) + ")", message);
     }
     return;
@@ -195,7 +195,7 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
                          completion.status == Status::refused || completion.status == Status::ended;
   // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
   if (lost_peer && peer_known &&
-      incarnations_.error_permitted(receive.host, peer, {kFirstIncarnation, receive.started}))
+      incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started}))
     return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");

@@ -138,7 +138,7 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
   operation.state = RmaState::failed;
   const bool access_refused =
       completion.status == Status::access && (operation.forbidden || closed(operation));
-  if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
+  if (!access_refused && !incarnations_.operation_failed(operation.from, operation.to, operation.started)) {
     fail(std::string("failed without cause (") + describe(completion.status) + ")", operation);
   }
   if (operation.verb == Verb::write) return finish(operation);

@@ -55,7 +55,7 @@ inline constexpr MessageNumber kRemoteContent = MessageNumber{1} << 48;
 
 class RmaOracle {
  public:
-  explicit RmaOracle(const Incarnations& incarnations) : incarnations_(incarnations) {}
+  explicit RmaOracle(Incarnations& incarnations) : incarnations_(incarnations) {}
 
   // --- registered memory ---
   WatchedRegion& register_region(const WatchedRegion::Shape& shape);
@@ -102,7 +102,7 @@ class RmaOracle {
   void look_after_silent();
   void check_fence(const RmaOperation& operation);
 
-  const Incarnations& incarnations_;
+  Incarnations& incarnations_;
   std::deque<WatchedRegion> regions_;
   std::deque<RmaOperation> operations_;
   std::unordered_map<Pair, Lane, PairHash> lanes_;

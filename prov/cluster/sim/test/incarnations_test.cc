@@ -64,6 +64,24 @@ TEST_F(IncarnationsTest, ANextIncarnationPermitsErrorsOfOperationsWithTheLast) {
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
+/// It has given up one that it never met, and learns of the next one when it hears it.
+TEST_F(IncarnationsTest, OperationsWithALostPeerEndAtOnceUntilItIsHeard) {
+  announce(kCaller, 1);
+  const OperationStart before = incarnations.begin(kCaller, kCalled);
+  EXPECT_FALSE(incarnations.operation_failed(kCaller, kCalled, before));
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled))) << "what may not fail loses no peer";
+  incarnations.ends(kCalled);
+  EXPECT_TRUE(incarnations.operation_failed(kCaller, kCalled, before));
+  incarnations.begins(kCalled, kNow, false);
+  EXPECT_TRUE(error_permitted(incarnations.begin(kCaller, kCalled)));
+  EXPECT_FALSE(incarnations.error_permitted(kCalled, kCaller, incarnations.begin(kCalled, kCaller)));
+  announce(kCaller, 2);
+  announce(kCalled, 3);
+  read(kCalled, 3, 1);
+  read(kCaller, 2, 2);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
 TEST_F(IncarnationsTest, AMisreadOpeningPermitsErrorsUntilTheTwoHaveMet) {
   mislead();
   const OperationStart before = incarnations.begin(kCaller, kCalled);

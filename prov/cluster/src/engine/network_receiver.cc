@@ -26,6 +26,12 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
+/// Frames that the seal has ended, so that no burst has brought them here; those of groups come by other sockets, which nothing thins.
+std::uint64_t refused_by_seal(const Counters& counters) {
+  return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged + counters.refused_replayed +
+         counters.refused_stale + counters.keep_alives_ignored - counters.refused_multicast;
+}
+
 /// The numbers of all sessions that have the mark.
 std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<Peer* const> peers) {
   std::vector<std::uint32_t> numbers;
@@ -62,30 +68,28 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
   }
 }
 
+/// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
 std::size_t NetworkReceiver::receive(Time& now) {
+  const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
+    const std::uint64_t refused = sealed ? refused_by_seal(parts_.environment.counters) : 0;
     const std::size_t count = parts_.link->receive_burst(frames_);
+    const std::size_t ended = sealed ? refused_by_seal(parts_.environment.counters) - refused : 0;
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
     for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_or_drop(now, frame);
-    if (count < frames_.size()) break;
+    if (count + ended < frames_.size()) break;
   }
   watch(now);
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here; those of groups come by other sockets, which nothing thins.
+/// Of frames that the seal refuses only the number is known here.
 /// An endpoint of datagrams has no sessions that could tell one frame from another.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
-  if (integrity_ == wire::Integrity::seal) {
-    const Counters& counters = parts_.environment.counters;
-    const std::uint64_t refused = counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
-                                  counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
-                                  counters.refused_multicast;
-    flood_.note_total(now, refused);
-  }
+  if (integrity_ == wire::Integrity::seal) flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
   if (flood_.thins()) [[unlikely]]
     acceptor_.note_flood(now);

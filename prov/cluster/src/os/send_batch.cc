@@ -94,20 +94,28 @@ bool SendBatch::offload_is_futile(std::size_t frames) {
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
 
+/// It was not to blame.
+void SendBatch::restore_offload(Counters& counters) {
+  offload_ = true;
+  doubtful_ = false;
+  refusals_ = 0;
+  counters.link_offload_refused -= 1;
+}
+
 SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated, Counters& counters) {
   switch (error) {
     case EINTR: return Verdict::repeat;
     case ENOBUFS:
+      if (doubtful_ && frames == 1) restore_offload(counters);
       if (!offload_is_futile(frames)) return Verdict::stop;
       offload_ = false;
+      doubtful_ = true;
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     case EAGAIN:
     case ENOMEM: return Verdict::stop;
     case EMSGSIZE:
-      // The frame itself is too long for the path. Then the offload is not to blame.
-      if (doubtful_) offload_ = true;
-      doubtful_ = false;
+      if (doubtful_) restore_offload(counters);  // the frame itself is too long for the path
       counters.link_too_long += frames;
       return Verdict::drop;
     case EINVAL:

@@ -6,7 +6,8 @@
 // kernels refuse with the same error when a segment exceeds the MTU: then the single frame is refused too
 // (EMSGSIZE), and the offload works. And past the queueing discipline (PACKET_QDISC_BYPASS) a device that
 // cannot segment drops every super-datagram with the same error as one whose queue is full (ENOBUFS): so a
-// device that has never taken one is retried only a few times, and one that has, for long.
+// device that has never taken one is retried only a few times, and one that has, for long; and if the next single frame finds no
+// space either, the queue is full, or the cable cut, and the offload works.
 #pragma once
 
 #include <sys/socket.h>
@@ -75,6 +76,7 @@ class SendBatch {
  private:
   enum class Verdict { repeat, stop, drop, rebuild };
   bool offload_is_futile(std::size_t frames);
+  void restore_offload(Counters& counters);
   Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
 
   // One header part per message besides the pieces.

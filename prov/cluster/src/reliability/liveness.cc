@@ -18,6 +18,8 @@ Duration Liveness::idle_by(Time now) const {
 
 void Liveness::count_idle(Time now) {
   const Duration idle = idle_by(now);
+  const Time due = std::max(deadline(), counted_until_);
+  if (now > due) outage_.disregard(std::max(now - due - kLateMax, Duration{}));
   engine_idle_ += idle - idle_;
   silence_.count(idle - idle_);
   idle_ = idle;
@@ -117,7 +119,9 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     contest(now, kContestedKeepAliveInterval);
     if (probing_.stood || outage_.refused() || idle_ >= kEndedTolerated) verdict_ = Status::ended;
   }
-  probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : probing_.active ? kProbeInterval : kProbeIntervalFirst);
+  // Several times in a short peer timeout: a question, or its answer, may be lost.
+  const Duration interval = probing_.active ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
+  probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : interval);
   probing_.active = true;
   probing_.stood |= answer == Answer::exists;
   silence_.on_kernel(answer == Answer::exists);

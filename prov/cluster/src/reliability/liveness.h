@@ -12,7 +12,8 @@
 // kernel either, the peer is unreachable. Only time during which this side ran counts: after a suspend of the
 // host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile; and where processes crowd,
 // each of two peers waits for a processor as long as the other. So a check that comes later than it was due counts
-// at most kLateMax of the delay, and of the time before so much less as the delay is longer than that.
+// at most kLateMax of the delay, and of the time before so much less as the delay is longer than that. Nor does the rest of the delay
+// count towards what ICMP errors say: while a process is stopped the kernel keeps them for it, and none of the peer's answers is read.
 //
 // ICMP errors end it sooner (outage.h). While something says that the port is closed, the peer is asked every
 // kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut.

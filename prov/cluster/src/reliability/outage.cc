@@ -32,6 +32,12 @@ void Outage::on_answer(Time asked) {
   if (error_ == Status::ok || asked >= since_) end();
 }
 
+void Outage::disregard(Duration absence) {
+  since_ += absence;
+  last_ += absence;
+  if (contested()) contested_since_ += absence;
+}
+
 void Outage::forget() {
   if (error_ == Status::ok || forgotten_) return;
   error_ = Status::ok;

@@ -23,6 +23,8 @@ class Outage {
   void end();
   /// It was asked then, and has answered.
   void on_answer(Time asked);
+  /// This side did not run for so long: neither were errors read, nor was the peer asked.
+  void disregard(Duration absence);
   /// Path errors so far, and those still unread, may be about an earlier incarnation. What says so may be forged: it counts once.
   void forget();
 

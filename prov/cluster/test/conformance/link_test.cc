@@ -195,6 +195,31 @@ TEST_P(LinkConformance, DropsAndCountsWhatIsTooLong) {
       << "the offload is not to blame";
 }
 
+/// As if they had been lost on the way: the link is not full for as long as its cable is cut.
+TEST_P(LinkConformance, TakesFramesThatNoCableCarries) {
+  if (!GetParam().two_hosts) GTEST_SKIP() << "loopback has no cable";
+  learn_paths();
+  const auto burst = [](std::uint32_t first, std::size_t size) {
+    return std::vector{numbered(first, size), numbered(first + 1, size), numbered(first + 2, size)};
+  };
+  ASSERT_TRUE(hosts_->plug(1, false));
+  const auto takes_all = [&] { return left.send_once(to_right, burst(1, 200)) == 3; };
+  EXPECT_TRUE(eventually(takes_all)) << "a link whose cable is cut says that it is full";
+  EXPECT_TRUE(takes_all());
+  ASSERT_TRUE(hosts_->plug(1, true));
+  const auto arrives = [&] {
+    left.send_once(to_right, {numbered(9, 64)});
+    return !right.poll().empty();
+  };
+  EXPECT_TRUE(eventually(arrives)) << "nothing passes though the cable is whole again";
+  if (GetParam().simple_cards || GetParam().kinds[0] == Kind::packet_without_offload) return;
+  const auto arrives_together = [&] {
+    left.send_once(to_right, burst(20, 200));
+    return std::ranges::any_of(right.poll(), [](const Numbered& frame) { return frame.joined; });
+  };
+  EXPECT_TRUE(eventually(arrives_together)) << "the offload is not to blame";
+}
+
 TEST_P(LinkConformance, LosesButNeverCorruptsFramesThatAreNotRead) {
   learn_paths();
   constexpr std::uint32_t kFrames = 40000;

@@ -38,7 +38,8 @@ bool bring_up(int host) {
 bool configure(int host) {
   const std::string name = device(host);
   const std::string number = std::to_string(host + 1);
-  return shell("ip addr add 10.77.0." + number + "/24 dev " + name) &&
+  return shell("echo 1 > /proc/sys/net/ipv6/conf/" + name + "/keep_addr_on_down") &&  // of a cable that is pulled out
+         shell("ip addr add 10.77.0." + number + "/24 dev " + name) &&
          shell("ip addr add fd77::" + number + "/64 dev " + name + " nodad");
 }
 
@@ -100,6 +101,12 @@ bool TwoHosts::forbid_segmentation(int host) const {
     request.ifr_data = reinterpret_cast<char*>(&no_checksums);
     done = ::ioctl(socket.number(), SIOCETHTOOL, &request) == 0;
   });
+  return done;
+}
+
+bool TwoHosts::plug(int host, bool in) const {
+  bool done = false;
+  on(host, [&] { done = shell("ip link set " + device(host) + (in ? " up" : " down")); });
   return done;
 }
 

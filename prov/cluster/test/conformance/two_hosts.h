@@ -25,6 +25,8 @@ class TwoHosts {
   SocketAddress address(int host, SocketAddress::Family family) const;
   /// From now on the host's end of the cable takes no super-frames, like many a simple card.
   bool forbid_segmentation(int host) const;
+  /// Pulls the cable out of the host, or puts it in again: the other end loses its carrier. Addresses stay.
+  bool plug(int host, bool in) const;
   /// The host's end of the cable.
   os::Interface interface(int host) const;
 

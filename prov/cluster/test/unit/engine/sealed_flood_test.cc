@@ -71,6 +71,23 @@ TEST_P(SealedFloodOfTest, IsPutAside) {
   EXPECT_TRUE(network.thinning.unmarked_aside);
 }
 
+/// A process that computes takes few turns. If each looked at few frames, what its peers send would wait behind the flood, and the
+/// flood be too little of one to be noticed (found by the simulator).
+TEST_P(SealedFloodOfTest, ATurnLooksAtAsManyFramesAsWithoutAKey) {
+  constexpr int kFrames = 100;
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
+  const auto looked_at = [&] {
+    const Counters& counters = a.counters();
+    return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged + counters.refused_replayed +
+           counters.refused_stale + counters.keep_alives_ignored;
+  };
+  const std::vector<std::byte> bytes = forged(GetParam());
+  for (int i = 0; i < kFrames; ++i) inject(kUnknownSource, kA, bytes);
+  clock.advance(1ms);
+  a.engine.poll();
+  EXPECT_EQ(looked_at(), kFrames);
+}
+
 /// By a notice that came for certain a host would learn which byte of the session the kernel lets through.
 TEST_F(SealedFloodTest, OnlyPeersGetNotices) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});

@@ -205,6 +205,24 @@ TEST_F(Refused, ADeviceThatHasTakenOneIsRetriedForLong) {
   EXPECT_FALSE(batch_.offload());
 }
 
+/// As while a cable is cut: found by the test of links that pulls one out.
+TEST_F(Refused, WhereASingleFrameFindsNoSpaceEitherTheOffloadIsNotToBlame) {
+  for (int again = 0; again < 3; ++again) {
+    refusals = 4;
+    for (int i = 0; i < 3; ++i) {
+      batch_.clear();
+      add(2, 10);
+      batch_.submit(in_.number(), counters_);
+    }
+    EXPECT_FALSE(batch_.offload());
+    batch_.clear();
+    add(1, 10);
+    EXPECT_TRUE(batch_.submit(in_.number(), counters_).buffers_full);
+    EXPECT_TRUE(batch_.offload());
+    EXPECT_EQ(counters_.link_offload_refused, 0U);
+  }
+}
+
 TEST_F(Refused, SingleFramesDoNotCount) {
   submit_refused(10, 1);
   EXPECT_TRUE(batch_.offload());
