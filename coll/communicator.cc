@@ -193,9 +193,9 @@ int Communicator::wait(Pending& pending) const {
 }
 
 /// Ranks that were not in touch with the lost one only hear that the team has failed.
-void Communicator::tell_failure(Call call, int error) const {
-  static std::atomic<bool> told{false};
-  if (told.exchange(true)) return;
+void Communicator::report_failure(Call call, int error) const {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
   const Loss loss = endpoint_->loss_among(*team_);
   std::string reason = endpoint_->text_of(error);
   if (!loss.cause.empty()) {
@@ -203,7 +203,7 @@ void Communicator::tell_failure(Call call, int error) const {
   } else if (error == FI_ETRUNC) {
     reason = "the ranks give different lengths, or call in different orders";
   } else {
-    reason += " (another rank says which one is lost)";
+    reason += " (another rank names the one that is lost)";
   }
   std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call), reason.c_str());
 }

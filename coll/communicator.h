@@ -29,7 +29,7 @@ class Communicator {
   /// Until an operation is done; both its own endpoint and MPI make progress meanwhile. Returns its error number.
   int wait(Pending& pending) const;
   /// Says once in a process what MPI's error code does not: why a call has failed, and which rank is lost.
-  void tell_failure(Call call, int error) const;
+  void report_failure(Call call, int error) const;
   /// Something to do between two calls that have to be repeated.
   void progress() const { endpoint_->progress(); }
 

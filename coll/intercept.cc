@@ -100,7 +100,7 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
   while ((begun = begin(&pending)) == -FI_EAGAIN) communicator.progress();
   const int error = begun == 0 ? communicator.wait(pending) : static_cast<int>(-begun);
   if (error == 0) return MPI_SUCCESS;
-  communicator.tell_failure(call, error);
+  communicator.report_failure(call, error);
   PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }
