@@ -1,5 +1,7 @@
 #include "communicator.h"
 
+#include <rdma/fi_errno.h>
+
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -48,6 +50,16 @@ void make_progress_of_mpi() {
   PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
+/// Programs that have sessions and have not called MPI_Init have no MPI_COMM_WORLD, and the keys of attributes end with their
+/// last session, unnoticed. All ranks call MPI_Init together, so they agree on this.
+bool has_world() {
+  int initialized = 0;
+  int finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
 }  // namespace
 
 int forget_communicator(MPI_Comm, int, void* attribute, void*) {
@@ -86,6 +98,7 @@ Communicator* Communicator::of(MPI_Comm comm) {
 }
 
 Communicator* Communicator::find(MPI_Comm comm) {
+  if (!has_world()) return nullptr;
   std::call_once(keys_made, make_keys);
   void* attribute = nullptr;
   int found = 0;
@@ -177,6 +190,22 @@ int Communicator::wait(Pending& pending) const {
     endpoint_->sleep();
   }
   return pending.error;
+}
+
+/// Ranks that were not in touch with the lost one only hear that the team has failed.
+void Communicator::report_failure(Call call, int error) const {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
+  const Loss loss = endpoint_->loss_among(*team_);
+  std::string reason = endpoint_->text_of(error);
+  if (!loss.cause.empty()) {
+    reason = "rank " + std::to_string(team_->rank_of(loss.peer)) + " is lost: " + loss.cause;
+  } else if (error == FI_ETRUNC) {
+    reason = "the ranks give different lengths, or call in different orders";
+  } else {
+    reason += " (another rank names the one that is lost)";
+  }
+  std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call), reason.c_str());
 }
 
 }  // namespace coll

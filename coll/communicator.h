@@ -8,12 +8,14 @@
 
 #include "abi.h"
 #include "process_endpoint.h"
+#include "settings.h"
 
 namespace coll {
 
 class Communicator {
  public:
-  /// Null if the communicator is left to MPI: an intercommunicator, one of a single rank, or one without a team.
+  /// Null if the communicator is left to MPI: an intercommunicator, one of a single rank, or one without a team; and all of a
+  /// program that has sessions alone.
   static Communicator* of(MPI_Comm comm);
   /// Ends all teams and the endpoint of this process; what is called from then on is left to MPI. `together`: all ranks
   /// call it, and wait for each other, so that none of them loses a member while it still waits for another one.
@@ -26,6 +28,8 @@ class Communicator {
   int size() const { return size_; }
   /// Until an operation is done; both its own endpoint and MPI make progress meanwhile. Returns its error number.
   int wait(Pending& pending) const;
+  /// Says once in a process what MPI's error code does not: why a call has failed, and which rank is lost.
+  void report_failure(Call call, int error) const;
   /// Something to do between two calls that have to be repeated.
   void progress() const { endpoint_->progress(); }
 

@@ -94,12 +94,13 @@ Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) 
 
 /// Begins an operation and waits for it; an error goes to the error handler of the communicator.
 template <typename Begin>
-int run(MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
+int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
   Pending pending;
   ssize_t begun = -FI_EAGAIN;
   while ((begun = begin(&pending)) == -FI_EAGAIN) communicator.progress();
   const int error = begun == 0 ? communicator.wait(pending) : static_cast<int>(-begun);
   if (error == 0) return MPI_SUCCESS;
+  communicator.report_failure(call, error);
   PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }
@@ -125,7 +126,7 @@ int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes,
   // Aligned for any element; the blocks stay so, since extents are.
   std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
   auto* const all = reinterpret_cast<std::byte*>(memory.data());
-  const int status = run(comm, communicator, [&](void* context) {
+  const int status = run(Call::allreduce, comm, communicator, [&](void* context) {
     return fi_allgather(communicator.ep(), own, bytes, nullptr, all, nullptr, communicator.team().address(), FI_UINT8, 0, context);
   });
   if (status != MPI_SUCCESS) return status;
@@ -158,7 +159,7 @@ extern "C" {
   static auto* const behind = next<decltype(MPI_Barrier)>("MPI_Barrier");
   const Communicator* const communicator = takes(Call::barrier, true, 0, comm);
   if (communicator == nullptr) return behind(comm);
-  return run(comm, *communicator, [&](void* context) {
+  return run(Call::barrier, comm, *communicator, [&](void* context) {
     return fi_barrier(communicator->ep(), communicator->team().address(), context);
   });
 }
@@ -171,7 +172,7 @@ extern "C" {
   if (communicator == nullptr || !valid_root(root, *communicator)) return behind(buffer, count, type, root, comm);
   FlatBuffer flat(buffer, count, type, bytes, comm);
   if (communicator->rank() == root) flat.pack();
-  const int status = run(comm, *communicator, [&](void* context) {
+  const int status = run(Call::bcast, comm, *communicator, [&](void* context) {
     return fi_broadcast(communicator->ep(), flat.data(), bytes, nullptr, communicator->team().address(),
                         communicator->team().member(root), FI_UINT8, 0, context);
   });
@@ -192,7 +193,7 @@ extern "C" {
   if (communicator == nullptr || many) return behind(source, target, count, type, op, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
   if (pairs) return allreduce_pairs(own, target, count, bytes, type, op, comm, *communicator);
-  return run(comm, *communicator, [&](void* context) {
+  return run(Call::allreduce, comm, *communicator, [&](void* context) {
     return fi_allreduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
                         communicator->team().address(), elements, operation, 0, context);
   });
@@ -209,7 +210,7 @@ extern "C" {
   if (communicator == nullptr || !valid_root(root, *communicator))
     return behind(source, target, count, type, op, root, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
-  return run(comm, *communicator, [&](void* context) {
+  return run(Call::reduce, comm, *communicator, [&](void* context) {
     return fi_reduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
                      communicator->team().address(), communicator->team().member(root), elements, operation, 0,
                      context);
@@ -239,7 +240,7 @@ extern "C" {
     own->pack();
     own_data = own->data();
   }
-  const int status = run(comm, *communicator, [&](void* context) {
+  const int status = run(Call::allgather, comm, *communicator, [&](void* context) {
     return fi_allgather(communicator->ep(), own_data, block, nullptr, all.data(), nullptr,
                         communicator->team().address(), FI_UINT8, 0, context);
   });

@@ -81,6 +81,8 @@ int PMPI_Comm_rank(MPI_Comm, int*);
 int PMPI_Comm_set_attr(MPI_Comm, int, void*);
 int PMPI_Comm_size(MPI_Comm, int*);
 int PMPI_Comm_test_inter(MPI_Comm, int*);
+int PMPI_Finalized(int*);
+int PMPI_Initialized(int*);
 int PMPI_Iprobe(int, int, MPI_Comm, int*, MPI_Status*);
 int PMPI_Pack(const void*, int, MPI_Datatype, void*, int, int*, MPI_Comm);
 int PMPI_Reduce_local(const void*, void*, int, MPI_Datatype, MPI_Op);

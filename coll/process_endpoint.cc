@@ -2,6 +2,7 @@
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext_cluster.h>
 
 #include <cstring>
 
@@ -131,18 +132,36 @@ std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names
   return std::make_unique<Team>(std::move(owned), mc, std::move(members));
 }
 
-void ProcessEndpoint::read_events() {
+bool ProcessEndpoint::read_event() {
   std::uint32_t event = 0;
-  alignas(fi_eq_entry) std::byte buffer[512];
+  alignas(fi_eq_cm_entry) std::byte buffer[512];
   const ssize_t got = fi_eq_read(eq_.get(), &event, buffer, sizeof buffer, 0);
   if (got == -FI_EAVAIL) {
     fi_eq_err_entry error{};
     if (fi_eq_readerr(eq_.get(), &error, 0) > 0) static_cast<Pending*>(error.context)->end(error.err);
-  } else if (got >= static_cast<ssize_t>(sizeof(fi_eq_entry)) && event == FI_JOIN_COMPLETE) {
+    return true;
+  }
+  if (got <= 0) return false;
+  const auto length = static_cast<std::size_t>(got);
+  fi_cluster_peer_lost lost;
+  if (event == FI_JOIN_COMPLETE && length >= sizeof(fi_eq_entry)) {
     fi_eq_entry entry;
     std::memcpy(&entry, buffer, sizeof entry);
     static_cast<Pending*>(entry.context)->end(0);
+  } else if (event == FI_SHUTDOWN && length >= sizeof(fi_eq_cm_entry) + sizeof lost) {
+    std::memcpy(&lost, buffer + sizeof(fi_eq_cm_entry), sizeof lost);
+    const std::lock_guard lock(losing_);
+    if (losses_.size() < kLossesMax) losses_.push_back({lost.peer, lost.cause});
   }
+  return true;
+}
+
+Loss ProcessEndpoint::loss_among(const Team& team) {
+  while (read_event()) {
+  }
+  const std::lock_guard lock(losing_);
+  const auto found = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& loss) { return team.rank_of(loss.peer) < team.size(); });
+  return found == losses_.end() ? Loss{} : *found;
 }
 
 void ProcessEndpoint::progress() {

@@ -8,6 +8,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -51,11 +52,22 @@ class Team {
 
   fi_addr_t address() const { return fi_mc_addr(mc_); }
   fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+  /// The rank of a peer; that behind the last one if it is no member.
+  int rank_of(fi_addr_t peer) const {
+    return static_cast<int>(std::find(members_.begin(), members_.end(), peer) - members_.begin());
+  }
+  int size() const { return static_cast<int>(members_.size()); }
 
  private:
   Owned<fid_av_set> set_;
   fid_mc* mc_;
   std::vector<fi_addr_t> members_;
+};
+
+/// A peer that was lost.
+struct Loss {
+  fi_addr_t peer = FI_ADDR_NOTAVAIL;
+  std::string cause;
 };
 
 class ProcessEndpoint {
@@ -71,6 +83,9 @@ class ProcessEndpoint {
   /// cannot be made. `idle` is called while it waits.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
+  /// Of these peers one that this process has lost, and why; an empty cause: it knows of none.
+  Loss loss_among(const Team& team);
+  const char* text_of(int error) const { return libfabric_.strerror(error); }
   /// Reads completions; those of others are marked done, too.
   void progress();
   /// The same, and if there is none the thread sleeps until there is one, at most for kSleepMs: another thread may read the
@@ -79,11 +94,13 @@ class ProcessEndpoint {
 
  private:
   static constexpr int kSleepMs = 1;
+  static constexpr std::size_t kLossesMax = 64;
 
   ProcessEndpoint() = default;
   bool open(std::string& reason);
   std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
-  void read_events();
+  /// False if there was none.
+  bool read_event();
   void take(ssize_t got, const fi_cq_entry& entry);
 
   struct FreeInfo {
@@ -100,6 +117,8 @@ class ProcessEndpoint {
   Owned<fid_ep> ep_;
   Name name_;
   std::mutex joining_;  ///< the address vector is not changed by two threads at once
+  std::mutex losing_;
+  std::vector<Loss> losses_;  ///< the first of them
 };
 
 template <typename Idle>
@@ -107,7 +126,7 @@ std::unique_ptr<Team> ProcessEndpoint::join(const std::vector<Name>& names, std:
   Pending joined;
   std::unique_ptr<Team> team = begin_join(names, key, joined);
   while (team != nullptr && !joined.done.load(std::memory_order_acquire)) {
-    read_events();
+    read_event();
     progress();
     idle();
   }
