@@ -6,7 +6,8 @@ namespace cluster::sim {
 
 void DeathWatch::killed(HostNumber host, bool answered) {
   const Incarnations& incarnations = oracle_.incarnations();
-  Death death{host, incarnations.of(host), event_queue_.now(), {}};
+  const Duration kept = keyed_ ? kKeptLongest : Duration{0};
+  Death death{host, incarnations.of(host), event_queue_.now(), {}, silent_ + kSilentSlack + kept};
   for (MessageNumber number = 1; number <= oracle_.messages(); ++number) {
     const Message& message = oracle_.message(number);
     const bool awaited = message.to == host && message.from != host && !message.datagram;
@@ -18,14 +19,15 @@ void DeathWatch::killed(HostNumber host, bool answered) {
     death.awaited.push_back(number);
   }
   if (death.awaited.empty()) return;
-  const Duration kept = keyed_ ? kKeptLongest : Duration{0};
-  const Duration within = answered ? kAnsweredWithin : silent_ + kSilentSlack + kept;
-  event_queue_.plan(event_queue_.now() + within, *this, deaths_.size());
+  event_queue_.plan(event_queue_.now() + (answered ? kAnsweredWithin : death.silent), *this, deaths_.size());
   deaths_.push_back(std::move(death));
 }
 
+/// Where the network between the two was gone meanwhile, what a host says need not have come.
 void DeathWatch::handle_event(std::uint64_t note) {
   const Death& death = deaths_[note];
+  const Time last = death.at + death.silent;
+  bool again = false;
   const Incarnations& incarnations = oracle_.incarnations();
   if (incarnations.alive(death.host) || incarnations.of(death.host) != death.incarnation) return;
   for (const MessageNumber number : death.awaited) {
@@ -34,10 +36,15 @@ void DeathWatch::handle_event(std::uint64_t note) {
                               incarnations.of(message.from) == message.from_incarnation;
     if (message.state != Message::State::under_way || !sender_lives) continue;
     if (hosts_[message.from]->away_since(death.at) || incarnations.cut_off(message.from, death.host)) continue;
+    if (event_queue_.now() < last && incarnations.cut_off(message.from, death.host, death.at)) {
+      again = true;
+      continue;
+    }
     throw LivenessFailure("host " + std::to_string(message.from) + " has not noticed that the process of host " +
                           std::to_string(death.host) + " was killed " +
                           std::to_string((event_queue_.now() - death.at).count() / 1'000'000) + " ms ago");
   }
+  if (again) event_queue_.plan(last, *this, note);
 }
 
 }  // namespace cluster::sim

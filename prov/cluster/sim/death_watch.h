@@ -35,6 +35,7 @@ class DeathWatch final : public EventHandler {
     std::uint32_t incarnation;
     Time at;
     std::vector<MessageNumber> awaited;
+    Duration silent;  ///< bound of a host that says nothing
   };
 
   EventQueue& event_queue_;

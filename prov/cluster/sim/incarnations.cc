@@ -127,17 +127,16 @@ void Incarnations::connection_changed(HostNumber one, HostNumber other, bool con
   Interruption& state = interruptions_[{std::min(one, other), std::max(one, other)}];
   if (state.now == !connected) return;
   state.now = !connected;
-  if (!connected) {
-    state.since = now;
-  } else if (now - state.since >= outage_min_) {
+  (connected ? state.until : state.since) = now;
+  if (connected && now - state.since >= outage_min_) {
     state.was_outage = true;
     lanes_[{one, other}].peer_session = lanes_[{other, one}].peer_session = 0;
   }
 }
 
-bool Incarnations::cut_off(HostNumber one, HostNumber other) const {
+bool Incarnations::cut_off(HostNumber one, HostNumber other, Time since) const {
   const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});
-  return found != interruptions_.end() && found->second.now;
+  return found != interruptions_.end() && (found->second.now || found->second.until > since);
 }
 
 /// True if the network was gone between the two for long.

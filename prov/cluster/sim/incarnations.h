@@ -45,8 +45,8 @@ class Incarnations {
   /// The network begins or ends to carry frames between two hosts, in both directions.
   void connection_changed(HostNumber one, HostNumber other, bool connected, Time now);
 
-  /// True if the network does not carry frames between two hosts now, in one of the directions.
-  bool cut_off(HostNumber one, HostNumber other) const;
+  /// True if the network does not carry frames between two hosts now, in one of the directions, or has not at a moment since then.
+  bool cut_off(HostNumber one, HostNumber other, Time since = kNever) const;
 
   /// An engine sends the opening of a session; it may have closed an earlier one.
   void session_announced(HostNumber self, HostNumber to, const wire::Opening& opening);
@@ -111,6 +111,7 @@ class Incarnations {
   struct Interruption {
     bool now = false;
     Time since{};
+    Time until{};  ///< of the last one that is over
     bool was_outage = false;  ///< one has ended that was an outage
   };
 
