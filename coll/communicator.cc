@@ -168,6 +168,8 @@ bool Communicator::make_team(MPI_Comm comm) {
   }
   std::unique_ptr<Team> team = endpoint_->join(names, all.front().team_key, make_progress_of_mpi);
   int here = team != nullptr;
+  if (here == 0)
+    warn_once("libcluster-coll: a communicator is left to MPI: this process cannot join its team%s\n", " (FI_LOG_LEVEL=warn says why)");
   int everywhere = 0;
   if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0) return false;
   team_ = std::move(team);
