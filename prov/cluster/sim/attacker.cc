@@ -15,6 +15,14 @@ constexpr Duration kSiegePause = 40us;  ///< longest
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
 
+/// Of two calls in one session it would not be known which one an answer belongs to.
+std::uint32_t unused_number(const auto& calls, auto& random) {
+  std::uint32_t number;
+  do number = static_cast<std::uint32_t>(random.next()) | 1;
+  while (calls.contains(number));
+  return number;
+}
+
 }  // namespace
 
 bool attack_of(std::string_view name, AttackKind& out) {
@@ -242,7 +250,7 @@ void Attacker::join_train(const Packet& genuine) {
 void Attacker::flood() {
   const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
   const HostNumber to = any_host();
-  const std::uint32_t session = number() | 1;
+  const std::uint32_t session = unused_number(calls_, random_);
   Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
   frame.header.sequence = number();
   frame.carry(segment(), random_.below(1000));
@@ -259,7 +267,7 @@ void Attacker::besiege() {
   const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
   const std::uint64_t what = random_.below(1'000'000);
   if (what >= keep_alives_ + nonsense_) {
-    const std::uint32_t session = number() | 1;
+    const std::uint32_t session = unused_number(calls_, random_);
     Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
     frame.carry(segment(), random_.below(1000));
     calls_[session] = {port, 0, std::nullopt, 0, 0, false};
