@@ -205,7 +205,7 @@ void Communicator::report_failure(Call call, int error) const {
   } else if (error == FI_ETRUNC) {
     reason = "the ranks give different lengths, or call in different orders";
   } else {
-    reason += " (another rank names the one that is lost)";
+    reason += " (if a rank is lost, another one names it)";
   }
   std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call), reason.c_str());
 }
