@@ -11,7 +11,7 @@ MUTATIONS = [
     ("a stale opening counts as a newer one", "reliability/handshake.cc",
      "return same ? OpeningClass::same : OpeningClass::stale;",
      "return same ? OpeningClass::same : OpeningClass::newer;"),
-    ("forgets the sessions that have ended", "engine/closed_sessions.h",
+    ("forgets the sessions that have ended", "network/closed_sessions.h",
      "return opening.epoch <= until_;",
      "return opening.epoch < 1 && until_ == 0;"),
     ("acknowledges a frame too many", "reliability/receive_window.cc",

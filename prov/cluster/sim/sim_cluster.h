@@ -36,7 +36,7 @@ class SimCluster {
  private:
   std::uint64_t seed_;
   std::uint32_t size_;
-  engine::AddressTable addresses_;
+  transport::AddressTable addresses_;
 };
 
 }  // namespace cluster::sim

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/address_table.h"
+#include "transport/address_table.h"
 #include "engine/engine.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
@@ -47,7 +47,7 @@ struct SharedParts {
   AtomicOracle& atomics;
   SimRegions& regions;
   Trace& trace;
-  const engine::AddressTable& addresses;
+  const transport::AddressTable& addresses;
   const WorkloadPlan& plan;
   std::uint32_t hosts;
   std::uint64_t seed;

@@ -1,4 +1,4 @@
-// An address vector over engine::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the lowest
+// An address vector over transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the lowest
 // free index. Inserting an address sends nothing.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 #include "api/domain.h"
 #include "api/key_ring.h"
-#include "engine/address_table.h"
+#include "transport/address_table.h"
 
 namespace cluster::api {
 
@@ -37,7 +37,7 @@ class Av : public fid_av, public RefCounted {
   int lookup_auth_key(fi_addr_t handle, void* key, std::size_t* size);
   KeyRing& keys() { return keys_; }
 
-  engine::AddressTable& address_table() { return address_table_; }
+  transport::AddressTable& address_table() { return address_table_; }
   Domain& domain() { return *domain_; }
 
  private:
@@ -48,7 +48,7 @@ class Av : public fid_av, public RefCounted {
   bool insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
   bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
 
-  engine::AddressTable address_table_;
+  transport::AddressTable address_table_;
   KeyRing keys_;
   Ref<Domain> domain_;
 };

@@ -10,7 +10,7 @@
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
-#include "engine/endpoint_roster.h"
+#include "network/endpoint_roster.h"
 #include "protocol/region_table.h"
 
 namespace cluster::api {

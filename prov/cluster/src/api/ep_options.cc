@@ -6,7 +6,7 @@
 
 #include "api/fid_object.h"
 #include "base/enumeration.h"
-#include "engine/fast_lane.h"
+#include "shm/fast_lane.h"
 
 namespace cluster::api {
 namespace {

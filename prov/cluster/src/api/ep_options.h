@@ -67,7 +67,7 @@ class EpOptions {
   const TxFlags& tx_flags() const { return tx_flags_; }
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
-  /// Shorter messages may take the fast lane (engine/fast_lane.h); none if plain sends ask for more.
+  /// Shorter messages may take the fast lane (shm/fast_lane.h); none if plain sends ask for more.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }
   bool report_receives() const { return report_receives_; }

@@ -19,7 +19,7 @@ bool BackgroundRunner::application_polls() {
   pace_.wanted = Time{};
   note_turns(pace_.began);
   const std::uint32_t turns = loop_.turns();
-  if (tx_.packing().review_due() || none_since()) return false;
+  if (packing_.review_due() || none_since()) return false;
   turns_seen_ = turns;
   quiet_runs_ = 0;
   sleeps_ = false;
@@ -46,7 +46,7 @@ os::NextWake BackgroundRunner::run() {
     waiter_.cancel_alarm();
     next = {kStandBy, loop_.descriptor()};
   }
-  tx_.packing().set_in_stream(next.after <= kStandBy);
+  packing_.set_in_stream(next.after <= kStandBy);
   turns_seen_ = loop_.turns();
   frames_seen_ = counters_.frames_received;
   return next;
@@ -54,21 +54,21 @@ os::NextWake BackgroundRunner::run() {
 
 /// The application may have turned to something else: the turn is taken in its place.
 os::NextWake BackgroundRunner::run_manual() {
-  tx_.packing().apply_review();
+  packing_.apply_review();
   const bool slept = std::exchange(sleeps_, false);
-  if (!tx_.packing().in_stream() && none_since() && waiter_.quiet()) {
+  if (!packing_.in_stream() && none_since() && waiter_.quiet()) {
     turns_seen_ = loop_.turns();
     if (quiet_runs_ < kQuietRuns && ++quiet_runs_ < kQuietRuns) return by_time(kIdle);
     sleeps_ = true;
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
   // What has woken it wakes the application as well, which may deal with it and sleep again.
-  if (slept && !tx_.packing().in_stream()) return by_time(kIdle);
+  if (slept && !packing_.in_stream()) return by_time(kIdle);
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();
-  if (tx_.packing().in_stream()) return kInStream;
+  if (packing_.in_stream()) return kInStream;
   if (messenger_.busy()) return by_time(kSoon);
-  return by_time(std::clamp(std::max(loop_.next_timer(), pace_.began) - pace_.began, kSoon, kIdle));
+  return by_time(std::clamp(std::max(loop_.next_deadline(), pace_.began) - pace_.began, kSoon, kIdle));
 }
 
 Duration BackgroundRunner::application_away() const {
@@ -76,7 +76,7 @@ Duration BackgroundRunner::application_away() const {
   return known ? clock_.now() - turn_noted_at_ : Duration{};
 }
 
-os::NextWake BackgroundRunner::next_check() { return tx_.packing().in_stream() ? kInStream : by_time(kIdle); }
+os::NextWake BackgroundRunner::next_check() { return packing_.in_stream() ? kInStream : by_time(kIdle); }
 
 os::NextWake BackgroundRunner::by_time(Duration rest) {
   if (pace_.late >= kLate) rest = std::max(rest, std::min(kLateRest * pace_.late, kRestMax));

@@ -28,8 +28,8 @@
 #include <utility>
 
 #include "engine/event_loop.h"
-#include "engine/tx_scheduler.h"
-#include "engine/waiter.h"
+#include "transport/packing_policy.h"
+#include "transport/waiter.h"
 #include "os/progress_thread.h"
 #include "protocol/messenger.h"
 
@@ -38,13 +38,13 @@ namespace cluster::engine {
 class BackgroundRunner {
  public:
   static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
-  static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
+  static constexpr os::NextWake kInStream{transport::PackingPolicy::kStreamInterval};
   static constexpr Duration kIdle = 10ms;
   static constexpr unsigned kQuietRuns = 4;
 
-  BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
+  BackgroundRunner(EventLoop& loop, transport::Waiter& waiter, transport::PackingPolicy& packing, protocol::Messenger& messenger,
                    Clock& clock, const Counters& counters)
-      : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), clock_(clock), counters_(counters) {}
+      : loop_(loop), waiter_(waiter), packing_(packing), messenger_(messenger), clock_(clock), counters_(counters) {}
 
   /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
   void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
@@ -80,8 +80,8 @@ class BackgroundRunner {
   os::NextWake by_time(Duration rest);
 
   EventLoop& loop_;
-  Waiter& waiter_;
-  TxScheduler& tx_;
+  transport::Waiter& waiter_;
+  transport::PackingPolicy& packing_;
   protocol::Messenger& messenger_;
   Clock& clock_;
   const Counters& counters_;

@@ -50,10 +50,9 @@ Status CollectiveEndpoint::receive(const protocol::RecvOp& op) {
   loop_.disturb();
   const Status status = messenger_.matcher().receive(&peer->channel, op);
   loop_.receive_posted();
-  const bool gone = peer->absence.departed || peer->absence.lost != Status::ok;
-  if (gone && peer->channel.carrier == nullptr) {
-    const Status cause = peer->absence.departed ? Status::reset : peer->absence.lost;
-    messenger_.matcher().fail_directed(peer->channel, cause, false);
+  const bool departed = peer->departed();
+  if (departed || peer->lost() != nullptr) {
+    messenger_.matcher().fail_directed(peer->channel, departed ? Status::reset : peer->lost()->cause, false);
   }
   return status;
 }

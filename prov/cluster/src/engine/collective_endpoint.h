@@ -4,7 +4,7 @@
 
 #include "collective/collectives.h"
 #include "engine/event_loop.h"
-#include "engine/peer_table.h"
+#include "transport/peer_table.h"
 #include "protocol/messenger.h"
 
 namespace cluster::engine {

@@ -1,35 +1,28 @@
 #include "engine/endpoint_stats.h"
 
 #include "engine/engine_parts.h"
-#include "engine/peer_table.h"
+#include "transport/peer_table.h"
 #include "protocol/messenger.h"
 
 namespace cluster::engine {
 namespace {
 
-PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
+PeerStats stats_of(const EngineParts& parts, std::span<transport::Transport* const> transports,
+                   const transport::Peer& peer) {
   PeerStats stats;
   stats.name = peer.name();
   stats.carrier = carrier_name(parts, peer);
   stats.carrier_reason =
-      parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.carrier_reason;
+      parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.reach_reason;
   stats.unexpected = peer.channel.unexpected.count;
   stats.credit_left = peer.channel.credit.limit - peer.channel.credit.charged;
   stats.credit_owed = peer.channel.credit.charged_by_peer - peer.channel.credit.released;
-  stats.footprint = sizeof peer + peer.carrier_reason.capacity() + peer.channel.tx.control.footprint();
-  if (peer.flow != nullptr) {
-    stats.flow = peer.flow->stats();
-    stats.footprint += stats.flow->footprint;
+  stats.footprint = sizeof peer + peer.reach_reason.capacity() + peer.channel.tx.control.footprint();
+  for (const transport::Transport* const each : transports) each->report(peer, stats);
+  if (const transport::Lost* const lost = peer.lost()) {
+    stats.lost = lost->cause;
+    stats.lost_at = lost->since;
   }
-  if (peer.pending.flow != nullptr) stats.footprint += peer.pending.flow->stats().footprint;
-  if (peer.outbox != nullptr || peer.inbox != nullptr) {
-    stats.rings = {.single_copy = peer.channel.memory != nullptr,
-                   .unread = peer.outbox != nullptr && !peer.outbox->drained()};
-    if (peer.outbox != nullptr) stats.footprint += peer.outbox->footprint();
-    if (peer.inbox != nullptr) stats.footprint += peer.inbox->footprint();
-  }
-  stats.lost = peer.absence.lost;
-  stats.lost_at = peer.absence.lost_at;
   return stats;
 }
 
@@ -42,9 +35,9 @@ void collect_messages(const protocol::Messenger& messenger, EndpointStats& stats
   }
 }
 
-void collect_operations(const PeerTable& peers, const protocol::Messenger& messenger, EndpointStats& stats) {
+void collect_operations(const transport::PeerTable& peers, const protocol::Messenger& messenger, EndpointStats& stats) {
   std::vector<protocol::PendingOperation> all;
-  for (const std::unique_ptr<Peer>& peer : peers.all()) collect(peer->channel, all);
+  for (const std::unique_ptr<transport::Peer>& peer : peers.all()) collect(peer->channel, all);
   collect(messenger.matcher(), all);
   stats.operations_under_way = all.size();
   if (all.size() > kOperationsMax) all.resize(kOperationsMax);
@@ -56,15 +49,15 @@ void collect_operations(const PeerTable& peers, const protocol::Messenger& messe
 
 }  // namespace
 
-const char* carrier_name(const EngineParts& parts, const Peer& peer) {
+const char* carrier_name(const EngineParts& parts, const transport::Peer& peer) {
   if (parts.type == EndpointType::dgram) return parts.link->name();
-  if (peer.channel.carrier == nullptr) return "none";
-  if (peer.self) return "self";
-  return peer.outbox != nullptr ? "shm" : parts.link->name();
+  const transport::Transport* const transport = peer.transport();
+  return transport != nullptr ? transport->name() : "none";
 }
 
-EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
-                            const protocol::Messenger& messenger, Time since) {
+EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
+                            std::span<transport::Transport* const> transports, const protocol::Messenger& messenger,
+                            Time since) {
   EndpointStats stats{.now = parts.environment.clock.now(),
                       .since = since,
                       .counters = parts.environment.counters,
@@ -73,7 +66,7 @@ EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
                       .operations = {},
                       .messages = {}};
   stats.peers.reserve(peers.all().size());
-  for (const std::unique_ptr<Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, *peer));
+  for (const std::unique_ptr<transport::Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, transports, *peer));
   collect_operations(peers, messenger, stats);
   collect_messages(messenger, stats);
   return stats;

@@ -4,28 +4,29 @@
 #include <type_traits>
 #include <utility>
 
+#include "network/network_transport.h"
+
 namespace cluster::engine {
 
 Engine::Engine(EngineParts parts)
     : lock_(parts.environment.fence),
       parts_(std::move(parts)),
-      peers_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_(parts_.settings, parts_.environment.counters, peers_),
-      waiter_(parts_.link.get(), parts_.local_listener.get()),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
-      tx_(parts_.link.get(), parts_.probe.get(), parts_.environment, peers_, messenger_),
-      local_(peers_, messenger_, waiter_, admission_, parts_.settings.fast_lane),
-      sessions_(parts_, peers_, messenger_, tx_),
-      lost_(parts_, peers_, messenger_, admission_, local_, sessions_),
-      network_(parts_, peers_, messenger_, admission_, tx_, sessions_, lost_.closer()),
-      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, lost_, network_),
+      reach_(parts_.environment, parts_.settings, peers_, messenger_, parts_.region_connector.get()),
+      context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch, peers_,
+               messenger_,         waiter_,         admission_,  reach_,       packing_},
+      transports_(make_transports(parts_, context_)),
+      lane_(transports_.lane != nullptr ? &transports_.lane->lane() : nullptr),
+      loop_(parts_, context_, transports_),
       collective_(parts_, peers_, messenger_, loop_),
-      background_(loop_, waiter_, tx_, messenger_, parts_.environment.clock, parts_.environment.counters) {}
+      background_(loop_, waiter_, packing_, messenger_, parts_.environment.clock, parts_.environment.counters),
+      started_(parts_.environment.clock.now()) {}
 
 Engine::~Engine() {
   background_.set_registration(nullptr);
   loop_.drain_on_close();
-  lost_.closer().announce_close();
+  reach_.announce_close();
 }
 
 void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {
@@ -36,13 +37,13 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   all.engine.collectives = &collective_.collectives();
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
-  local_.lane().attach();
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) FastLane::close(*peer);
+  if (lane_ != nullptr) lane_->attach();
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) shm::FastLane::close(*peer);
 }
 
 Status Engine::send(const protocol::SendOp& op) {
   const std::lock_guard lock(lock_);
-  if (network_.datagrams()) return network_.datagrams()->send(op);
+  if (transports_.datagrams != nullptr) return transports_.datagrams->datagrams()->send(op);
   if (is_group(op.to)) [[unlikely]] {
     const Status status = loop_.groups().send(op);
     loop_.wake_sleepers();
@@ -61,9 +62,9 @@ Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
 
 /// What a remote write or read does once its peer has a carrier.
 template <typename Op>
-auto general_access(LostPeers& lost, protocol::Messenger& messenger, const Op& op) {
+auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger, const Op& op) {
   return [&](protocol::Channel& channel) {
-    lost.carriers().reach_regions(*static_cast<Peer*>(channel.owner));
+    reach.reach_memory(transport::peer_of(channel));
     if constexpr (std::is_same_v<Op, protocol::WriteOp>) {
       return messenger.rma().write(channel, op);
     } else {
@@ -77,8 +78,8 @@ auto general_access(LostPeers& lost, protocol::Messenger& messenger, const Op& o
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
-  if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
-    return loop_.post(op.to, op.more, general_access(lost_, messenger_, op));
+  if (used == nullptr || used->lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
+    return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }
@@ -86,8 +87,8 @@ Status Engine::write(const protocol::WriteOp& op) {
 Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
-  if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
-    return loop_.post(op.to, op.more, general_access(lost_, messenger_, op));
+  if (used == nullptr || used->lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
+    return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }
@@ -108,7 +109,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
-  if (from == nullptr) lost_.closer().end_abandoned();
+  if (from == nullptr) reach_.end_abandoned();
   loop_.receive_posted();
   loop_.wake_sleepers();
   return status;
@@ -160,7 +161,7 @@ const char* Engine::carrier_name_of(std::uint64_t handle) const {
 std::optional<EndpointStats> Engine::stats() const {
   const std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
-  EndpointStats stats = collect_stats(parts_, peers_, messenger_, sessions_.started());
+  EndpointStats stats = collect_stats(parts_, peers_, reach_.transports(), messenger_, started_);
   stats.application_away = background_.application_away();
   return stats;
 }

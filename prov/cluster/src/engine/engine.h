@@ -2,16 +2,13 @@
 // are single-threaded, know only objects declared before them, and take no lock. Without the lock only the
 // progress thread reads, and only what run_in_background() needs to find that the application polls.
 //
-//   down   send() -> Messenger -> Outbox (this node), or SendQueue -> TxScheduler -> Flow -> link
-//   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow)
-//          -> Messenger -> completion queues
+//   down   send() -> Messenger -> the carrier of the peer -> its transport
+//   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
-//   PeerTable         peers by name and handle          CarrierSelector   which carrier reaches a peer
-//   SessionTable      sessions over the network         LostPeers         those out of reach, and the end of a peer
+//   PeerTable         peers by name and handle          PeerReach         which transport reaches a peer, and losses
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
-//   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
-//   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
-//   LostPeers         those that are out of reach       GroupTable        multicast groups
+//   Transports        the ways to reach peers           EventLoop         one turn; when the next is due
+//   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
 //   CollectiveEndpoint  collective operations
 //
 // Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
@@ -25,29 +22,24 @@
 
 #include "base/biased_lock.h"
 #include "base/status.h"
-#include "engine/address_table.h"
-#include "engine/admission_control.h"
 #include "engine/background_runner.h"
-#include "engine/carrier_selector.h"
 #include "engine/collective_endpoint.h"
-#include "engine/datagram_endpoint.h"
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
 #include "engine/group_table.h"
-#include "engine/local_peers.h"
-#include "engine/lost_peers.h"
-#include "engine/network_receiver.h"
-#include "engine/peer_table.h"
-#include "engine/session_table.h"
-#include "engine/tx_scheduler.h"
-#include "engine/waiter.h"
+#include "engine/transports.h"
 #include "os/progress_thread.h"
 #include "protocol/completion.h"
 #include "protocol/messenger.h"
 #include "protocol/ops.h"
+#include "shm/shm_transport.h"
+#include "transport/transport_context.h"
 
 namespace cluster::engine {
+
+using shm::ShortSend;
+using transport::AddressTable;
 
 class Engine {
  public:
@@ -73,12 +65,14 @@ class Engine {
     if (!lock_.try_lock()) [[unlikely]]
       return false;
     const std::lock_guard lock(lock_, std::adopt_lock);
+    if (lane_ == nullptr) [[unlikely]]
+      return false;
     Peer* const peer = peers_.used_before(handle);
     if constexpr (std::is_same_v<ShortOp, ShortSend>) {
-      return peer != nullptr && local_.lane().send(*peer, op);
+      return peer != nullptr && lane_->send(*peer, op);
     } else {
-      if (peer == nullptr) return handle == protocol::kAddrUnspec && local_.lane().post(nullptr, op);
-      return local_.lane().post(&peer->channel, op);
+      if (peer == nullptr) return handle == protocol::kAddrUnspec && lane_->post(nullptr, op);
+      return lane_->post(&peer->channel, op);
     }
   }
   Status write(const protocol::WriteOp& op);
@@ -139,21 +133,21 @@ class Engine {
   bool arm();
 
  private:
-
   mutable BiasedLock lock_;
   EngineParts parts_;
   mutable PeerTable peers_;
   protocol::Messenger messenger_;
-  Waiter waiter_;
-  AdmissionControl admission_;
-  TxScheduler tx_;
-  LocalPeers local_;
-  SessionTable sessions_;
-  LostPeers lost_;
-  NetworkReceiver network_;
+  transport::Waiter waiter_;
+  transport::PackingPolicy packing_;
+  transport::AdmissionControl admission_;
+  transport::PeerReach reach_;
+  transport::TransportContext context_;
+  Transports transports_;
+  shm::FastLane* const lane_;  ///< null: there is none
   EventLoop loop_;
   CollectiveEndpoint collective_;
   BackgroundRunner background_;
+  const Time started_;
 };
 
 }  // namespace cluster::engine

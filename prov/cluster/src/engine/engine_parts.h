@@ -9,15 +9,22 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/remote_regions.h"
-#include "engine/endpoint_roster.h"
-#include "engine/engine_settings.h"
+#include "network/endpoint_roster.h"
+#include "transport/engine_settings.h"
 #include "link/link.h"
 #include "link/multicast.h"
 #include "link/process_probe.h"
 #include "multipath/address_pairing.h"
 #include "shm/local_listener.h"
+#include "transport/transport_context.h"
 
 namespace cluster::engine {
+
+using network::EndpointRoster;
+using transport::EngineSettings;
+using transport::Peer;
+using transport::PeerTable;
+using transport::PollScope;
 
 /// FI_EP_RDM or FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };

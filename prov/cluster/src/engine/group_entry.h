@@ -10,7 +10,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "engine/peer_table.h"
+#include "transport/peer_table.h"
 #include "group/group.h"
 #include "link/multicast.h"
 #include "protocol/group_protocol.h"

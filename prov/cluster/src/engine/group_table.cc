@@ -11,6 +11,7 @@
 namespace cluster::engine {
 
 using group::Group;
+using transport::Opening;
 using group::GroupEvent;
 using group::Member;
 using wire::SegmentKind;
@@ -75,7 +76,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
   // It becomes one of the groups last, when nothing can throw any more: no other call would ever close it.
   groups_.reserve(groups_.size() + 1);
-  if (entry->socket != nullptr && entry->socket->descriptor() >= 0) waiter_.watch_group(entry->socket->descriptor());
+  if (entry->socket != nullptr && entry->socket->descriptor() >= 0) waiter_.watch(entry->socket->descriptor(), *this);
   handle = entry->handle;
   groups_.push_back(std::move(entry));
   turn_now(*groups_.back());
@@ -92,7 +93,7 @@ void GroupTable::expect(std::uint64_t handle, bool waits) {
 }
 
 /// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
-void GroupTable::on_wake() {
+void GroupTable::on_ready(bool) {
   for (const std::unique_ptr<GroupEntry>& entry : groups_) entry->next_poll = {};
 }
 
@@ -224,10 +225,10 @@ void GroupTable::reach_members(GroupEntry& entry) {
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
     Peer& peer = *static_cast<Peer*>(member.owner);
-    const Reach reach = peer.channel.carrier != nullptr ? Reach::reached : lost_.reach(peer);
-    if (reach == Reach::reached) entry.meet(peer);
-    if (reach == Reach::unreached) lost.push_back(&member);
-    later |= reach == Reach::later;
+    const Opening opening = peer.channel.carrier != nullptr ? Opening::reached : reach_.open(peer);
+    if (opening == Opening::reached) entry.meet(peer);
+    if (opening == Opening::unreached) lost.push_back(&member);
+    later |= opening == Opening::later;
   });
   entry.unreached = later;  // not before: without memory the next turn goes on
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
@@ -271,7 +272,7 @@ void GroupTable::turn(Time now, GroupEntry& entry) try {
   group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr, entry.unread);
   group.take_posted([&](Member& member) {
     Peer& peer = *static_cast<Peer*>(member.owner);
-    if (peer.flow != nullptr) tx_.mark(peer);
+    if (transport::Transport* const transport = peer.transport()) transport->mark(peer);
   });
   report(entry);
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
@@ -285,7 +286,7 @@ void GroupTable::turn(Time now, GroupEntry& entry) try {
 void GroupTable::turn_now(GroupEntry& entry) {
   const Time now = parts_.environment.clock.now();
   turn(now, entry);
-  if (tx_.tx_pending()) tx_.transmit(now);
+  for (transport::Transport* const each : reach_.transports()) each->flush();
 }
 
 /// What came of a turn: messages that are complete, members that have gone, the membership that has begun. What throws is reported
@@ -330,7 +331,7 @@ bool GroupTable::close(Time now, GroupEntry& entry) try {
   entry.group->stream().abandon();
   entry.drop_streams(protocol_, Status::canceled);
   report(entry);
-  if (entry.socket != nullptr) waiter_.unwatch_group(entry.socket->descriptor());
+  if (entry.socket != nullptr) waiter_.unwatch(entry.socket->descriptor());
   return true;
 } catch (const std::bad_alloc&) {
   ++parts_.environment.counters.no_memory;

@@ -17,10 +17,9 @@
 #include "base/address.h"
 #include "engine/engine_parts.h"
 #include "engine/group_entry.h"
-#include "engine/lost_peers.h"
-#include "engine/peer_table.h"
-#include "engine/tx_scheduler.h"
-#include "engine/waiter.h"
+#include "transport/peer_reach.h"
+#include "transport/peer_table.h"
+#include "transport/waiter.h"
 #include "protocol/group_arrivals.h"
 #include "protocol/group_protocol.h"
 
@@ -39,11 +38,15 @@ struct JoinOp {
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
-class GroupTable final : public protocol::GroupArrivals {
+class GroupTable final : public protocol::GroupArrivals, private transport::WakeSource {
  public:
-  GroupTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, TxScheduler& tx, LostPeers& lost,
-             Waiter& waiter)
-      : parts_(parts), peers_(peers), messenger_(messenger), tx_(tx), lost_(lost), waiter_(waiter), protocol_(messenger) {}
+  GroupTable(const EngineParts& parts, const transport::TransportContext& context)
+      : parts_(parts),
+        peers_(context.peers),
+        messenger_(context.messenger),
+        reach_(context.reach),
+        waiter_(context.waiter),
+        protocol_(context.messenger) {}
 
   /// Status::ok: GroupListener is called when the membership has begun. If it throws, there is no membership.
   Status join(const JoinOp& op, std::uint64_t& handle);
@@ -53,8 +56,6 @@ class GroupTable final : public protocol::GroupArrivals {
   bool joined(std::uint64_t handle);
   /// One more operation waits for something of it, or (`waits` false) one less.
   void expect(std::uint64_t handle, bool waits);
-  /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
-  void on_wake();
 
   /// There is some group, so turns have to look at the network.
   bool active() const { return !groups_.empty(); }
@@ -73,6 +74,8 @@ class GroupTable final : public protocol::GroupArrivals {
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
+  /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
+  void on_ready(bool trouble) override;
   GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
@@ -89,9 +92,8 @@ class GroupTable final : public protocol::GroupArrivals {
   const EngineParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  TxScheduler& tx_;
-  LostPeers& lost_;
-  Waiter& waiter_;
+  transport::PeerReach& reach_;
+  transport::Waiter& waiter_;
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<GroupEntry>> groups_;
   std::uint64_t opened_ = 0;  ///< groups so far

@@ -201,8 +201,8 @@ std::optional<std::uint64_t> Options::test_constant(std::string_view name) const
   return value_in(text(Name::test), name);
 }
 
-engine::EngineSettings Options::settings() const {
-  engine::EngineSettings settings;
+transport::EngineSettings Options::settings() const {
+  transport::EngineSettings settings;
   settings.shm = boolean(Name::shm);
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/engine_settings.h"
+#include "transport/engine_settings.h"
 #include "os/packet_link.h"
 
 namespace cluster::provider {
@@ -73,7 +73,7 @@ class Options {
     }
   }
 
-  engine::EngineSettings settings() const;
+  transport::EngineSettings settings() const;
   os::PacketSettings packet_settings() const;
 
  private:

@@ -32,6 +32,7 @@
 #include "reliability/ack_delay.h"
 #include "reliability/ack_processor.h"
 #include "reliability/answer_delay.h"
+#include "reliability/flow_stats.h"
 #include "reliability/flow_status.h"
 #include "reliability/frame_receiver.h"
 #include "reliability/frame_sender.h"
@@ -68,19 +69,6 @@ struct Identity {
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
   std::span<const multipath::Rail> rails = {};
   SocketAddress sibling{};  ///< another endpoint of this process, which the peer may know; empty: none
-};
-
-/// What a flow knows and has done, at one moment.
-struct FlowStats {
-  std::vector<multipath::PathStats> paths;
-  std::size_t frame_max = 0;        ///< longest frame it sends, bytes
-  std::size_t queued = 0;           ///< frames that wait to be sent
-  std::uint64_t sent = 0;           ///< frames, retransmissions included
-  std::uint64_t retransmitted = 0;  ///< frames sent again
-  std::uint64_t lost = 0;           ///< frames taken for lost
-  Time heard_at{};                  ///< the peer's last sign of life; Time{}: none yet
-  bool kernel_vouches = false;      ///< it owes an answer, and its kernel says that its process exists
-  std::size_t footprint = 0;        ///< bytes of memory held for the peer
 };
 
 class Flow {

@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "carrier/lane.h"
 #include "carrier/carrier.h"
 #include "carrier/recall.h"
 #include "os/shared_memory.h"
@@ -16,7 +17,7 @@
 
 namespace cluster::shm {
 
-class Outbox final : public carrier::Carrier, public carrier::Recall {
+class Outbox final : public carrier::Carrier, public carrier::Recall, public carrier::Lane {
  public:
   Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
          std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment);

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kKernelAnswers = 2;
 /// The sender takes frames in parts (wire/frame.h: PartBlock).
 inline constexpr std::uint32_t kFrameParts = 4;
 /// Behind the further addresses stands the name of another endpoint of the sender's process, by which peers may know that
-/// process (engine/sibling_check.h).
+/// process (network/sibling_check.h).
 inline constexpr std::uint32_t kSibling = 8;
 /// The sender acknowledges late, as members of a team do (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;

@@ -116,7 +116,7 @@ struct Side {
   test::FakeRandom random;
   test::FakeLog log;
   Counters counters;
-  engine::AddressTable book;
+  transport::AddressTable book;
   protocol::CompletionQueue completed;
   std::unique_ptr<BudgetLink> owned;
   BudgetLink& link;

@@ -126,7 +126,7 @@ struct Node {
   }
 
   std::unique_ptr<World> world_;
-  engine::AddressTable book;
+  transport::AddressTable book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;
   std::uint64_t word = 0;  ///< of the last message: they are numbered

@@ -48,7 +48,7 @@ class Tidy(unittest.TestCase):
         for component, name in [("base", "wire/frame.h"), ("wire", "link/link.h"), ("link", "os/clock.h"),
                            ("reliability", "protocol/completion.h"), ("shm", "protocol/completion.h"), ("reliability", "os/udp_link.h"),
                            ("protocol", "reliability/flow.h"), ("protocol", "engine/engine.h"),
-                           ("shm", "link/link.h"), ("shm", "engine/engine_settings.h"), ("multipath", "os/udp_link.h"),
+                           ("shm", "link/link.h"), ("shm", "transport/engine_settings.h"), ("multipath", "os/udp_link.h"),
                            ("multipath", "reliability/flow.h"),
                            ("engine", "api/platform.h"), ("api", "wire/segment.h"), ("api", "link/link.h"),
                            ("os", "carrier/carrier.h"), ("engine", "no_component.h"), ("engine", "nowhere/a.h")]:

@@ -1,4 +1,4 @@
-// Which receive a message of the fast lane (engine/fast_lane.h) goes to, and receives that are posted along it with the
+// Which receive a message of the fast lane (shm/fast_lane.h) goes to, and receives that are posted along it with the
 // requests of those that it has filled.
 #include <array>
 

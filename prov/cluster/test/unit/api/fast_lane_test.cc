@@ -1,4 +1,4 @@
-// When short messages inside a node take the fast lane (engine/fast_lane.h), and that each condition that
+// When short messages inside a node take the fast lane (shm/fast_lane.h), and that each condition that
 // forbids it makes them leave it: by the counters of both ends, through libfabric's calls and real rings.
 #include <rdma/fi_rma.h>
 

@@ -6,11 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "engine/session_cookies.h"
+#include "network/session_cookies.h"
 #include "support/node.h"
 
 namespace cluster::engine {
 namespace {
+
+using network::SessionCookies;
 
 using test::FakeNetwork;
 using test::kA;

@@ -1,0 +1,51 @@
+#include "engine/transports.h"
+
+#include <utility>
+
+#include "network/network_transport.h"
+#include "self/self_transport.h"
+#include "shm/shm_transport.h"
+
+namespace cluster::engine {
+namespace {
+
+/// Null where the endpoint has nothing of the kind.
+using Make = std::unique_ptr<transport::Transport> (*)(const EngineParts&, const transport::TransportContext&, Transports&);
+
+constexpr Make kTable[] = {
+    [](const EngineParts& parts, const transport::TransportContext& context,
+       Transports&) -> std::unique_ptr<transport::Transport> {
+      return std::make_unique<self::SelfTransport>(context, parts.rails);
+    },
+    [](const EngineParts& parts, const transport::TransportContext& context,
+       Transports& made) -> std::unique_ptr<transport::Transport> {
+      if (parts.local_listener == nullptr) return nullptr;
+      auto shm = std::make_unique<shm::ShmTransport>(context, *parts.local_listener);
+      made.lane = shm.get();
+      return shm;
+    },
+    [](const EngineParts& parts, const transport::TransportContext& context,
+       Transports& made) -> std::unique_ptr<transport::Transport> {
+      if (parts.link == nullptr) return nullptr;
+      const bool datagrams = parts.type == EndpointType::dgram;
+      auto network = std::make_unique<network::NetworkTransport>(
+          context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
+      if (datagrams) made.datagrams = network.get();
+      return network;
+    },
+};
+
+}  // namespace
+
+Transports make_transports(const EngineParts& parts, const transport::TransportContext& context) {
+  Transports made;
+  const auto add = [&](std::unique_ptr<transport::Transport> transport) {
+    if (transport == nullptr) return;
+    context.reach.add(*transport);
+    made.all.push_back(std::move(transport));
+  };
+  for (const Make make : kTable) add(make(parts, context, made));
+  return made;
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,31 @@
+// The table of transports, nearest first: which ones an endpoint has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/engine_parts.h"
+#include "transport/transport.h"
+#include "transport/transport_context.h"
+
+namespace cluster::shm {
+class ShmTransport;
+}
+namespace cluster::network {
+class NetworkTransport;
+}
+
+namespace cluster::engine {
+
+struct Transports {
+  std::vector<std::unique_ptr<transport::Transport>> all;
+  /// Those of them that have a road of their own for some messages; null: the endpoint has no such transport.
+  shm::ShmTransport* lane = nullptr;             ///< fast lane
+  network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses nothing else
+};
+
+/// `parts` and `context` outlive what is returned.
+Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
+
+}  // namespace cluster::engine

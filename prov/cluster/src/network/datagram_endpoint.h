@@ -1,0 +1,38 @@
+// An endpoint of datagrams (FI_EP_DGRAM): each message is one frame, sent once, and the frame that comes is
+// the message. It has no flows and no rings; peers on this node are reached through the kernel like all
+// others.
+//
+// A datagram is believed to come from the address it carries, as in UDP. No path is learnt from it: the
+// kernel decides where datagrams to that address go, or a forger could redirect those of others. Unknown
+// sources are not remembered, or they could fill the memory: all of them are the peer without a name.
+#pragma once
+
+#include "network/control_frames.h"
+#include "network/network_parts.h"
+#include "link/link.h"
+#include "protocol/messenger.h"
+
+namespace cluster::network {
+
+class DatagramEndpoint {
+ public:
+  DatagramEndpoint(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger)
+      : link_(*parts.link),
+        counters_(parts.environment.counters),
+        peers_(peers),
+        messenger_(messenger),
+        resets_(parts, peers) {}
+
+  Status send(const protocol::SendOp& op);
+  /// Frames of flows are refused at once, or their sender would try for seconds.
+  void receive(Time now, const wire::FrameView& view, const link::Path& from);
+
+ private:
+  link::Link& link_;
+  Counters& counters_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  ResetSender resets_;
+};
+
+}  // namespace cluster::network

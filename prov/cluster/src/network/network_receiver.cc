@@ -1,0 +1,320 @@
+#include "network/network_receiver.h"
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "transport/arrival.h"
+#include "link/arrival_walk.h"
+#include "wire/admit.h"
+
+namespace cluster::network {
+namespace {
+
+constexpr Duration kPathErrorInterval = 5ms;
+/// Bursts taken from the link in one turn.
+constexpr std::size_t kBurstsPerTurn = 4;
+/// Flows that hold something without more memory for that.
+constexpr std::size_t kHeldAtOnce = 4;
+
+/// How long the newest of this side's frames lay with the peer when the peer sent this one, and this one
+/// here; nothing if that is not known.
+std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  if (!view.knows_ack_delay()) return std::nullopt;
+  return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
+}
+
+/// Frames that the seal has ended, so that no burst has brought them here; those of groups come by other sockets, which nothing thins.
+std::uint64_t refused_by_seal(const Counters& counters) {
+  return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged + counters.refused_replayed +
+         counters.refused_stale + counters.keep_alives_ignored - counters.refused_multicast;
+}
+
+/// The numbers of all sessions that have the mark.
+std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<RemotePeer* const> peers) {
+  std::vector<std::uint32_t> numbers;
+  const auto note = [&](const reliability::Flow* flow) {
+    if (flow == nullptr) return;
+    const std::uint32_t number = flow->handshake().session();
+    if (static_cast<std::uint8_t>(number) == mark) numbers.push_back(number);
+  };
+  for (const RemotePeer* const peer : peers) {
+    note(peer->flow.get());
+    note(peer->pending.flow.get());
+  }
+  return numbers;
+}
+
+}  // namespace
+
+NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                                 transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
+                                 PeerReach& reach)
+    : parts_(parts),
+      peers_(peers),
+      messenger_(messenger),
+      admission_(admission),
+      budget_(parts, peers),
+      tx_(tx),
+      sessions_(sessions),
+      acceptor_(parts, peers, admission, tx, sessions, reach),
+      flood_(parts.link, sessions.secrets().marks(), [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
+      integrity_(parts.link->integrity()) {
+  held_.memory.reserve(parts.link->frame_max());
+  held_.sessions.reserve(kHeldAtOnce);
+  if (parts.datagrams) datagrams_.emplace(parts, peers, messenger);
+}
+
+/// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
+std::size_t NetworkReceiver::receive(Time& now) {
+  const bool sealed = integrity_ == wire::Integrity::seal;
+  std::size_t arrivals = 0;
+  for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
+    const std::uint64_t refused = sealed ? refused_by_seal(parts_.environment.counters) : 0;
+    const std::size_t count = parts_.link->receive_burst(frames_);
+    const std::size_t ended = sealed ? refused_by_seal(parts_.environment.counters) - refused : 0;
+    now = parts_.environment.clock.now();
+    empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
+    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_or_drop(now, frame);
+    if (count + ended < frames_.size()) break;
+  }
+  watch(now);
+  return arrivals;
+}
+
+/// Of frames that the seal refuses only the number is known here.
+/// An endpoint of datagrams has no sessions that could tell one frame from another.
+inline void NetworkReceiver::watch(Time now) {
+  if (datagrams_) return;
+  if (integrity_ == wire::Integrity::seal) flood_.note_total(now, refused_by_seal(parts_.environment.counters));
+  flood_.review(now);
+  if (flood_.thins()) [[unlikely]]
+    acceptor_.note_flood(now);
+}
+
+/// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
+std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& frame) {
+  try {
+    return receive_from(now, frame);
+  } catch (const std::bad_alloc&) {
+    admission_.note_no_memory();
+    return 1;
+  }
+}
+
+/// The frames of one arrival; returns how many there are. One that is refused takes the rest of its datagram with it.
+std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
+  Counters& counters = parts_.environment.counters;
+  std::size_t arrivals = 0;
+  std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
+  for (link::ArrivalWalk walk(frame); !walk.done();) {
+    wire::FrameView view;
+    const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
+    if (refusal != wire::Refusal::none) [[unlikely]] {
+      refuse(now, refusal, frame, walk.datagram());
+      walk.pass_datagram();
+      ++arrivals;
+      continue;
+    }
+    if (const std::uint8_t realm = frame.from.to.realm(); realm != 0) [[unlikely]]
+      view.opening.name = view.opening.name.in_realm(realm);
+    std::size_t count = 1;
+    wire::RunView run;
+    const ConstBytes alike = walk.run(view.length);
+    const bool alone = singly != 0 || alike.size() < 2 * view.length;
+    if (!alone && wire::admit_run(alike, view, run, integrity_)) {
+      (takes_run(view, run, frame) ? count : singly) = run.count;
+    }
+    if (singly != 0) --singly;
+    if (count > 1) {
+      receive_in_flow(now, view, frame, &run);
+    } else {
+      receive_frame(now, view, frame);
+    }
+    counters.frames_received += count;
+    arrivals += count;
+    walk.pass(count, view.length);
+  }
+  return arrivals;
+}
+
+/// Anything that comes may be forged: one line, and then only counts.
+void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes) {
+  Counters& counters = parts_.environment.counters;
+  if (integrity_ != wire::Integrity::seal) flood_.note_bytes(now, bytes);
+  switch (refusal) {
+    case wire::Refusal::checksum: ++counters.refused_checksum; return;
+    case wire::Refusal::sealed: ++counters.refused_sealed; break;
+    default: ++counters.refused_malformed; return;
+  }
+  if (std::exchange(sealed_reported_, true)) return;
+  parts_.environment.log.warn(
+      "sealed frames from %s are dropped: its job has a key and this process has none "
+      "(set FI_CLUSTER_KEY_FILE on all nodes of the job); further ones are only counted",
+      frame.from.to.text().c_str());
+}
+
+/// True if the frames of a run may take the way up together.
+bool NetworkReceiver::takes_run(const wire::FrameView& first, const wire::RunView& run,
+                                const link::InFrame& frame) const {
+  if (datagrams_ || frame.from.ethertype || first.session == 0) return false;
+  const RemotePeer* const peer = sessions_.find(first.session);
+  return peer != nullptr && peer->flow != nullptr && peer->flow->handshake().session() == first.session &&
+         peer->flow->receiver().takes_run(first, run.count);
+}
+
+void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  // The administrator's filters for IP do not see EtherType frames: those are accepted only from peers that
+  // they have admitted before.
+  if (frame.from.ethertype && view.session == 0) {
+    flood_.note_session(now, 0);
+    ++parts_.environment.counters.refused_malformed;
+    return;
+  }
+  if (datagrams_) return datagrams_->receive(now, view, frame.from);
+  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) flood_.note_session(now, view.session);
+  switch (view.kind) {
+    case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
+    case wire::FrameKind::reset: return acceptor_.on_reset(now, view, frame.from);
+    case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
+    case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
+    case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
+    case wire::FrameKind::sibling_request: return acceptor_.on_sibling_request(now, view, frame.from);
+    case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
+    case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
+    default: return receive_in_flow(now, view, frame, nullptr);
+  }
+}
+
+/// `run`: the frames that continue this one, if they take the way together.
+void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
+                                      const wire::RunView* run) {
+  using reliability::ReceiveResult;
+  if (!messenger_.matcher().can_report()) [[unlikely]]
+    return admission_.note_no_memory();
+  RemotePeer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
+  if (peer == nullptr) return flood_.note_session(now, view.session);
+  // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
+  if (peer->common.failed) return;
+  const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
+  if (awaits_sibling) [[unlikely]] {
+    peer->heard_at = now;
+    return;
+  }
+  const std::size_t count = run != nullptr ? run->count : 1;
+  const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
+  if (result == ReceiveResult::refused) {
+    flood_.note_session(now, view.session);
+    return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
+  }
+  peer->heard_at = now;
+  if (view.has_opening) {
+    acceptor_.compare_mtu(*peer, view.opening);
+    acceptor_.siblings().note_opening(*peer, view);
+    sessions_.on_answer(*peer);
+  }
+  if (peer->sibling.claim == RemotePeer::Sibling::Claim::made) [[unlikely]] acceptor_.siblings().review(now, *peer);
+  if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
+  if (result == ReceiveResult::accepted) {
+    const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
+    if (run != nullptr) {
+      try_arrival(peers_, admission_, peer->common, [&] { messenger_.arrive_run(peer->channel, *run, info); });
+    }
+    deliver(*peer, info);
+  }
+  budget_.account(now, *peer);
+  tx_.mark(*peer);
+}
+
+/// Gives the messenger what the flow has in the promised order.
+void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
+  Counters& counters = parts_.environment.counters;
+  ConstBytes segments;
+  while (!peer.common.failed && peer.flow->receiver().next(segments)) {
+    while (!segments.empty()) {
+      wire::Segment segment;
+      const std::size_t header = wire::decode(segments, segment);
+      if (header == 0 || segment.length > segments.size() - header) {
+        ++counters.refused_segment;
+        break;
+      }
+      segment.address = 0;  // only rings name memory, between processes of one node
+      const ConstBytes payload = segments.subspan(header, segment.length);
+      const auto arrive = [&] { messenger_.arrive(peer.channel, segment, payload, info); };
+      const bool ready = messenger_.matcher().ready(peer.channel, segment);
+      if (!ready) [[unlikely]] {
+        admission_.note_store_full();
+      } else if (!messenger_.matcher().can_report()) [[unlikely]] {
+        admission_.note_no_memory();
+      } else if (try_arrival(peers_, admission_, peer.common, arrive)) [[likely]] {
+        segments = segments.subspan(header + segment.length);
+        continue;
+      }
+      if (hold(peer, segments, ready)) return;
+      break;
+    }
+  }
+}
+
+/// The rest of a frame waits. False: it does not. No correct peer begins a message in a frame that has no order, which is
+/// dropped; where there was no memory the peer is given up.
+bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memory) {
+  reliability::ReceiveWindow& window = peer.flow->receiver().window();
+  try {
+    if (window.may_hold()) {
+      if (&peer != held_.resumed) held_.sessions.push_back(peer.flow->handshake().session());
+      window.hold(segments, held_.memory);
+      return held_.any = true;
+    }
+  } catch (const std::bad_alloc&) {
+    for_memory = true;
+  }
+  ++parts_.environment.counters.refused_segment;
+  if (for_memory) peers_.mark_failed(peer.common, Status::no_memory);
+  return false;
+}
+
+void NetworkReceiver::receive_held(Time now) {
+  std::erase_if(held_.sessions, [&](std::uint32_t session) {
+    RemotePeer* const peer = sessions_.find(session);
+    return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
+  });
+  held_.any = !held_.sessions.empty();
+  if (!held_.any) held_.memory.reserve(parts_.link->frame_max());
+}
+
+/// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
+bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
+  const reliability::ReceiveWindow& window = peer.flow->receiver().window();
+  if (!window.holding()) return false;
+  wire::Segment segment;
+  wire::decode(window.held(), segment);
+  if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.matcher().can_report()) return true;
+  peer.flow->receiver().resume(now);
+  held_.resumed = &peer;
+  const struct Reset {
+    const RemotePeer*& resumed;
+    ~Reset() { resumed = nullptr; }
+  } reset{held_.resumed};
+  deliver(peer, {now, std::nullopt});
+  tx_.mark(peer);
+  return window.holding();
+}
+
+void NetworkReceiver::read_path_errors(Time now, bool force) {
+  if (now < next_path_errors_ && !force) return;
+  next_path_errors_ = now + kPathErrorInterval;
+  std::array<link::PathError, 64> errors;
+  const std::size_t count = parts_.link->read_path_errors(errors);
+  for (const link::PathError& error : std::span(errors).first(count)) {
+    RemotePeer* const peer = parts_.find(peers_.find(error.peer));
+    // What a half-open session has been sent to need not be where anything was ever sent from.
+    if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
+    peer->flow->on_path_error(now, error);
+    tx_.mark(*peer);
+  }
+}
+
+}  // namespace cluster::network

@@ -1,0 +1,90 @@
+// The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
+//
+// The frames of a long payload arrive back to back and continue each other (wire/run_view.h): one that is new
+// as a whole takes this way once, not frame by frame. Any other goes frame by frame.
+//
+// A segment that begins a message for which the unexpected store has no space is held in its flow, and the
+// flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
+// as soon as there may be space. So it is with a segment for which the process has no memory; a frame for which
+// there is none even before it has arrived is dropped as if the network had lost it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "transport/admission_control.h"
+#include "network/datagram_endpoint.h"
+#include "network/flood_watch.h"
+#include "transport/peer_table.h"
+#include "network/session_acceptor.h"
+#include "network/session_table.h"
+#include "network/tx_scheduler.h"
+#include "network/unknown_budget.h"
+#include "link/link.h"
+#include "protocol/messenger.h"
+#include "wire/run_view.h"
+
+namespace cluster::network {
+
+class NetworkReceiver {
+ public:
+  NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                  transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions, PeerReach& reach);
+  /// Nothing unless this is an endpoint of datagrams: then all frames are its own.
+  std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
+  UnknownBudget& budget() { return budget_; }
+
+  /// Takes in what the link has; returns how many frames. `now` is read after each burst: what was found had
+  /// come by then.
+  std::size_t receive(Time& now);
+  /// Calls of receive() since one last found something.
+  std::uint32_t empty_polls() const { return empty_polls_; }
+  /// Messages are held in flows.
+  bool holding() const { return held_.any; }
+  /// When a look at what comes is due though nothing may come; kNever: not at all.
+  Time deadline() const { return flood_.deadline(); }
+  void receive_held(Time now);
+  /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
+  /// kPathErrorInterval. Without `force` only if that time is over.
+  void read_path_errors(Time now, bool force);
+
+ private:
+  std::size_t receive_or_drop(Time now, const link::InFrame& frame);
+  std::size_t receive_from(Time now, const link::InFrame& frame);
+  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
+  void watch(Time now);
+  void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
+  void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
+                       const wire::RunView* run);
+  void deliver(RemotePeer& peer, const protocol::ArrivalInfo& info);
+  bool still_holds(Time now, RemotePeer& peer);
+  bool hold(RemotePeer& peer, ConstBytes segments, bool for_memory);
+
+  const NetworkParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  transport::AdmissionControl& admission_;
+  UnknownBudget budget_;
+  TxScheduler& tx_;
+  SessionTable& sessions_;
+  SessionAcceptor acceptor_;
+  FloodWatch flood_;
+  const wire::Integrity integrity_;
+  std::optional<DatagramEndpoint> datagrams_;
+  std::array<link::InFrame, link::kBurstMax> frames_;
+  std::uint32_t empty_polls_ = 0;
+  struct {
+    bool any = false;
+    std::vector<std::uint32_t> sessions;  ///< whose flows hold something
+    const RemotePeer* resumed = nullptr;        ///< one of these that goes on at this moment
+    std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
+  } held_;
+  Time next_path_errors_{};
+  bool sealed_reported_ = false;
+};
+
+}  // namespace cluster::network

@@ -1,0 +1,247 @@
+#include "network/network_transport.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "protocol/pending_operations.h"
+#include "transport/peer_stats.h"
+
+namespace cluster::network {
+
+using transport::Opening;
+using transport::Turn;
+
+namespace {
+
+/// An endpoint with peers on this node that has found the network silent so many times looks at it seldom (a
+/// clock reading, and a cold line or a system call).
+constexpr std::uint32_t kEmptyPolls = 1 << 10;
+constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same without any peer over the network
+
+/// A turn that took in more may have lost the processor meanwhile; a clock reading is too expensive in an
+/// exchange of few frames.
+constexpr std::size_t kArrivalsFew = 4;
+
+bool is_loopback(const SocketAddress& address) {
+  const ConstBytes ip = address.ip();
+  if (address.family() == SocketAddress::Family::v4) return ip.front() == std::byte{127};
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  return ip.size() == 16 && ip.back() == std::byte{1} && std::all_of(ip.begin(), ip.end() - 1, is_zero);
+}
+
+std::string seconds(Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(time.count()) / 1e9);
+  return text;
+}
+
+}  // namespace
+
+NetworkTransport::NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources)
+    : parts_{context.environment, context.settings, context.name,     context.epoch, &resources.link,
+             resources.rails,     resources.probe,  resources.roster, *this,         resources.datagrams},
+      clock_(context.environment.clock),
+      peers_(context.peers),
+      messenger_(context.messenger),
+      reach_(context.reach),
+      tx_(parts_, peers_, messenger_, context.packing),
+      sessions_(parts_, peers_, messenger_, reach_, tx_),
+      receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, reach_),
+      hosts_(resources.probe) {
+  const std::vector<int> descriptors = parts_.link->descriptors();
+  if (descriptors.empty()) context.waiter.forbid();
+  for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
+}
+
+/// Flows give their frames back to the pool of this object.
+NetworkTransport::~NetworkTransport() {
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
+}
+
+link::Path NetworkTransport::path_to(const SocketAddress& name) const {
+  return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
+}
+
+Opening NetworkTransport::open(Peer& peer, std::string& reason) {
+  Log& log = parts_.environment.log;
+  if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
+    log.warn("peer %s will hardly be reached from %s: a loopback address was given by another node: look at its FI_CLUSTER_IFACE",
+             peer.name().text().c_str(), parts_.name.text().c_str());
+  }
+  sessions_.open(parts_.of(peer), path_to(peer.name()));
+  reason = "no shared memory: " + reason;
+  log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
+  return Opening::reached;
+}
+
+/// A session without a carrier, which carries only this side's opening and its credit.
+bool NetworkTransport::look_for(Peer& peer) {
+  if (asking(peer)) return false;
+  RemotePeer& remote = parts_.of(peer);
+  sessions_.begin(remote, path_to(peer.name()));
+  peer.channel.carrier = &remote.flow->queue();
+  messenger_.remind(peer.channel);
+  peer.channel.carrier = nullptr;
+  tx_.mark(remote);
+  return false;
+}
+
+bool NetworkTransport::asking(const Peer& peer) const {
+  const RemotePeer* const remote = parts_.find(peer);
+  return remote != nullptr && remote->flow != nullptr && !remote->half_open();
+}
+
+void NetworkTransport::close(Peer& peer) {
+  RemotePeer* const remote = parts_.find(peer);
+  if (remote == nullptr) return;
+  receiver_.budget().release(*remote);
+  sessions_.close(*remote);
+}
+
+void NetworkTransport::after_close(Peer& peer) {
+  if (RemotePeer* const remote = parts_.find(peer)) sessions_.promote_pending(*remote);
+}
+
+void NetworkTransport::say_goodbye(Peer& peer) {
+  RemotePeer* const remote = parts_.find(peer);
+  if (remote != nullptr && remote->flow != nullptr) remote->flow->close(clock_.now(), *parts_.link);
+}
+
+bool NetworkTransport::holds(const Peer& peer) const {
+  const RemotePeer* const remote = parts_.find(peer);
+  return remote != nullptr && (remote->flow != nullptr || remote->pending.flow != nullptr);
+}
+
+bool NetworkTransport::has_met(const Peer& peer) const { return asking(peer); }
+
+bool NetworkTransport::vouches_for(Peer& peer) {
+  RemotePeer* const remote = parts_.find(peer);
+  return remote != nullptr && (is_member_by_alias(*remote) || has_member_sibling(*remote));
+}
+
+bool NetworkTransport::vouches_for_name(const SocketAddress& name) {
+  const RemotePeer* const remote = parts_.find(peers_.find(name));
+  return remote != nullptr && is_member_by_alias(*remote);
+}
+
+/// The application may know it by another of its addresses than that under which it came.
+bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
+  if (!remote.common.has_aliases || remote.flow == nullptr) return false;
+  return std::ranges::any_of(remote.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
+    return peers_.is_alias(address, remote.common) && peers_.in_address_vector(address);
+  });
+}
+
+/// Asked with each access: looked up anew when the address vector has changed. An alias may end at any time.
+bool NetworkTransport::has_member_sibling(RemotePeer& remote) {
+  RemotePeer::Sibling& sibling = remote.sibling;
+  if (sibling.claim != RemotePeer::Sibling::Claim::confirmed) return false;
+  const std::uint64_t generation = peers_.attached()->generation();
+  if (sibling.generation != generation) {
+    sibling.generation = generation;
+    sibling.member = peers_.in_address_vector(sibling.name);
+  }
+  return sibling.member || peers_.is_member_name(sibling.name);
+}
+
+bool NetworkTransport::succeeds(Peer& peer, std::uint64_t epoch) {
+  RemotePeer* const remote = parts_.find(peer);
+  if (remote == nullptr || remote->flow == nullptr) return false;
+  const reliability::Handshake& handshake = remote->flow->handshake();
+  if (handshake.knows_peer() && epoch > handshake.peer_epoch()) return true;
+  remote->flow->liveness().forget_path_errors();
+  return false;
+}
+
+std::string NetworkTransport::timeout_text(const Peer& peer, Status status) const {
+  const RemotePeer* const remote = parts_.find(peer);
+  const EngineSettings& settings = parts_.settings;
+  if (status == Status::stuck) return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
+  if (status != Status::unreachable || remote == nullptr || remote->flow == nullptr) return {};
+  const Duration silence = remote->flow->liveness().silence().lasted();
+  if (silence < settings.peer_timeout) return {};
+  return ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
+}
+
+void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) const {
+  const RemotePeer* const remote = parts_.find(peer);
+  if (remote == nullptr) return;
+  stats.footprint += sizeof *remote;
+  if (remote->flow != nullptr) {
+    stats.flow = remote->flow->stats();
+    stats.footprint += stats.flow->footprint;
+  }
+  if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
+}
+
+/// No remote peer can wait for this endpoint or be waited for.
+bool NetworkTransport::silent() const {
+  return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
+         tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
+         (tx_.flows().empty() || !messenger_.busy());
+}
+
+/// False while the network is silent; never for long.
+bool NetworkTransport::due(Turn& turn) const {
+  if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
+  if (turn.number() % Turn::kTurnsPerFullLook == 0 || !silent()) return true;
+  const bool posted = !messenger_.rma().posted().idle();
+  return !turn.hurries() && turn.ticks() - looked_at_ > (posted ? kTicksPerLook : ticks_between_looks());
+}
+
+bool NetworkTransport::receive(Turn& turn) {
+  arrivals_ = 0;
+  if (!due(turn)) return false;
+  if (!turn.hurries() && turn.cheaper_in_use) looked_at_ = turn.ticks();
+  Time now{};
+  arrivals_ = receiver_.receive(now);
+  if (receiver_.holding()) [[unlikely]]
+    receiver_.receive_held(now);
+  if (now >= tx_.next_timer() && tx_.run_timers(now)) receiver_.read_path_errors(now, false);
+  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) review_waiting(now);
+  turn.now = now;
+  return arrivals_ != 0;
+}
+
+/// Now and then, while something is under way.
+void NetworkTransport::review_waiting(Time now) {
+  sessions_.remind_idle_peers(now);
+  reach_.contact_awaited(now);
+  hosts_.review(*peers_.attached());
+  note(messenger_.matcher(), now);
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
+}
+
+void NetworkTransport::before_pump() {
+  for (RemotePeer* const remote : tx_.flows()) {
+    if (remote->channel.busy()) tx_.mark(*remote);
+  }
+}
+
+void NetworkTransport::transmit(Turn& turn) {
+  if (!tx_.tx_pending()) return;
+  tx_.transmit(!turn.now || arrivals_ > kArrivalsFew ? clock_.now() : *turn.now);
+}
+
+void NetworkTransport::flush() {
+  if (tx_.tx_pending()) tx_.transmit(clock_.now());
+}
+
+void NetworkTransport::receive_held(std::uint32_t) { receiver_.receive_held(clock_.now()); }
+
+bool NetworkTransport::prepare_sleep() {
+  parts_.link->before_sleep();
+  return true;
+}
+
+Time NetworkTransport::deadline() const {
+  const Time timer = std::min(tx_.next_timer(), receiver_.deadline());
+  return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
+}
+
+void NetworkTransport::on_ready(bool trouble) {
+  if (trouble) receiver_.read_path_errors(clock_.now(), true);
+}
+
+}  // namespace cluster::network

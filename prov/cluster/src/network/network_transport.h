@@ -1,0 +1,95 @@
+// The network as a transport: sessions with peers on other nodes, each a flow of numbered frames over the endpoint's link.
+//
+//   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
+//   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
+//
+// It is the transport of last resort: open() always reaches, in the sense that a session has begun; whether the peer is
+// there, its answer tells, or the end of the session. To look for the network costs a system call or a cold line of a ring.
+// So while nearer transports are in use and the network has been silent for some time, it is looked at seldom.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "network/member_hosts.h"
+#include "network/network_parts.h"
+#include "network/network_receiver.h"
+#include "network/session_table.h"
+#include "network/tx_scheduler.h"
+#include "transport/transport.h"
+#include "transport/transport_context.h"
+
+namespace cluster::network {
+
+/// What the endpoint has of the network. All of it outlives the transport.
+struct NetworkResources {
+  link::Link& link;
+  const std::vector<multipath::Rail>& rails;
+  link::ProcessProbe* probe;
+  const std::shared_ptr<const EndpointRoster>& roster;
+  bool datagrams;
+};
+
+class NetworkTransport final : public transport::Transport, private transport::WakeSource {
+ public:
+  NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources);
+  ~NetworkTransport() override;
+
+  /// An endpoint of datagrams sends and receives by this alone; else nothing.
+  std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
+
+  const char* name() const override { return parts_.link->name(); }
+  transport::Opening open(Peer& peer, std::string& reason) override;
+  bool look_for(Peer& peer) override;
+  bool asking(const Peer& peer) const override;
+  void close(Peer& peer) override;
+  void after_close(Peer& peer) override;
+  void say_goodbye(Peer& peer) override;
+  bool holds(const Peer& peer) const override;
+  bool has_met(const Peer& peer) const override;
+  bool vouches_for(Peer& peer) override;
+  bool vouches_for_name(const SocketAddress& name) override;
+  bool succeeds(Peer& peer, std::uint64_t epoch) override;
+  std::string timeout_text(const Peer& peer, Status status) const override;
+  void report(const Peer& peer, transport::PeerStats& stats) const override;
+
+  bool receive(transport::Turn& turn) override;
+  void transmit(transport::Turn& turn) override;
+  void before_pump() override;
+  void posted(Peer& peer, bool more) override { tx_.posted(parts_.of(peer), more); }
+  void mark(Peer& peer) override { tx_.mark(parts_.of(peer)); }
+  void flush() override;
+  bool holding() const override { return receiver_.holding(); }
+  void receive_held(std::uint32_t turn) override;
+  bool awaits_memory() const override { return tx_.tx_pending(); }
+  bool silent() const override;
+  std::uint64_t ticks_between_looks() const override { return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook; }
+  bool quiescent(transport::Towards towards) const override { return tx_.quiescent(towards); }
+  void hurry() override { tx_.disregard_turns(); }
+
+  bool prepare_sleep() override;
+  Time deadline() const override;
+
+ private:
+  void on_ready(bool trouble) override;
+  bool due(transport::Turn& turn) const;
+  link::Path path_to(const SocketAddress& name) const;
+  void review_waiting(Time now);
+  bool is_member_by_alias(const RemotePeer& remote) const;
+  bool has_member_sibling(RemotePeer& remote);
+
+  NetworkParts parts_;
+  Clock& clock_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  PeerReach& reach_;
+  TxScheduler tx_;
+  SessionTable sessions_;
+  NetworkReceiver receiver_;
+  MemberHosts hosts_;
+  std::uint64_t looked_at_ = 0;  ///< in ticks
+  std::size_t arrivals_ = 0;     ///< frames of the turn under way
+  bool logged_loopback_ = false;  ///< that a peer names itself so
+};
+
+}  // namespace cluster::network

@@ -1,0 +1,217 @@
+#include "network/session_acceptor.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "os/udp_link.h"
+#include "reliability/handshake.h"
+
+namespace cluster::network {
+
+SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
+                                 TxScheduler& tx, SessionTable& sessions, PeerReach& reach)
+    : parts_(parts),
+      peers_(peers),
+      admission_(admission),
+      tx_(tx),
+      sessions_(sessions),
+      reach_(reach),
+      resets_(parts, peers),
+      cookies_(parts.environment.random, sessions.secrets().marks().unknown),
+      siblings_(parts, peers, sessions) {}
+
+RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (view.session == 0) {
+    answer(now, view, from);
+    return nullptr;
+  }
+  RemotePeer* const peer = sessions_.find(view.session);
+  if (peer != nullptr && peer->name().realm() != from.to.realm()) [[unlikely]] {
+    ++parts_.environment.counters.refused_stale;  // sealed with another key than the session's peer has
+    return nullptr;
+  }
+  const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
+                       peer->pending.flow->handshake().session() == view.session;
+  if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
+  if (peer == nullptr && cookies_.named(now, view)) return accept_by_cookie(now, view, from);
+  ++parts_.environment.counters.refused_stale;
+  if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+  return nullptr;
+}
+
+/// A frame that asks for a session: the first of the peer, a repeated one, or one of an earlier incarnation. Any
+/// host can write it under any name, so it is answered to the address of that name, and nothing it brings is taken.
+void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
+  Counters& counters = parts_.environment.counters;
+  const bool valid =
+      view.kind == wire::FrameKind::flow && view.has_opening && view.opening.name.in_realm(0) != parts_.name;
+  if (!valid || !wire::lists(view.opening, view.rails, from.to)) {
+    ++counters.refused_malformed;
+    if (valid) warn_of_source(now, view.opening.name, from.to);
+    return;
+  }
+  const SocketAddress name = name_of(view);
+  if (!may_answer(now, view.opening, name)) {
+    ++counters.refused_stale;
+    return;
+  }
+  const link::Path path = sessions_.reply_path(name, from);
+  if (sessions_.crowded() && !peers_.known(name)) {
+    const std::uint32_t session = cookies_.session_for(now, view.opening);
+    return sessions_.build_flow(session, name, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
+  }
+  if (!admission_.admits(now, name, tx_.flows().size())) {
+    ++counters.refused_stale;
+    return;
+  }
+  RemotePeer& peer = parts_.of(peers_.find_or_add(name));
+  std::optional<reliability::PeerSession> known;
+  if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
+  const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
+  if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer has turned to our session
+  // It may have given up the session that it named: what has been sent there will tell.
+  if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
+  // A session that is over does not begin again, whatever is in use now.
+  if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
+    return refuse(now, peer, view, from);
+  reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
+                                                                         : sessions_.answering(now, peer, path);
+  peer.answers.note(now);  // only now: what draws no answer keeps none from the peer
+  flow.answer_opening(view, path, *parts_.link);
+}
+
+bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const SocketAddress& name) {
+  const bool flood = now < flood_until_;
+  const std::uint64_t digest = flood ? cookies_.digest(call) : 0;
+  if (flood && answered_.answered(now, digest)) return false;
+  RemotePeer* const peer = parts_.find(peers_.find(name));
+  const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
+                                            : peer == nullptr || may_answer_in_name_of(now, *peer);
+  if (flood && admitted) answered_.note(now, digest);
+  return admitted;
+}
+
+/// In a flood a call in the name of a peer that speaks in its session is most probably forged. One that has begun anew in this moment
+/// calls until its session has been silent for long enough.
+bool SessionAcceptor::may_answer_in_name_of(Time now, const RemotePeer& peer) {
+  const PeerLimit& answers = peer.answers;
+  const bool speaks = now < flood_until_ && peer.flow != nullptr && peer.flow->handshake().knows_peer() &&
+                      now - peer.flow->liveness().silence().heard_at() < kJustHeard;
+  return speaks ? answers.due_rarely(now, parts_.environment.random) : answers.due(now, parts_.environment.random);
+}
+
+/// The frame names a session that was named to its sender when there was no place to keep it.
+RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
+  const SocketAddress name = name_of(view);
+  const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, view.opening.name) &&
+                     wire::lists(view.opening, view.rails, from.to);
+  const bool known = peers_.known(name);
+  const bool welcome = named && !known && admission_.admits(now, name, tx_.flows().size());
+  RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
+  if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
+    ++parts_.environment.counters.refused_stale;
+    // It has come into the address vector since it was answered: it calls anew, and is answered as a member.
+    if (named && known) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+    return nullptr;
+  }
+  sessions_.answering(now, *peer, sessions_.reply_path(name, from), view.session);
+  return peer;
+}
+
+void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
+  ++parts_.environment.counters.refused_stale;
+  const std::uint64_t epoch = peer.flow != nullptr ? peer.flow->handshake().peer_epoch() : 0;
+  resets_.send(now, view, from, wire::ResetReason::stale_epoch,
+               std::max(epoch, peer.closed_sessions.epoch()));
+}
+
+/// A frame is addressed to the pending session: the peer's next incarnation receives what is sent to its address.
+/// True if that session takes the place of the one in use, which is closed.
+bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
+  const bool introduces =
+      peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
+  if (!introduces) return false;
+  // The session in use may have proved to be with a later incarnation, or look for its peer again.
+  const reliability::Handshake& in_use = peer.flow->handshake();
+  const bool next = in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() &&
+                    !peer.closed_sessions.contains(view.opening);
+  if (!next) {
+    sessions_.drop_pending(peer);
+    return false;
+  }
+  reach_.close(peer.common, Status::reset);  // and the pending session comes into use
+  return true;
+}
+
+/// The peer may have answered this side's opening, begun anew (perhaps with its clock set back), and now
+/// answer a late copy of the opening. The session is not for that incarnation: the reset makes the peer
+/// forget its answer.
+void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
+                                               const link::Path& from) {
+  using reliability::OpeningClass;
+  if (view.session == 0 || !view.has_opening || !view.sequenced()) return;
+  const reliability::PeerSession known = peer.flow->handshake().peer();
+  const OpeningClass contact = reliability::classify_opening(known, view.opening);
+  if (contact == OpeningClass::newer)
+    resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+  if (contact == OpeningClass::stale)
+    resets_.send(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
+}
+
+/// Only the endpoint that a frame was sent to can refuse it, and only by quoting it.
+void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
+  RemotePeer* const peer = parts_.find(peers_.find(from.to));
+  if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
+    if (reopen(now, *peer, view.reset.epoch)) return;
+  } else {
+    sessions_.skip_epoch(view.reset.epoch);
+  }
+  peers_.mark_failed(peer->common, Status::reset);
+}
+
+/// The session that the peer named in its opening has ended before it was used: the peer gave it up because it
+/// belonged to an earlier incarnation of this side. An incarnation of the peer that has ended may have taken
+/// what we sent, which then must not be sent again; the present one knows what it has taken.
+bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
+  const reliability::PeerSession ended = peer.flow->handshake().peer();
+  if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
+  tx_.mark(peer);
+  return true;
+}
+
+void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source) {
+  if (now < next_source_warning_) return;
+  next_source_warning_ = now + kSourceWarningInterval;
+  parts_.environment.log.warn(
+      "peer %s is refused: its opening came from %s, which is none of its addresses (is there address "
+      "translation on the way?)",
+      name.text().c_str(), source.text().c_str());
+}
+
+/// The name under which the application knows the sender: its own, or another address of it.
+SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
+  const SocketAddress& name = view.opening.name;
+  if (view.rails.empty() || peers_.known(name)) return name;
+  for (const SocketAddress& other : wire::read_rails(view.rails, name.realm())) {
+    if (!sessions_.is_own(other) && peers_.known(other)) return other;
+  }
+  return name;
+}
+
+/// The nodes of one network usually have one MTU, so one line tells of all peers.
+void SessionAcceptor::compare_mtu(const RemotePeer& peer, const wire::Opening& opening) {
+  const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
+  if (logged_mtu_ || ours == opening.frame_max) return;
+  logged_mtu_ = true;
+  const SocketAddress::Family family = parts_.name.family();
+  parts_.environment.log.warn(
+      "path to %s: its interface has MTU %zu, this node's has %zu; the smaller is used (ip link set mtu)",
+      peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
+}
+
+}  // namespace cluster::network

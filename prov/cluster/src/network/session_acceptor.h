@@ -1,0 +1,84 @@
+// Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
+// replace one, end one.
+//
+// Any process can send a frame under any name, so one that names no session is answered and no more: the number
+// of a session goes to the address of the name that it claims, where only the peer of that name hears it, and what
+// the frame brings is not taken. The sender of a frame that then names that session and repeats its token has the name, and
+// says which of its incarnations it is. That place cannot be taken away: all that ask get the same number. A reset counts only if it quotes a
+// frame in flight.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/admission_control.h"
+#include "network/answer_limiter.h"
+#include "network/answered_calls.h"
+#include "network/control_frames.h"
+#include "network/network_parts.h"
+#include "network/session_cookies.h"
+#include "network/session_table.h"
+#include "network/sibling_check.h"
+#include "network/tx_scheduler.h"
+
+namespace cluster::network {
+
+class SessionAcceptor {
+ public:
+  SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission, TxScheduler& tx,
+                  SessionTable& sessions, PeerReach& reach);
+
+  /// The peer whose flow takes the frame. One of a pending session brings that into use: the session in use is
+  /// closed, and its operations fail. Null if no flow takes the frame, which then has been counted, and answered
+  /// with a reset or an opening if one is due.
+  RemotePeer* peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The peer's flow has refused the frame as not of its session.
+  void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
+                                const link::Path& from);
+  void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
+  /// Logs once if the MTU in the peer's opening is not that of this node.
+  void compare_mtu(const RemotePeer& peer, const wire::Opening& opening);
+  SiblingCheck& siblings() { return siblings_; }
+  /// Of what comes now next to nothing is from peers: answers that were saved for a crowd are not for it, and copies get none.
+  void note_flood(Time now) {
+    flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
+    answers_.forfeit(now, link::Thinning::kAsideInterval);
+    resets_.note_flood(now, flood_until_);
+  }
+  /// In a flood members alone are answered, as with resets.
+  void on_sibling_request(Time now, const wire::FrameView& view, const link::Path& from) {
+    siblings_.on_request(now, view, from, now < flood_until_);
+  }
+
+ private:
+  /// Between two warnings of openings from a wrong address, which any process can send.
+  static constexpr Duration kSourceWarningInterval = 60s;
+  /// A peer that has spoken in its session so lately does not call, unless it has begun anew since.
+  static constexpr Duration kJustHeard = 1s;
+
+  bool may_answer(Time now, const wire::Opening& call, const SocketAddress& name);
+  bool may_answer_in_name_of(Time now, const RemotePeer& peer);
+  void answer(Time now, const wire::FrameView& view, const link::Path& from);
+  void refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
+  RemotePeer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
+  bool begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
+  bool reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins);
+  void warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source);
+  SocketAddress name_of(const wire::FrameView& view);
+
+  const NetworkParts& parts_;
+  PeerTable& peers_;
+  transport::AdmissionControl& admission_;
+  TxScheduler& tx_;
+  SessionTable& sessions_;
+  PeerReach& reach_;
+  ResetSender resets_;
+  SessionCookies cookies_;
+  AnswerLimiter answers_;
+  AnsweredCalls answered_;
+  Time flood_until_{};
+  SiblingCheck siblings_;
+  bool logged_mtu_ = false;
+  Time next_source_warning_{};
+};
+
+}  // namespace cluster::network

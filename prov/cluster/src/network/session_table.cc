@@ -1,0 +1,253 @@
+#include "network/session_table.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "network/control_frames.h"
+
+namespace cluster::network {
+
+SessionTable::SessionTable(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                           PeerReach& reach, TxScheduler& tx)
+    : parts_(parts),
+      peers_(peers),
+      messenger_(messenger),
+      reach_(reach),
+      bodies_(parts.link->frame_max()),
+      tx_(tx),
+      started_(parts.environment.clock.now()),
+      secrets_(SipHash{parts.environment.random.next(), parts.environment.random.next()}) {}
+
+RemotePeer* SessionTable::find(std::uint32_t session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+void SessionTable::open(RemotePeer& peer, const link::Path& path) {
+  begin(peer, path);
+  use_carrier(peer);
+}
+
+reliability::Flow& SessionTable::answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session) {
+  if (peer.flow == nullptr) {
+    add(peer, make_flow(peer, path, session));
+    peer.heard_at = now;
+    ++half_open_;
+  }
+  return *peer.flow;
+}
+
+reliability::Flow& SessionTable::pending(Time now, RemotePeer& peer, const link::Path& path) {
+  if (peer.pending.flow == nullptr) {
+    peer.pending.flow = make_flow(peer, path);
+    peer.pending.since = now;
+    ++half_open_;
+  }
+  return *peer.pending.flow;
+}
+
+void SessionTable::drop_pending(RemotePeer& peer) {
+  sessions_.erase(peer.pending.flow->handshake().session());
+  peer.pending.flow.reset();
+}
+
+void SessionTable::close(RemotePeer& peer) {
+  if (peer.flow == nullptr) return;
+  ++parts_.environment.counters.sessions_closed;
+  const reliability::Handshake& handshake = peer.flow->handshake();
+  if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer());
+  sessions_.erase(handshake.session());
+  tx_.remove(peer);
+  peers_.remove_aliases(peer.common);
+  peer.sibling = {};
+  peer.flow.reset();
+}
+
+void SessionTable::promote_pending(RemotePeer& peer) {
+  if (peer.pending.flow == nullptr) return;
+  add(peer, std::move(peer.pending.flow));
+  peer.heard_at = peer.pending.since;
+}
+
+/// An epoch that leaves no larger ones would be the last of this endpoint.
+void SessionTable::skip_epoch(std::uint64_t epoch) {
+  if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
+}
+
+/// One that was named before has the epoch that belongs to no other: its caller does not compare that of an answer.
+/// Else later sessions have larger epochs, within one incarnation by the clock and across incarnations by real time.
+std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
+                                                           std::uint32_t session) {
+  std::uint64_t epoch = parts_.epoch;
+  if (session == 0) {
+    const auto age = static_cast<std::uint64_t>((parts_.environment.clock.now() - started_).count());
+    epoch = last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
+  }
+  const bool member = peers_.in_address_vector(peer.name());
+  while (session == 0 || find(session) != nullptr) {
+    const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
+    session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
+  }
+  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
+  if (!member) flow->paths().allow_everywhere(false);
+  sessions_[session] = &peer;
+  return flow;
+}
+
+std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, const SocketAddress& name,
+                                                            std::uint64_t epoch, const link::Path& path) {
+  const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
+                                           .frame_max = parts_.link->frame_max(),
+                                           .seal_overhead = parts_.link->seal_overhead(),
+                                           .ethertype = parts_.link->has_ethertype_path(),
+                                           .ack_delay = parts_.settings.ack_delay,
+                                           .peer_timeout = parts_.settings.peer_timeout,
+                                           .stuck_timeout = parts_.settings.stuck_timeout,
+                                           .turns = &tx_.turns(),
+                                           .asks_kernels = parts_.probe != nullptr,
+                                           .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
+  const reliability::Identity identity{
+      parts_.name, epoch, session, secrets_.token_of(session, name), parts_.rails,
+      parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
+                                             parts_.environment.counters, bodies_,
+                                             parts_.environment.random);
+}
+
+void SessionTable::add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow) {
+  peer.flow = std::move(flow);
+  try {
+    tx_.add(peer);
+  } catch (const std::bad_alloc&) {
+    tx_.remove(peer);
+    sessions_.erase(peer.flow->handshake().session());
+    peer.flow.reset();
+    throw;
+  }
+}
+
+void SessionTable::use_carrier(RemotePeer& peer) {
+  if (peer.channel.carrier != nullptr) return;
+  reach_.reached(peer.common, parts_.transport, peer.flow->queue(), parts_.settings.net_eager_max);
+}
+
+void SessionTable::on_answer(RemotePeer& peer) {
+  const bool came_back = peer.common.lost() != nullptr;
+  if (!came_back && peer.channel.carrier != nullptr) return;
+  use_carrier(peer);
+  try {
+    peer.common.reach_reason = came_back ? "the peer has come back" : "the peer opened the session";
+    parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+                                parts_.link->name(), peer.common.reach_reason.c_str());
+  } catch (const std::bad_alloc&) {  // the flow has taken the frame, which has to be delivered: words may be missing
+    peer.common.reach_reason.clear();
+  }
+}
+
+link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {
+  const Peer* const peer = peers_.find(name);
+  if (name == from.to || (peer != nullptr && peers_.is_alias(from.to, *peer))) return without_mac(from);
+  return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
+}
+
+bool SessionTable::is_own(const SocketAddress& address) const {
+  const SocketAddress plain = address.in_realm(0);
+  const auto has_address = [&](const multipath::Rail& rail) { return rail.address == plain; };
+  return plain == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
+}
+
+/// Where the peer itself answers, it is found by that address from now on. That the peer claims an address is
+/// not enough, or it could claim that of another endpoint; so it has to repeat what was sent to that address.
+void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
+  RemotePeer* peer = find(view.sequence.value);
+  if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
+    return;
+  if (peer->name().realm() != from.to.realm()) return;
+  if (!peer->flow->on_alive(now, view, from)) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
+    if (!is_own(address)) peers_.add_alias(peer->common, address);
+  }
+}
+
+/// A frame that names both ids of a session comes from its peer, whatever path it takes.
+void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
+  const RemotePeer* peer = find(view.session);
+  const std::uint32_t asker = view.sequence.value;
+  const bool ours = peer != nullptr && peer->flow != nullptr && peer->name().realm() == from.to.realm() &&
+                    peer->flow->handshake().session() == view.session &&
+                    peer->flow->handshake().peer_session() == asker && asker != 0;
+  if (!ours) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  send_control(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
+}
+
+/// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message.
+void SessionTable::remind_idle_peers(Time now) {
+  const auto is_member = [this](const RemotePeer* peer) { return peers_.is_member(peer->channel); };
+  const std::vector<RemotePeer*>& flows = tx_.flows();
+  const auto members = std::ranges::count_if(flows, is_member);
+  const auto watch = [&](std::int64_t many) { return std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * many); };
+  std::size_t unknown_left = kUnknownReminded;
+  protocol::Matcher& matcher = messenger_.matcher();
+  const bool any_may_send =
+      matcher.queues().application(true).find_wildcard() != nullptr ||
+      matcher.queues().application(false).find_wildcard() != nullptr;
+  drop_half_open(now);
+  Time due = kNever;  // the first that is awaited
+  for (RemotePeer* peer : flows) {
+    if (peer->channel.waits_for_peer()) {
+      due = std::min(due, remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
+    } else if (any_may_send) {
+      const auto many = is_member(peer) ? members : static_cast<std::int64_t>(flows.size());
+      remind_if_idle(now, *peer, watch(many), unknown_left);
+    }
+  }
+  messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
+    RemotePeer* const peer = parts_.find(transport::peer_of(channel));
+    due = std::min(due, peer == nullptr ? now + kReminderInterval : remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
+  });
+  const Duration interval = due == kNever ? kReminderIntervalIdle : std::clamp(due - now, kReminderInterval, kIdleBeforeReminder);
+  next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
+}
+
+/// Sessions that were named and that no peer has turned to. A member's stays: it may have called and then stand still, and the next
+/// one, which would have a later epoch, would look like that of another incarnation.
+void SessionTable::drop_half_open(Time now) {
+  if (half_open_ == 0) return;
+  half_open_ = 0;
+  const Duration limit = parts_.settings.peer_timeout;
+  const std::vector<RemotePeer*>& flows = tx_.flows();
+  for (std::size_t i = flows.size(); i-- > 0;) {
+    RemotePeer& peer = *flows[i];
+    if (peer.pending.flow != nullptr && now >= peer.pending.since + limit) drop_pending(peer);
+    half_open_ += peer.pending.flow != nullptr ? 1 : 0;
+    if (!peer.half_open() || peer.carries() || peers_.is_member(peer.channel)) continue;
+    if (now < peer.heard_at + limit) {
+      ++half_open_;
+      continue;
+    }
+    sessions_.erase(peer.flow->handshake().session());
+    tx_.remove(peer);
+    peer.flow.reset();
+  }
+}
+
+/// Returns when it is to be asked for next.
+Time SessionTable::remind_if_idle(Time now, RemotePeer& peer, Duration idle, std::size_t& unknown_left) {
+  if (!peer.carries() || !peer.flow->queue().drained()) return now + kReminderInterval;
+  if (now - peer.heard_at < idle) return peer.heard_at + idle;
+  if (!peers_.is_member(peer.channel)) {
+    if (unknown_left == 0) return now + kReminderInterval;
+    --unknown_left;
+  }
+  messenger_.remind(peer.channel);
+  return now + idle;
+}
+
+}  // namespace cluster::network

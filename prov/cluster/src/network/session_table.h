@@ -1,0 +1,112 @@
+// The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
+//
+// A session belongs to one incarnation of a peer. One that a frame has asked for is half-open: any process could
+// have written that frame. Its number and its token are named to the peer's address only (RFC 9000 8.1), and it carries
+// nothing until a frame comes that is addressed to it and repeats the token, or until this side has something to send. Beside the session in use
+// (`RemotePeer::flow`) a peer may have a pending one, for a frame that says that the peer has begun anew; when it is
+// addressed it takes the place of the other.
+//
+// Timers: while an operation is under way each peer from which nothing has come for kIdleBeforeReminder is sent its
+// credit again (looked at no more often than each kReminderInterval, longer with many members): it either acknowledges that
+// or, in a new incarnation, refuses it (remind_idle_peers). Unknown sources, of which there may be any number, make no member wait
+// longer: of them kUnknownReminded are reminded at a time. A half-open session that is not used is dropped after the peer timeout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "network/network_parts.h"
+#include "reliability/frame_body.h"
+#include "network/session_secrets.h"
+#include "network/tx_scheduler.h"
+#include "protocol/messenger.h"
+
+namespace cluster::network {
+
+class SessionTable {
+ public:
+  SessionTable(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger, PeerReach& reach, TxScheduler& tx);
+
+  /// Null if this endpoint has no such session.
+  RemotePeer* find(std::uint32_t session);
+  /// Begins a session with the peer unless it has one.
+  void begin(RemotePeer& peer, const link::Path& path) {
+    if (peer.flow == nullptr) add(peer, make_flow(peer, path));
+  }
+  /// The same, and it becomes the peer's carrier unless there is one.
+  void open(RemotePeer& peer, const link::Path& path);
+  /// The session that is named to callers under the peer's name: the one that there is, or a half-open one, of
+  /// this number unless that is 0.
+  reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
+  /// So many sessions are half-open that those of unknown sources are not kept: each is named to its caller by a flow
+  /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
+  bool crowded() const { return half_open_ >= kHalfOpenMax; }
+  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name, std::uint64_t epoch,
+                                                const link::Path& path);
+  const SessionSecrets& secrets() const { return secrets_; }
+  /// The one that is named to callers that claim to be the peer's next incarnation.
+  reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
+  /// A frame with an opening has come in the peer's flow, which is its carrier from now on unless it has one. If the
+  /// peer was lost, it has come back.
+  void on_answer(RemotePeer& peer);
+  void drop_pending(RemotePeer& peer);
+  /// The session in use is over. It is remembered, so that late frames do not open it again.
+  void close(RemotePeer& peer);
+  /// The pending session, if there is one, takes the place of the one that was closed.
+  void promote_pending(RemotePeer& peer);
+  /// Sessions from now on have larger epochs than this.
+  void skip_epoch(std::uint64_t epoch);
+  /// When the endpoint was opened.
+  Time started() const { return started_; }
+
+  /// Answers to `from` that no session protects go to the peer's name: another endpoint does not hear them.
+  link::Path reply_path(const SocketAddress& name, const link::Path& from) const;
+  bool is_own(const SocketAddress& address) const;
+
+  /// The peer answered a keep-alive frame or a path challenge.
+  void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The peer asks whether this path leads to the endpoint of its session.
+  void on_path_challenge(const wire::FrameView& view, const link::Path& from);
+
+  /// True if idle peers may have to be reminded: some request is under way (a posted receive is one), or
+  /// some session is half-open. remind_idle_peers() looks which peers are waited for.
+  bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
+  Time next_reminder() const { return next_reminder_; }
+  void remind_idle_peers(Time now);
+
+ private:
+  static constexpr Duration kIdleBeforeReminder = 400ms;
+  static constexpr Duration kReminderInterval = 200ms;
+  /// While only receives from any sender wait: an idle process is woken no more often than that.
+  static constexpr Duration kReminderIntervalIdle = 500ms;
+  /// The same while a receive from any sender waits, which each peer may be about to serve; longer with many peers.
+  static constexpr Duration kIdleBeforeWatch = 2s;
+  static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
+  /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this), to members as to others.
+  static constexpr Duration kReminderIntervalPerPeer = 2ms;
+  static constexpr std::size_t kUnknownReminded = 100;  ///< in kReminderInterval
+  /// Half-open sessions of unknown sources, some 5 KB each.
+  static constexpr std::size_t kHalfOpenMax = 256;
+
+  std::unique_ptr<reliability::Flow> make_flow(RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
+  void use_carrier(RemotePeer& peer);
+  void add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow);
+  void drop_half_open(Time now);
+  Time remind_if_idle(Time now, RemotePeer& peer, Duration idle, std::size_t& unknown_left);
+
+  const NetworkParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  PeerReach& reach_;
+  reliability::BodyPool bodies_;  ///< the memory of the frames that flows send
+  TxScheduler& tx_;
+  std::unordered_map<std::uint32_t, RemotePeer*> sessions_;
+  const Time started_;
+  const SessionSecrets secrets_;
+  std::uint64_t last_epoch_ = 0;
+  std::size_t half_open_ = 0;  ///< sessions at the last count, and those since
+  Time next_reminder_{};
+};
+
+}  // namespace cluster::network

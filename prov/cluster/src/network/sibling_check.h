@@ -1,0 +1,82 @@
+// Whether a caller that is not in the address vector belongs to a process that is: one of whose endpoints is. Then it
+// counts as a member, whose remote accesses are taken.
+//
+// A caller's opening names a *sibling*, another endpoint of its process. Any process can write that, so the sibling is
+// asked, at its own address and only if that is in the address vector: is this caller an endpoint of yours? It says yes or
+// nothing (EndpointRoster). A yes counts for the name of the caller and the session that its opening names, so for as
+// long as that session.
+//
+//   caller            this endpoint              sibling of the caller
+//     | opening ----------> |                              |
+//     | <---------- opening |                              |
+//     | first frame ------> |                              |
+//     |                     | sibling_request -----------> |
+//     |                     | <---------- sibling_response |
+//     | the same again ---> |                              |
+//     | <--- acknowledgement|                              |
+//
+// The question is about a caller that has named the session which was named to its address alone (session_acceptor.h). So
+// no other process can use what is said of this one, and openings in any host's name draw no question.
+//
+// While the sibling is asked, frames of the caller count as lost: the caller repeats them, and its first access is not
+// refused because the answer came behind it. After kLongestWait, by this endpoint's clock and from the first such frame
+// on, they are taken all the same; the caller is then an unknown source until the answer comes, which is asked for with
+// its further frames, and so is one whose sibling is inserted later.
+//
+// The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
+// the frame that draws it and goes to members only, one of a session in kRequestInterval; all together are limited
+// as answers to unknown sources are, and so are the answers, to members and to all others. In a flood only members are answered.
+// Endpoints of one process have one IP address: no other host can draw a question,
+// nor use up what is left of that limit.
+#pragma once
+
+#include <cstdint>
+
+#include "base/siphash.h"
+#include "network/answer_limiter.h"
+#include "network/network_parts.h"
+#include "transport/peer_table.h"
+#include "network/session_table.h"
+#include "wire/admit.h"
+
+namespace cluster::network {
+
+class SiblingCheck {
+ public:
+  SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions);
+
+  /// A frame with an opening has come in a session of the peer, whose flow has not seen it. True if it shall not see it,
+  /// because the sibling has not answered yet.
+  bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
+  /// The peer's flow has taken a frame with an opening.
+  void note_opening(RemotePeer& peer, const wire::FrameView& view);
+  /// A frame has come from a peer whose sibling has not answered.
+  void review(Time now, RemotePeer& peer);
+
+  /// A peer asks whether a caller of its own is an endpoint of this process.
+  void on_request(Time now, const wire::FrameView& view, const link::Path& from, bool flood);
+  void on_response(Time now, const wire::FrameView& view, const SocketAddress& from);
+
+ private:
+  /// Time for a process on a crowded machine to answer in the background.
+  static constexpr Duration kLongestWait = 2s;
+  /// Between two requests for one session.
+  static constexpr Duration kRequestInterval = 20ms;
+  /// An answer is good as long as the interval of its request, and the next one.
+  static constexpr Duration kInterval = 2s;
+
+  std::uint64_t challenge(std::uint64_t interval, const RemotePeer& peer) const;
+  bool may_ask(const RemotePeer& peer);
+  bool may_respond(Time now, const SocketAddress& source, bool flood);
+  void ask(Time now, const RemotePeer& peer);
+
+  const NetworkParts& parts_;
+  PeerTable& peers_;
+  SessionTable& sessions_;
+  SipHash hash_;
+  AnswerLimiter limiter_;     ///< of requests
+  AnswerLimiter to_members_;  ///< responses, also to all that write in their names
+  AnswerLimiter to_others_;
+};
+
+}  // namespace cluster::network

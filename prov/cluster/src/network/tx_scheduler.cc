@@ -1,0 +1,130 @@
+#include "network/tx_scheduler.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "network/control_frames.h"
+
+namespace cluster::network {
+
+void TxScheduler::add(RemotePeer& peer) {
+  flows_.push_back(&peer);
+  tx_pending_.reserve(flows_.capacity());  // so that whatever is posted can be marked
+  timers_.schedule(peer.timer, peer.flow->deadline());
+}
+
+void TxScheduler::remove(RemotePeer& peer) {
+  std::erase(flows_, &peer);
+  timers_.cancel(peer.timer);
+  if (peer.tx_pending) std::erase(tx_pending_, &peer);
+  peer.tx_pending = false;
+  end_probe(peer);
+}
+
+void TxScheduler::transmit(Time now) {
+  messenger_.on_transmit(now);
+  std::size_t waiting = 0;
+  for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
+    if (i != 0) now = clock_.now();  // frames are dated when they leave
+    RemotePeer& peer = *tx_pending_[i];
+    peer.tx_pending = false;
+    try {
+      transmit(now, peer);
+    } catch (const std::bad_alloc&) {  // it is transmitted in the next turn
+      if (!std::exchange(peer.tx_pending, true)) tx_pending_[waiting++] = &peer;
+    }
+  }
+  tx_pending_.resize(waiting);
+}
+
+void TxScheduler::transmit(Time now, RemotePeer& peer) {
+  reliability::Flow& flow = *peer.flow;
+  flow.take_acked(acked_tokens_);
+  if (!messenger_.acked(acked_tokens_)) throw std::bad_alloc();
+  acked_tokens_.clear();
+  if (flow.status() != Status::ok) return peers_.mark_failed(peer.common, flow.status());
+  if (peer.channel.busy()) messenger_.pump(peer.channel);
+  flow.transmit(now, *parts_.link, &clock_);
+  timers_.schedule(peer.timer, flow.deadline());
+}
+
+bool TxScheduler::run_timers(Time now) {
+  bool expired = false;
+  Time first_due = kNever;  // all that are due together are one delay
+  while (const Timer* timer = timers_.pop_due(now)) {
+    RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
+    reliability::Flow& flow = *peer.flow;
+    tell_of_silence(peer);
+    const Time due = flow.deadline();
+    if (due > now) {
+      timers_.schedule(peer.timer, due);
+      continue;
+    }
+    first_due = std::min(first_due, due);
+    if (parts_.probe != nullptr) ask_kernel(now, peer);
+    flow.on_timer(now);
+    expired = true;
+    mark(peer);
+    if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
+      const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+      send_control(*parts_.link, flow.keep_alive(now, path).bytes(), path);
+    }
+  }
+  if (expired) turns_.observe(now, first_due);
+  return expired;
+}
+
+void TxScheduler::disregard_turns() {
+  turns_.disregard();
+  for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
+}
+
+/// Any host can have sessions here, and make its kernel answer: the descriptors are the application's.
+void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
+  using Probed = RemotePeer::Probed;
+  reliability::Liveness& liveness = peer.flow->liveness();
+  Probed& probed = peer.probed;
+  if (liveness.probe_due(now)) {
+    if (probed == Probed::no) {
+      const bool member = peers_.is_member(peer.channel);
+      if (!member && others_probed_ == kOthersProbedMax) return liveness.on_probe(now, link::ProcessProbe::Answer::none);
+      probed = member ? Probed::as_member : Probed::as_other;
+      if (!member) ++others_probed_;
+    }
+    liveness.on_probe(now, parts_.probe->ask(peer.name()));
+  } else if (liveness.probe_over()) {
+    end_probe(peer);
+  }
+}
+
+void TxScheduler::end_probe(RemotePeer& peer) {
+  using Probed = RemotePeer::Probed;
+  const Probed before = std::exchange(peer.probed, Probed::no);
+  if (before == Probed::no) return;
+  if (before == Probed::as_other) --others_probed_;
+  parts_.probe->end(peer.name());
+}
+
+/// A verdict would end it; without one nothing else is ever said of it. Of others than members any host can have as many as it likes.
+void TxScheduler::tell_of_silence(RemotePeer& peer) {
+  using News = reliability::Silence::News;
+  const News news = peer.flow->liveness().silence().take_news();
+  if (news == News::none || !peers_.is_member(peer.channel)) return;
+  const std::string name = peer.name().text();
+  if (news == News::over) return parts_.environment.log.info("%s answers again", name.c_str());
+  parts_.environment.log.warn(
+      "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP between the nodes is "
+      "filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
+      name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
+}
+
+bool TxScheduler::quiescent(transport::Towards towards) const {
+  return std::all_of(flows_.begin(), flows_.end(), [&](const RemotePeer* peer) {
+    return peer->flow->status() != Status::ok || peer->flow->quiet() ||
+           (towards == transport::Towards::members && !peers_.is_member(peer->channel));
+  });
+}
+
+}  // namespace cluster::network

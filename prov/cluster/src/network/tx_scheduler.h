@@ -1,0 +1,84 @@
+// What leaves over the network, and when. It keeps the peers whose sessions are in use and decides in which
+// turn each of their flows transmits:
+//
+//   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
+//   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
+//                       messages go on, frames leave
+//   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
+//
+// A flow that finds no memory to transmit or to report what was acknowledged stays pending.
+//
+// Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
+// peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
+#pragma once
+
+#include <vector>
+
+#include "base/environment.h"
+#include "transport/packing_policy.h"
+#include "network/network_parts.h"
+#include "network/timer_heap.h"
+#include "link/link.h"
+#include "link/process_probe.h"
+#include "protocol/messenger.h"
+#include "reliability/turn_delay.h"
+
+namespace cluster::network {
+
+class TxScheduler {
+ public:
+  TxScheduler(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger, transport::PackingPolicy& packing)
+      : parts_(parts), clock_(parts.environment.clock), peers_(peers), messenger_(messenger), packing_(packing) {}
+
+  /// The peer's flow is in use from now on, or no more.
+  void add(RemotePeer& peer);
+  void remove(RemotePeer& peer);
+  const std::vector<RemotePeer*>& flows() const { return flows_; }
+
+  /// The peer's flow has something to do in this turn.
+  void mark(RemotePeer& peer) {
+    if (peer.tx_pending) return;
+    tx_pending_.push_back(&peer);
+    peer.tx_pending = true;
+  }
+  /// An operation was posted to the peer's flow; `more` of the same will follow.
+  void posted(RemotePeer& peer, bool more) {
+    mark(peer);
+    const bool waits = more || (peer.flow->queue().may_coalesce() && packing_.may_wait());
+    if (!waits) transmit(clock_.now());
+  }
+  bool tx_pending() const { return !tx_pending_.empty(); }
+  void transmit(Time now);
+  /// The endpoint is about to close: no flow waits for a crowd any more.
+  void disregard_turns();
+  /// True if a flow's timer has gone off: path errors may tell why.
+  bool run_timers(Time now);
+  Time next_timer() const { return timers_.next(); }
+  /// True if every frame was acknowledged and no acknowledgement is owed, to all peers or to those of the address vector.
+  bool quiescent(transport::Towards towards) const;
+
+  const reliability::TurnDelay& turns() const { return turns_; }
+
+ private:
+  void transmit(Time now, RemotePeer& peer);
+  void ask_kernel(Time now, RemotePeer& peer);
+  void end_probe(RemotePeer& peer);
+  void tell_of_silence(RemotePeer& peer);
+
+  /// Peers outside of the address vector of which a kernel is asked at a time. The others' silence ends by the peer timeout.
+  static constexpr std::size_t kOthersProbedMax = 32;
+
+  const NetworkParts& parts_;
+  Clock& clock_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  std::vector<RemotePeer*> flows_;  ///< peers with a flow
+  std::vector<RemotePeer*> tx_pending_;
+  std::size_t others_probed_ = 0;
+  TimerHeap timers_;
+  transport::PackingPolicy& packing_;
+  reliability::TurnDelay turns_;
+  std::vector<carrier::Token> acked_tokens_;  ///< taken from flows, and not reported yet
+};
+
+}  // namespace cluster::network

@@ -1,0 +1,26 @@
+// What can be read of a flow from outside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "multipath/path_manager.h"
+
+namespace cluster::reliability {
+
+/// What a flow knows and has done, at one moment.
+struct FlowStats {
+  std::vector<multipath::PathStats> paths;
+  std::size_t frame_max = 0;        ///< longest frame it sends, bytes
+  std::size_t queued = 0;           ///< frames that wait to be sent
+  std::uint64_t sent = 0;           ///< frames, retransmissions included
+  std::uint64_t retransmitted = 0;  ///< frames sent again
+  std::uint64_t lost = 0;           ///< frames taken for lost
+  Time heard_at{};                  ///< the peer's last sign of life; Time{}: none yet
+  bool kernel_vouches = false;      ///< it owes an answer, and its kernel says that its process exists
+  std::size_t footprint = 0;        ///< bytes of memory held for the peer
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,36 @@
+// The carrier of an endpoint to itself: a queue in memory, since a flow or a ring cannot have one endpoint at
+// both ends. Bounded like a ring: a segment that does not fit is refused until the queue has been read.
+#pragma once
+
+#include <memory>
+
+#include "base/ring_queue.h"
+#include "carrier/carrier.h"
+
+namespace cluster::self {
+
+class SelfCarrier final : public carrier::Carrier {
+ public:
+  std::size_t payload_max(const wire::Segment& segment) const override;
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
+            carrier::Token token) override;
+  bool acked_on_post() const override { return true; }
+
+  struct Entry {
+    wire::Segment segment;
+    std::unique_ptr<std::byte[]> payload;
+  };
+  /// Takes the oldest segment out; there must be one.
+  Entry pop();
+  /// Undoes pop(), if nothing was posted meanwhile.
+  void put_back(Entry&& entry);
+  bool pending() const { return !queue_.empty(); }
+  /// The oldest one; there must be one.
+  const wire::Segment& front() const { return queue_.front().segment; }
+
+ private:
+  RingQueue<Entry> queue_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace cluster::self

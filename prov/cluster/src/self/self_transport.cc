@@ -1,0 +1,43 @@
+#include "self/self_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/arrival.h"
+
+namespace cluster::self {
+
+transport::Opening SelfTransport::open(Peer& peer, std::string& reason) {
+  const auto is_rail = [&](const multipath::Rail& rail) { return rail.address == peer.name(); };
+  if (peer.name() != context_.name && !std::ranges::any_of(rails_, is_rail)) return transport::Opening::unreached;
+  self_ = &context_.peers.find_or_add(context_.name);
+  context_.reach.reached(peer, *this, carrier_, context_.settings.shm_eager_max);
+  reason = "the peer is this endpoint";
+  return transport::Opening::reached;
+}
+
+bool SelfTransport::receive_some() {
+  std::size_t count = 0;
+  for (; count < kBurst && carrier_.pending() && may_deliver(carrier_.front()); ++count) {
+    SelfCarrier::Entry entry = carrier_.pop();
+    const ConstBytes payload(entry.payload.get(), entry.segment.length);
+    const auto arrive = [&] { context_.messenger.arrive(self_->channel, entry.segment, payload); };
+    if (try_arrival(context_.peers, context_.admission, *self_, arrive)) continue;
+    carrier_.put_back(std::move(entry));
+    held_ = true;
+    break;
+  }
+  return count != 0;
+}
+
+/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
+bool SelfTransport::may_deliver(const wire::Segment& segment) {
+  protocol::Matcher& matcher = context_.messenger.matcher();
+  const bool space = matcher.ready(self_->channel, segment);
+  const bool was_held = held_;
+  held_ = !space || !matcher.can_report();
+  if (held_ && !was_held) space ? context_.admission.note_no_memory() : context_.admission.note_store_full();
+  return !held_;
+}
+
+}  // namespace cluster::self

@@ -1,0 +1,53 @@
+// An endpoint's way to itself: a queue in memory, since a flow or a ring cannot have one endpoint at both ends.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multipath/address_pairing.h"
+#include "self/self_carrier.h"
+#include "transport/transport.h"
+#include "transport/transport_context.h"
+
+namespace cluster::self {
+
+using transport::Peer;
+
+class SelfTransport final : public transport::Transport {
+ public:
+  /// `rails`: this endpoint has their addresses as well.
+  SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
+      : context_(context), rails_(rails) {}
+
+  const char* name() const override { return "self"; }
+  bool reaches_others() const override { return false; }
+  transport::Opening open(Peer& peer, std::string& reason) override;
+  bool look_for(Peer&) override { return false; }
+  void close(Peer&) override {}
+  bool holds(const Peer& peer) const override { return peer.transport() == this || &peer == self_; }
+  bool vouches_for(Peer& peer) override { return holds(peer); }
+
+  bool receive(transport::Turn&) override { return carrier_.pending() && receive_some(); }
+  bool holding() const override { return held_; }
+  void receive_held(std::uint32_t) override {
+    held_ = false;
+    receive_some();
+  }
+  bool silent() const override { return !carrier_.pending(); }
+  bool wants_turn() const override { return carrier_.pending(); }
+
+ private:
+  /// Segments taken out in one turn.
+  static constexpr std::size_t kBurst = 64;
+
+  bool receive_some();
+  bool may_deliver(const wire::Segment& segment);
+
+  const transport::TransportContext& context_;
+  const std::vector<multipath::Rail>& rails_;
+  SelfCarrier carrier_;
+  Peer* self_ = nullptr;  ///< the peer of this endpoint's name; null until something is sent to it
+  bool held_ = false;
+};
+
+}  // namespace cluster::self

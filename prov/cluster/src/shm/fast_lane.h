@@ -1,0 +1,207 @@
+// The fast lane: short messages between peers of one node, each way in one function. Whether a message may
+// take it is decided beforehand, once for many messages; what may not takes the general road, which judges
+// everything afresh and never finds a trace of the lane.
+//
+// Down. The word of the lane is Peer::lane: the ring to that peer while nothing stands in the way, else
+// null. Every operation on the general road closes it before it begins, and opens it at its end if then
+//   - the endpoint has a transmit queue, and no counter of sends;
+//   - the peer's carrier is a ring in shared memory, and the peer has not failed;
+//   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
+// Nothing but an operation, a failure (PeerTable::mark_failed), the end of the ring (LocalPeers::remove) or a
+// new binding (Engine::attach) can make one of these false; so it is enough that those close it. What changes
+// with each message is compared with it: credit, space in the ring, and that it is eager at this length.
+// What an operation asks for beyond a plain send (a fence, delivery) is decided in api/, when its flags are
+// set.
+//
+// Up. A slot with a whole eager message goes to the first posted receive that matches it, if that is for one message,
+// is long enough and reports its completion: payload into the user's buffer, completion into the queue. One that no
+// receive waits for stays where it is for kPatience looks, if no receive is posted that could take what comes behind it:
+// between ranks that take turns on a processor its receive is often the next thing that the application posts, and to
+// store it, find it there and copy it again costs more than the message. Then it goes into the store, and what comes
+// behind it as well, until one is met by a receive again. (A general turn stores at once: before sleep, for a peek, and
+// whenever the clock demands one.) Whatever else lies there is left untouched for LocalPeers::deliver: other
+// segments, messages for a multi-receive buffer or a receive behind many others, those after which credit is due or for
+// which the store may be too full, and all where a counter is bound.
+//
+// A receive of one buffer is posted as shortly with the request of one that the lane has filled before: no peer has
+// learnt the id of that, so it is used again as it is, and neither given back to the pool nor built anew. It takes the
+// general road while a message is stored, or while so many receives are posted that they are indexed.
+//
+// All three run under the engine lock, and none leaves the engine anything to do: it is afterwards as idle as
+// before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
+#pragma once
+
+#include "base/bytes.h"
+#include "shm/local_peer.h"
+#include "protocol/messenger.h"
+#include "shm/ring_inbox.h"
+
+namespace cluster::shm {
+
+/// A message for the lane: one copy into the ring, one out of it.
+struct ShortSend {
+  wire::EagerHeader header;
+  const void* payload = nullptr;  ///< header.length bytes
+  void* context = nullptr;
+  bool report = true;  ///< false: injected, or completions are selective; only a failure would be reported
+
+  static constexpr std::size_t kBytesMax = 4096;
+};
+static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits into one segment");
+
+class FastLane {
+ public:
+  /// `enabled` false: for tests that compare it with the general road.
+  FastLane(protocol::Messenger& messenger, bool enabled)
+      : protocol_(messenger.message_parts()), enabled_(enabled) {}
+
+  bool enabled() const { return enabled_; }
+  /// The endpoint's bindings have changed: where arrivals are reported is decided for all of them.
+  void attach();
+  static void close(Peer& peer) { peer.lane = nullptr; }
+  /// Opens the peer's lane if nothing stands in the way; it must be closed.
+  void review(LocalPeer& peer) const;
+
+  /// False: nothing has been done.
+  bool send(Peer& peer, const ShortSend& message) {
+    if (peer.lane == nullptr) [[unlikely]]
+      return false;
+    auto* const ring = static_cast<Outbox*>(peer.lane);
+    const std::size_t length = message.header.length;
+    if (length > peer.channel.eager_max || !protocol::CreditManager::covers(peer.channel, length) ||
+        !ring->post_short(message.header, message.payload)) [[unlikely]] {
+      return false;
+    }
+    protocol::CreditManager::charge(peer.channel, length);
+    Counters& counters = protocol_.context.counters;
+    ++counters.fast_sent;
+    ++counters.eager_sent;
+    counters.bytes_sent += length;
+    if (!message.report) return true;
+    protocol_.context.bindings.tx_queue->push_success([&](protocol::Completion& entry) {
+      entry.context = message.context;
+      entry.kind = protocol::Completion::Kind::send;
+      entry.tagged = message.header.tagged;
+      entry.has_data = entry.releases_buffer = false;
+      entry.tag = message.header.tag;
+      entry.data = 0;
+      entry.buffer = nullptr;
+      entry.length = 0;
+      entry.source = protocol::kAddrNotAvail;
+    });
+    return true;
+  }
+
+  /// Posts a receive (`from` null: from any sender); false: nothing has been done. A request that is kept has what its
+  /// last message cannot have changed as a new one has it; the rest is set here.
+  bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(op.tagged);
+    if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
+      return false;
+    auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.pulls.pool().take_kept());
+    if (receive == nullptr) [[unlikely]]
+      return false;
+    receive->context = op.context;
+    receive->slices.replace(op.buffer);
+    receive->capacity = op.buffer.size();
+    receive->from = from;
+    receive->tag = op.tag;
+    receive->ignore = op.ignore;
+    receive->tagged = op.tagged;
+    receive->report = receive->plain = op.report;
+    receive->noted = {};
+    queue.post_unindexed(*receive);
+    return true;
+  }
+
+  enum class Outcome : std::uint8_t {
+    taken,    ///< delivered or stored
+    left,     ///< no receive waits for the message yet: it stays in the ring for some looks
+    refused,  ///< it is not for the lane, and nothing has been done
+  };
+  /// Delivers the next message of the peer's ring, which there is.
+  template <typename Read>
+  Outcome receive(LocalPeer& peer, Read& read) {
+    ShortMessage message;
+    protocol::Channel& channel = peer.channel;
+    if (!peer.ring->peek_short(message) || channel.assembly.active()) return Outcome::refused;
+    const wire::EagerHeader& header = message.header;
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
+    protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
+    if (receive == nullptr) [[unlikely]]
+      return receive_later(peer, read);
+    return taken_if(deliver<Place::oldest>(peer, queue, *receive, message, read));
+  }
+
+ private:
+  enum class Place : std::uint8_t { oldest, later };
+  static constexpr std::uint8_t kPatience = 16;  ///< looks
+
+  /// The message goes to another receive than the oldest, or into the store. It is looked at afresh: for the sake of the
+  /// common way it is never in memory.
+  template <typename Read>
+  [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
+    ShortMessage message;
+    if (!peer.ring->peek_short(message)) return Outcome::refused;
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(message.header.tagged);
+    const auto [receive, whole, awaits_sender] = queue.match_among_few(&peer.channel, message.header.tag);
+    if (receive != nullptr) return taken_if(deliver<Place::later>(peer, queue, *receive, message, read));
+    if (!whole) return Outcome::refused;
+    if (!awaits_sender && peer.patience != 0) {
+      --peer.patience;
+      return Outcome::left;
+    }
+    return taken_if(store(peer, message));
+  }
+  static Outcome taken_if(bool taken) { return taken ? Outcome::taken : Outcome::refused; }
+  template <Place place, typename Read>
+  bool deliver(LocalPeer& peer, protocol::MatchQueue& queue, protocol::RecvRequest& receive, const ShortMessage& message,
+               Read& read) {
+    protocol::Channel& channel = peer.channel;
+    const wire::EagerHeader& header = message.header;
+    const bool direct = read.accepts(rx_queue_);
+    if (rx_queue_ == nullptr || !takes(receive, header.length) ||
+        (!direct && !protocol::CompletionQueue::none_starved()) || !protocol_.credit.pass(channel, header.length)) {
+      return false;
+    }
+    std::byte* const buffer = receive.buffers()[0].data();
+    copy_short(buffer, message.payload, header.length);
+    place == Place::oldest ? queue.withdraw_oldest() : queue.withdraw(receive);
+    const protocol::Context& context = protocol_.context;
+    const auto arrival = [&]() -> protocol::ShortArrival {
+      return {.context = receive.context,
+              .tagged = header.tagged,
+              .has_data = header.has_data,
+              .tag = header.tag,
+              .data = header.data,
+              .buffer = buffer,
+              .length = header.length,
+              .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail};
+    };
+    if (direct) [[likely]] {
+      read.take(arrival());
+    } else {
+      queue_arrival(arrival());
+    }
+    ++context.counters.fast_received;
+    context.counters.bytes_received += header.length;
+    peer.patience = kPatience;
+    protocol_.pulls.pool().keep(receive);
+    peer.ring->pop();
+    return true;
+  }
+  /// A receive for one message, in one piece, whose completion is an ordinary one.
+  static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
+    return receive.plain && length <= receive.capacity;
+  }
+  /// Takes in a message that no receive waits for; false: nothing has been done.
+  bool store(LocalPeer& peer, const ShortMessage& message) const;
+  [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
+
+  protocol::MessageParts protocol_;
+  bool enabled_;
+  /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
+  protocol::CompletionQueue* rx_queue_ = nullptr;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,95 @@
+#include "shm/local_deaths.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster::shm {
+namespace {
+
+/// A death on this node is known within 100 ms.
+constexpr Duration kUnwatchedCheck = 60ms;
+constexpr Duration kPartCheck = 20ms;  ///< more than the ticks between two checks
+constexpr Duration kExecCheck = 1s;
+
+/// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
+bool watched(LocalPeer& peer) {
+  if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
+  return peer.outbox == nullptr || peer.outbox->connection().open() ||
+         peer.outbox->connection().process_descriptor() >= 0;
+}
+
+bool observable(LocalPeer& peer) {
+  return peer.inbox != nullptr ? peer.inbox->process_observable() : peer.outbox->connection().process_observable();
+}
+
+}  // namespace
+
+void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
+  checked_at_tick_ = ticks;
+  checked_at_ = now;
+  const auto& peers = peers_.all();
+  const std::size_t some = std::max(kPerCheck, (peers.size() + kChecksMax - 1) / kChecksMax);
+  const std::size_t end = std::min(next_ + some, peers.size());
+  for (; next_ < end; ++next_) {
+    LocalPeer* const peer = parts_.find(peers[next_].get());
+    if (peer == nullptr) continue;
+    check(*peer);
+    unwatched_found_ |= !watched(*peer);
+  }
+  unwatched_ |= unwatched_found_;
+  if (next_ >= peers.size()) {
+    unwatched_ = std::exchange(unwatched_found_, false);
+    next_ = 0;
+  }
+  if (now - doorbells_checked_at_ < kUnwatchedCheck) return;
+  doorbells_checked_at_ = now;
+  check_doorbells(now);
+}
+
+/// A process of which nothing else is known has no doorbell when it has ended. (A child has none of its parent's.)
+void LocalDeaths::check_doorbells(Time now) {
+  const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
+  if (all) all_doorbells_checked_at_ = now;
+  for (const std::unique_ptr<Peer>& each : peers_.all()) {
+    LocalPeer* const found = parts_.find(each.get());
+    if (found == nullptr) continue;
+    LocalPeer& peer = *found;
+    if (peer.outbox == nullptr || (!all && observable(peer)) || !peer.outbox->doorbell_gone()) continue;
+    if (peer.inbox != nullptr) peer.inbox->ignore_writer();
+    if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer.common, Status::ended);
+  }
+}
+
+Time LocalDeaths::next_check() const {
+  if (!local_.any()) return kNever;
+  const bool parts = next_ != 0 || (unwatched_ && peers_.all().size() > kPerCheck);
+  return checked_at_ + (parts ? kPartCheck : unwatched_ ? kUnwatchedCheck : kExecCheck);
+}
+
+void LocalDeaths::check_closed() {
+  for (LocalPeer* peer : local_.rings()) {
+    if (peer->inbox->peer_closed() || (peer->outbox != nullptr && peer->outbox->peer_closed())) check(*peer);
+  }
+}
+
+/// Where there is an inbox it knows the peer's process.
+void LocalDeaths::settle_connection(LocalPeer& peer) {
+  if (peer.outbox == nullptr || !peer.outbox->connection().open() || !peer.outbox->attached()) return;
+  waiter_.unwatch(peer.outbox->connection().descriptor());
+  peer.outbox->connection().close(peer.inbox == nullptr);
+  waiter_.watch(peer.outbox->connection().process_descriptor(), peer);
+  unwatched_ |= !watched(peer);
+}
+
+void LocalDeaths::check(LocalPeer& peer) {
+  settle_connection(peer);
+  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
+                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
+  if (!dead) return;
+  if (peer.inbox != nullptr) peer.inbox->ignore_writer();
+  const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
+  if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
+}
+
+}  // namespace cluster::shm

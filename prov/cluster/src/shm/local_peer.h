@@ -1,0 +1,51 @@
+// A peer as shared memory knows it: a ring in each direction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/units.h"
+#include "shm/inbox.h"
+#include "shm/outbox.h"
+#include "shm/ring_inbox.h"
+#include "transport/peer.h"
+#include "transport/waiter.h"
+
+namespace cluster::shm {
+
+using transport::Peer;
+
+struct LocalPeer;
+
+/// Who is notified when a descriptor of a peer is ready: its connection or its process may have ended.
+class PeerEvents {
+ public:
+  virtual void peer_ready(LocalPeer& peer) = 0;
+
+ protected:
+  ~PeerEvents() = default;
+};
+
+struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
+  LocalPeer(Peer& peer, PeerEvents& listener) : common(peer), channel(peer.channel), events(listener) {}
+
+  Peer& common;  ///< what all transports share about it
+  protocol::Channel& channel;
+  PeerEvents& events;
+  std::unique_ptr<Outbox> outbox;  ///< towards the peer
+  std::unique_ptr<Inbox> inbox;    ///< and from it
+  RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
+  bool active = false;             ///< something has come through the inbox since the last review
+  bool held = false;               ///< the next segment of the ring waits for the unexpected store
+  std::uint8_t patience = 0;       ///< how many looks more a message that no receive waits for stays in the ring
+  /// A ring to it, while its queue of connections is full.
+  struct Connecting {
+    Time since{};
+    Time next_try{};
+  } connecting;
+
+  const SocketAddress& name() const { return common.name(); }
+  void on_ready(bool) override { events.peer_ready(*this); }
+};
+
+}  // namespace cluster::shm

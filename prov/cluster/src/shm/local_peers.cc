@@ -1,0 +1,170 @@
+#include "shm/local_peers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/arrival.h"
+#include "shm/layout.h"
+
+namespace cluster::shm {
+namespace {
+
+constexpr std::size_t kQuietPerTurn = 8;
+constexpr std::uint32_t kTurnsPerReview = 1 << 12;
+/// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
+constexpr std::size_t kRingFull = Geometry::kSlotsMax;
+
+}  // namespace
+
+void LocalPeers::add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox) {
+  FastLane::close(peer.common);
+  peer.outbox = std::move(outbox);
+  ++outboxes_;
+  waiter_.watch(peer.outbox->connection().descriptor(), peer);
+  reach_.reached(peer.common, parts_.transport, *peer.outbox, parts_.settings.shm_eager_max);
+}
+
+void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
+  rings_.push_back(&peer);
+  peer.inbox = std::move(inbox);
+  peer.channel.memory = peer.inbox->memory();
+  peer.ring = lane_.enabled() ? peer.inbox->ring() : nullptr;
+  active_ = rings_.size();
+  waiter_.watch(peer.inbox->process_descriptor(), peer);
+  if (peer.outbox == nullptr) return;
+  waiter_.unwatch(peer.outbox->connection().process_descriptor());
+  peer.outbox->connection().release_process();
+}
+
+void LocalPeers::remove(LocalPeer& peer) {
+  FastLane::close(peer.common);
+  if (peer.outbox != nullptr) {
+    waiter_.unwatch(peer.outbox->connection().descriptor());
+    waiter_.unwatch(peer.outbox->connection().process_descriptor());
+    --outboxes_;
+  }
+  peer.outbox.reset();
+  if (peer.inbox != nullptr) {
+    waiter_.unwatch(peer.inbox->process_descriptor());
+    std::erase(rings_, &peer);
+    active_ = rings_.size();
+    peer.ring = nullptr;
+    peer.inbox.reset();
+  }
+  peer.held = false;
+}
+
+bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
+  bool received = false;
+  for (std::size_t i = 0; i < active_; ++i) received |= receive_ring(*rings_[i]);
+  if (!reads_all()) [[unlikely]]
+    received |= receive_quiet(scope, turn);
+  return received;
+}
+
+/// False: the next segment is something else.
+bool LocalPeers::deliver_write(LocalPeer& peer) {
+  RingInbox& ring = *peer.ring;
+  PeekedSegment arrival;
+  if (!ring.peek_unanswered(arrival) || !arrival.segment.unanswered()) return false;
+  messenger_.rma().writes().on_first(peer.channel, arrival.segment, arrival.payload);
+  if (!peer.channel.incoming_write.allowed) ring.refuse();
+  ring.pop();
+  return true;
+}
+
+/// Up to kAlwaysRead rings are all active.
+bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
+  bool received = false;
+  const std::size_t quiet = rings_.size() - active_;
+  const std::size_t most = scope == PollScope::all ? quiet : std::min(quiet, kQuietPerTurn);
+  for (std::size_t i = 0; i < most; ++i) {
+    next_quiet_ = next_quiet_ + 1 < rings_.size() ? std::max(next_quiet_ + 1, active_) : active_;
+    if (!receive_ring(*rings_[next_quiet_])) continue;
+    received = true;
+    std::swap(rings_[next_quiet_], rings_[active_++]);
+  }
+  if (turn % kTurnsPerReview == 0) review();
+  return received;
+}
+
+bool LocalPeers::receive_ring(LocalPeer& peer) {
+  if (peer.inbox->unchanged()) return false;
+  const bool received = deliver(peer, kRingBurst);
+  peer.active |= received;
+  if (peer.inbox->broken()) peers_.mark_failed(peer.common, Status::reset);
+  return received;
+}
+
+/// True if there was something.
+bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
+  if (!peer.inbox->begin_batch()) [[unlikely]]
+    return false;
+  const BatchEnd end(*peer.inbox);
+  PeekedSegment arrival;
+  std::size_t count = 0;
+  // After the last segment the ring is not read once more: the application waits for this one.
+  bool more = true;
+  for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
+    const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };
+    if (!try_arrival(peers_, admission_, peer.common, arrive)) {
+      peer.held = true;
+      break;
+    }
+    if (arrival.segment.unanswered() && !peer.channel.incoming_write.allowed) peer.inbox->refuse();
+    peer.inbox->pop();
+    more = peer.inbox->has_next();
+  }
+  held_ |= peer.held;
+  return count != 0;
+}
+
+bool LocalPeers::drain(LocalPeer& peer) {
+  deliver(peer, kRingFull);
+  return !peer.held;
+}
+
+/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
+bool LocalPeers::may_deliver(LocalPeer& peer, const wire::Segment& segment) {
+  const bool space = messenger_.matcher().ready(peer.channel, segment);
+  const bool was_held = std::exchange(peer.held, !space || !messenger_.matcher().can_report());
+  if (!peer.held) [[likely]]
+    return true;
+  held_ = true;
+  if (!was_held) space ? admission_.note_no_memory() : admission_.note_store_full();
+  return false;
+}
+
+void LocalPeers::receive_held(std::uint32_t turn) {
+  held_ = false;
+  receive(PollScope::all, turn);
+}
+
+/// Sorts the rings by what they have brought since the last review.
+void LocalPeers::review() {
+  const auto quiet =
+      std::partition(rings_.begin(), rings_.end(), [](const LocalPeer* peer) { return peer->active; });
+  active_ = static_cast<std::size_t>(quiet - rings_.begin());
+  for (LocalPeer* peer : rings_) peer->active = false;
+}
+
+bool LocalPeers::request_doorbells() {
+  bool newly_requested = false;
+  for (LocalPeer* peer : rings_) newly_requested |= peer->inbox->request_doorbell();
+  if (messenger_.busy()) {
+    for (const std::unique_ptr<Peer>& each : peers_.all()) {
+      const LocalPeer* const peer = parts_.find(each.get());
+      if (peer != nullptr && peer->outbox != nullptr && (peer->channel.busy() || !peer->channel.rma.posted.writes.empty()))
+        newly_requested |= peer->outbox->request_doorbell();
+    }
+  }
+  return newly_requested;
+}
+
+void LocalPeers::ring_unheard() {
+  for (LocalPeer* peer : rings_) {
+    if (peer->outbox != nullptr && peer->channel.waits_for_peer()) peer->outbox->ring_doorbell_if_stalled();
+  }
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,134 @@
+// Peers of this node. Their rings are read directly.
+//
+// Rings that brought something lately (the active ones, in front) are read in every turn, the others one
+// after another, kQuietPerTurn in each turn that is not a calm one (EventLoop): an idle peer costs nothing. Each ring gives at most kRingBurst
+// segments a turn. A segment that begins a message for which the unexpected store has no space stays in its
+// ring, and its sender waits; a peer that dies meanwhile is closed after its ring has been read to the end.
+//
+// How their ends are noticed is in shm/local_deaths.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "shm/fast_lane.h"
+#include "protocol/messenger.h"
+#include "shm/shm_parts.h"
+#include "transport/transport_context.h"
+
+namespace cluster::shm {
+
+using transport::PeerTable;
+using transport::PollScope;
+
+class LocalPeers {
+ public:
+  LocalPeers(const ShmParts& parts, const transport::TransportContext& context)
+      : parts_(parts),
+        peers_(context.peers),
+        messenger_(context.messenger),
+        waiter_(context.waiter),
+        admission_(context.admission),
+        reach_(context.reach),
+        lane_(context.messenger, context.settings.fast_lane) {}
+
+  FastLane& lane() { return lane_; }
+
+  void add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox);
+  /// The inbox stays where it is if there is no memory (an exception).
+  void add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox);
+  void remove(LocalPeer& peer);
+  /// The peers with an inbox.
+  std::span<LocalPeer* const> rings() const { return rings_; }
+  /// There is a peer with an inbox or an outbox.
+  bool any() const { return outboxes_ != 0 || !rings_.empty(); }
+
+  /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
+  bool receive(PollScope scope, std::uint32_t turn) {
+    return !rings_.empty() && receive_rings(scope, turn);
+  }
+  /// There are few rings, and each turn reads all of them.
+  bool reads_all() const { return rings_.size() <= kAlwaysRead; }
+  enum class Arrivals : std::uint8_t { none, short_ones, other };
+  /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
+  /// perhaps behind that. Quiet rings are not looked at.
+  template <typename Read>
+  Arrivals receive_short(Read& read);
+  /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
+  bool drain(LocalPeer& peer);
+  /// Segments wait for the unexpected store.
+  bool holding() const { return held_; }
+  void receive_held(std::uint32_t turn);
+  /// Asks all peers to ring when there is something to do here. True if some had not been asked: then a
+  /// process fence and another turn are due before sleep.
+  bool request_doorbells();
+  /// A peer whose application has stopped polling may not have asked for the doorbell. While this side waits
+  /// for it, and it has something to take in, it is rung once.
+  void ring_unheard();
+
+ private:
+  /// Beyond so many rings the quiet ones take turns, kQuietPerTurn in each.
+  static constexpr std::size_t kAlwaysRead = 16;
+  static constexpr std::size_t kRingBurst = 64;
+
+  bool receive_rings(PollScope scope, std::uint32_t turn);
+  bool receive_quiet(PollScope scope, std::uint32_t turn);
+  bool receive_ring(LocalPeer& peer);
+  bool deliver(LocalPeer& peer, std::size_t limit);
+  [[gnu::noinline]] bool deliver_write(LocalPeer& peer);
+  bool may_deliver(LocalPeer& peer, const wire::Segment& segment);
+  void review();
+
+  const ShmParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  transport::Waiter& waiter_;
+  transport::AdmissionControl& admission_;
+  transport::PeerReach& reach_;
+  FastLane lane_;
+  std::size_t outboxes_ = 0;
+  std::vector<LocalPeer*> rings_;    ///< peers with an inbox, the active ones in front
+  std::size_t active_ = 0;      ///< how many those are; before the first review all
+  std::size_t next_quiet_ = 0;  ///< which of the others was read last
+  bool held_ = false;
+};
+
+template <typename Read>
+LocalPeers::Arrivals LocalPeers::receive_short(Read& read) {
+  Arrivals arrivals = Arrivals::none;
+  const auto quiet = rings_.begin() + static_cast<std::ptrdiff_t>(active_);
+  for (auto at = rings_.begin(); at != quiet; ++at) {
+    LocalPeer* const peer = *at;
+    RingInbox* const ring = peer->ring;
+    if (ring == nullptr) [[unlikely]] {
+      if (peer->inbox->unchanged()) continue;
+      return Arrivals::other;
+    }
+    if (!ring->has_next()) {
+      if (ring->unchanged() || ring->found_empty()) continue;
+      return Arrivals::other;
+    }
+    if (!ring->begin_batch()) [[unlikely]]
+      return Arrivals::other;
+    const BatchEnd end(*ring);
+    std::size_t count = 0;
+    bool more = true, left = false;
+    while (more && count < kRingBurst) {
+      const FastLane::Outcome outcome = lane_.receive(*peer, read);
+      left = outcome == FastLane::Outcome::left;
+      if (left || (outcome == FastLane::Outcome::refused && !deliver_write(*peer))) break;
+      more = ring->has_next();
+      ++count;
+    }
+    if (more && count < kRingBurst && !left) return Arrivals::other;
+    if (left && count == 0) continue;
+    peer->active = true;
+    arrivals = Arrivals::short_ones;
+  }
+  return arrivals;
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,136 @@
+#include "shm/ring_opener.h"
+
+#include <utility>
+
+namespace cluster::shm {
+
+using transport::Opening;
+
+namespace {
+
+/// The peer answers in a turn of its engine, and its application may compute for long before it makes a call.
+constexpr Duration kGreetingMax = 60s;
+
+}  // namespace
+
+Opening RingOpener::open(Peer& peer, std::string& reason) {
+  const Opening opening = try_open(peer, reason);
+  if (opening != Opening::later) return opening;
+  return put_off(parts_.of(peer)) ? Opening::later : Opening::unreached;
+}
+
+/// False: it has been tried for long enough.
+bool RingOpener::put_off(LocalPeer& peer) {
+  LocalPeer::Connecting& connecting = peer.connecting;
+  const Time now = parts_.environment.clock.now();
+  if (now >= connecting.next_try + kQueueFullMax) connecting.since = now;  // of another attempt
+  if (now >= connecting.since + kQueueFullMax) return false;
+  if (now >= connecting.next_try) connecting.next_try = now + kQueueFullRetry;
+  return true;
+}
+
+Opening RingOpener::try_open(Peer& peer, std::string& reason) {
+  const LocalPeer* const known = parts_.find(&peer);
+  const Time next_try = known != nullptr ? known->connecting.next_try : Time{};
+  if (next_try != Time{} && parts_.environment.clock.now() < next_try) {
+    reason = "its queue of connections is full";
+    return Opening::later;
+  }
+  greetings_.reserve(greetings_.size() + 1);
+  Connection connection = parts_.listener.connect(peer.name());
+  if (connection.outbox == nullptr) {
+    reason = std::move(connection.reason);
+    return connection.later ? Opening::later : Opening::unreached;
+  }
+  if (connection.outbox->connection().greeting() == HelloSender::State::waiting)
+    greetings_.push_back({peer.name(), parts_.environment.clock.now()});
+  local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
+  return Opening::reached;
+}
+
+void RingOpener::accept() {
+  parts_.listener.accept(accepted_);
+  while (!accepted_.empty()) {
+    if (!adopt(accepted_.front())) return;
+    accepted_.erase(accepted_.begin());
+  }
+}
+
+void RingOpener::advance_greetings() {
+  std::erase_if(greetings_, [this](const Greeting& greeting) { return is_settled(greeting); });
+}
+
+bool RingOpener::is_settled(const Greeting& greeting) {
+  LocalPeer* const peer = parts_.find(peers_.find(greeting.peer));
+  if (peer == nullptr || peer->outbox == nullptr) return true;
+  switch (peer->outbox->advance_greeting()) {
+    case HelloSender::State::sent: return true;
+    case HelloSender::State::failed: break;
+    case HelloSender::State::waiting:
+      if (parts_.environment.clock.now() < greeting.since + kGreetingMax) return false;
+  }
+  // The end of the peer's process looks like that, too, and is judged elsewhere.
+  if (!peer->outbox->peer_gone()) leave_ring(*peer);
+  return true;
+}
+
+/// Nothing was written to the ring.
+void RingOpener::leave_ring(LocalPeer& peer) {
+  ++parts_.environment.counters.refused_forged;
+  parts_.environment.log.warn(
+      "the process of this node that uses the address %s in shared memory does not show that it has the key of this "
+      "process: the peer is reached over the network",
+      peer.name().text().c_str());
+  reach_.go_farther(peer.common, parts_.transport, "its reader has not shown the key");
+}
+
+/// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives. So it does
+/// if this is false: the peer cannot be answered yet.
+bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
+  if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
+    ++parts_.environment.counters.shm_refused;
+    if (!std::exchange(logged_refusal_, true)) {
+      parts_.environment.log.warn("shared memory refused to %s: %s (further refusals are only counted)",
+                                  inbox->peer().text().c_str(), reason);
+    }
+    return true;
+  }
+  Peer& peer = peers_.find_or_add(inbox->peer());
+  reach_.called(peer);
+  if (peer.channel.carrier == nullptr && reach_.open(peer) == Opening::later) return false;  // answers need a carrier
+  local_.add_inbox(parts_.of(peer), std::move(inbox));
+  return true;
+}
+
+/// Null if the ring is taken; an earlier one of the same name has then been closed.
+const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
+  if (!admission_.admits(now, inbox.peer(), local_.rings().size()))
+    return "too many peers that are not in the address vector";
+  return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
+}
+
+/// What this side has begun with the process that had the name before, or while no process had it, must not end the ring of the one
+/// that has it now: that would take this process for dead.
+void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
+  const LocalPeer* const local = parts_.find(&peer);
+  const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
+  if (reader_gone || reach_.succeeds(peer, next.peer_epoch())) reach_.close(peer, Status::reset);
+}
+
+/// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
+/// socket is open, another process that uses the name is an impostor. Null, or why the ring is refused.
+const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
+  reach_.close_if_failed(peer);
+  LocalPeer* const local = parts_.find(&peer);
+  if (local == nullptr || local->inbox == nullptr) {
+    end_predecessor(peer, next);
+    return nullptr;
+  }
+  if (!local->inbox->peer_gone()) return "another process uses its address, and is still there";
+  if (next.peer_epoch() <= local->inbox->peer_epoch()) return "its clock is behind that of its predecessor";
+  if (!local_.drain(*local)) return "messages of its predecessor wait for space in the unexpected store";
+  reach_.close(peer, Status::reset);
+  return nullptr;
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,61 @@
+// How rings come to be, in both directions. Whether a peer lives on this node is found out by connecting to it: only then does
+// its name exist among the sockets of this node. A ring that a peer has opened towards this endpoint is taken once the peer
+// can be answered, and ends what this endpoint had with an earlier process of the same name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shm/local_peers.h"
+#include "shm/shm_parts.h"
+#include "transport/transport_context.h"
+
+namespace cluster::shm {
+
+class RingOpener {
+ public:
+  RingOpener(const ShmParts& parts, const transport::TransportContext& context, LocalPeers& local)
+      : parts_(parts), peers_(context.peers), admission_(context.admission), reach_(context.reach), local_(local) {}
+
+  /// A ring to the peer, or why there is none. A place in its queue of connections is waited for kQueueFullMax at most.
+  transport::Opening open(Peer& peer, std::string& reason);
+  /// The same, without waiting.
+  transport::Opening try_open(Peer& peer, std::string& reason);
+  /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
+  void accept();
+  /// Looks whether peers of this node have answered the greeting of this side's rings. One that cannot show the key is
+  /// not the peer: that is reached over the network.
+  void advance_greetings();
+  /// A hello is on its way, or a ring waits until its peer can be answered: accept() again soon.
+  bool owes_answers() const { return parts_.listener.has_half_open() || !accepted_.empty(); }
+
+ private:
+  static constexpr Duration kQueueFullMax = 1s;
+  static constexpr Duration kQueueFullRetry = 1ms;
+
+  /// A ring whose reader has not shown the key.
+  struct Greeting {
+    SocketAddress peer;
+    Time since{};
+  };
+
+  bool put_off(LocalPeer& peer);
+  bool is_settled(const Greeting& greeting);
+  void leave_ring(LocalPeer& peer);
+  bool adopt(std::unique_ptr<Inbox>& inbox);
+  const char* why_refused(Time now, const Inbox& inbox);
+  const char* close_earlier(Peer& peer, const Inbox& next);
+  void end_predecessor(Peer& peer, const Inbox& next);
+
+  const ShmParts& parts_;
+  PeerTable& peers_;
+  transport::AdmissionControl& admission_;
+  transport::PeerReach& reach_;
+  LocalPeers& local_;
+  std::vector<std::unique_ptr<Inbox>> accepted_;  ///< more than none if adopt() has put it off, or memory ran out
+  std::vector<Greeting> greetings_;
+  bool logged_refusal_ = false;
+};
+
+}  // namespace cluster::shm

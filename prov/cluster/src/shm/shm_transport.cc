@@ -1,0 +1,131 @@
+#include "shm/shm_transport.h"
+
+#include <optional>
+
+#include "os/process_fence.h"
+#include "transport/peer_stats.h"
+
+namespace cluster::shm {
+
+using transport::Opening;
+using transport::Turn;
+
+namespace {
+
+/// A tick is a nanosecond or a fraction of it (Clock::ticks): this is 0.3 to 1 ms.
+constexpr std::uint64_t kTicksPerCheck = 1 << 20;
+constexpr std::uint32_t kTurnsPerCheck = 1 << 12;
+
+/// A process that has connected sends its hello at once; it may be stopped in between.
+constexpr Duration kHelloDelay = 1ms;
+
+}  // namespace
+
+ShmTransport::ShmTransport(const transport::TransportContext& context, LocalListener& listener)
+    : parts_{context.environment, context.settings, listener, *this, *this},
+      peers_(context.peers),
+      messenger_(context.messenger),
+      local_(parts_, context),
+      deaths_(parts_, context, local_),
+      opener_(parts_, context, local_) {
+  context.waiter.watch(listener.descriptor(), connections_);
+  context.waiter.watch(listener.doorbell(), doorbell_);
+}
+
+ShmTransport::~ShmTransport() {
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
+}
+
+Opening ShmTransport::open(Peer& peer, std::string& reason) {
+  const Opening opening = opener_.open(peer, reason);
+  if (opening != Opening::reached) return opening;
+  reason = "the peer is on this node";
+  parts_.environment.log.info("peer %s is reached by shared memory: it is on this node", peer.name().text().c_str());
+  return opening;
+}
+
+bool ShmTransport::look_for(Peer& peer) {
+  std::string reason;
+  return opener_.try_open(peer, reason) == Opening::reached;
+}
+
+void ShmTransport::close(Peer& peer) {
+  if (LocalPeer* const local = parts_.find(&peer)) local_.remove(*local);
+}
+
+void ShmTransport::say_goodbye(Peer& peer) {
+  LocalPeer* const local = parts_.find(&peer);
+  if (local == nullptr || local->outbox == nullptr) return;
+  wire::Segment notice;
+  notice.kind = wire::SegmentKind::close;
+  local->outbox->post(notice, {}, carrier::PayloadMode::copy, 0);
+}
+
+bool ShmTransport::holds(const Peer& peer) const {
+  const LocalPeer* const local = parts_.find(&peer);
+  return local != nullptr && (local->outbox != nullptr || local->inbox != nullptr);
+}
+
+/// A process of the same user, as the kernel says.
+bool ShmTransport::vouches_for(Peer& peer) {
+  const LocalPeer* const local = parts_.find(&peer);
+  return local != nullptr && local->inbox != nullptr;
+}
+
+void ShmTransport::report(const Peer& peer, transport::PeerStats& stats) const {
+  const LocalPeer* const local = parts_.find(&peer);
+  if (local == nullptr || !holds(peer)) return;
+  stats.rings = {.single_copy = peer.channel.memory != nullptr,
+                 .unread = local->outbox != nullptr && !local->outbox->drained()};
+  stats.footprint += sizeof *local;
+  if (local->outbox != nullptr) stats.footprint += local->outbox->footprint();
+  if (local->inbox != nullptr) stats.footprint += local->inbox->footprint();
+}
+
+bool ShmTransport::receive(Turn& turn) {
+  const bool received = local_.receive(turn.scope(), turn.number());
+  turn.note(received);
+  turn.cheaper_in_use |= !local_.rings().empty();
+  // What peers brought is handed up soon: connections and deaths can wait.
+  protocol::PostedWrites& posted = messenger_.rma().posted();
+  if (!posted.idle()) posted.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
+  if (!turn.hurries()) check(turn);
+  return received;
+}
+
+void ShmTransport::check(Turn& turn) {
+  if (turn.ticks() - checked_at_ <= kTicksPerCheck && turn.number() % kTurnsPerCheck != 0) return;
+  checked_at_ = turn.ticks();
+  opener_.accept();
+  opener_.advance_greetings();
+  if (messenger_.under_way()) local_.ring_unheard();
+  if (deaths_.due(turn.ticks(), turn.number())) deaths_.check_some(turn.ticks(), parts_.environment.clock.now());
+}
+
+/// Writes that peers have not taken are done here before it sleeps; if a peer is taking them just now, it must not sleep.
+bool ShmTransport::prepare_sleep() {
+  const bool recalled = messenger_.rma().posted().recall();
+  if (local_.request_doorbells()) os::fence_processes();
+  return recalled;
+}
+
+Time ShmTransport::deadline() const {
+  const Time next = deaths_.next_check();
+  return opener_.owes_answers() ? std::min(next, parts_.environment.clock.now() + kHelloDelay) : next;
+}
+
+bool ShmTransport::wants_turn() const {
+  return (messenger_.busy() && !local_.rings().empty()) || !messenger_.rma().posted().idle();
+}
+
+void ShmTransport::on_doorbell() {
+  parts_.listener.clear_doorbell();
+  deaths_.check_closed();
+}
+
+void ShmTransport::peer_ready(LocalPeer& peer) {
+  opener_.advance_greetings();
+  deaths_.check(peer);
+}
+
+}  // namespace cluster::shm

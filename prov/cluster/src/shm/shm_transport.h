@@ -1,0 +1,76 @@
+// Shared memory as a transport: peers of this node, each reached by a ring in either direction.
+//
+//   down   Messenger -> Outbox -> ring           short messages: FastLane -> Outbox
+//   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
+//
+// Rings cost a read of memory to look at. What costs a system call (connections, deaths of peers) is looked at once in so
+// many ticks, and however busy the loop is once in so many turns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shm/local_deaths.h"
+#include "shm/local_peers.h"
+#include "shm/ring_opener.h"
+#include "shm/shm_parts.h"
+#include "transport/transport.h"
+#include "transport/transport_context.h"
+
+namespace cluster::shm {
+
+class ShmTransport final : public transport::Transport, private PeerEvents {
+ public:
+  ShmTransport(const transport::TransportContext& context, LocalListener& listener);
+  ~ShmTransport() override;
+
+  FastLane& lane() { return local_.lane(); }
+  LocalPeers& peers() { return local_; }
+
+  const char* name() const override { return "shm"; }
+  transport::Opening open(Peer& peer, std::string& reason) override;
+  bool look_for(Peer& peer) override;
+  void close(Peer& peer) override;
+  void say_goodbye(Peer& peer) override;
+  bool holds(const Peer& peer) const override;
+  bool vouches_for(Peer& peer) override;
+  void report(const Peer& peer, transport::PeerStats& stats) const override;
+
+  bool receive(transport::Turn& turn) override;
+  void posted(Peer& peer, bool) override { local_.lane().review(parts_.of(peer)); }
+  bool holding() const override { return local_.holding(); }
+  void receive_held(std::uint32_t turn) override { local_.receive_held(turn); }
+  bool silent() const override { return !local_.holding(); }
+
+  bool prepare_sleep() override;
+  Time deadline() const override;
+  bool wants_turn() const override;
+
+ private:
+  /// A descriptor of the listener: that of its connections, or its doorbell.
+  struct Descriptor final : transport::WakeSource {
+    using Action = void (ShmTransport::*)();
+    Descriptor(ShmTransport& owner, Action on_input) : transport(owner), action(on_input) {}
+    void on_ready(bool) override { (transport.*action)(); }
+
+    ShmTransport& transport;
+    Action action;
+  };
+
+  void on_connection() { opener_.accept(); }
+  void on_doorbell();
+  void peer_ready(LocalPeer& peer) override;
+  void check(transport::Turn& turn);
+
+  ShmParts parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  LocalPeers local_;
+  LocalDeaths deaths_;
+  RingOpener opener_;
+  Descriptor connections_{*this, &ShmTransport::on_connection};
+  Descriptor doorbell_{*this, &ShmTransport::on_doorbell};
+  std::uint64_t checked_at_ = 0;  ///< in ticks
+};
+
+}  // namespace cluster::shm

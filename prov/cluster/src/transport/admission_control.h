@@ -1,0 +1,49 @@
+// Limits on how many unknown sources this endpoint keeps. Any process can open a session or a ring; each costs some 5 KB
+// while it lasts, and something to remember it by afterwards. Peers in the address vector are always admitted; of unknown
+// sources only `flows_max` are at a time, and twice as many are remembered. (What they may hold is network/unknown_budget.h.)
+//
+// A peer that is not in the address vector is forgotten when nothing of it is left and its last session ended
+// so long ago that no frame of it can arrive any more.
+#pragma once
+
+#include <cstddef>
+
+#include "base/environment.h"
+#include "protocol/messenger.h"
+#include "transport/engine_settings.h"
+#include "transport/peer_table.h"
+
+namespace cluster::transport {
+
+class AdmissionControl {
+ public:
+  AdmissionControl(const EngineSettings& settings, const Environment& environment, PeerTable& peers,
+                   const protocol::Messenger& messenger)
+      : settings_(settings), environment_(environment), peers_(peers), messenger_(messenger) {}
+
+  /// True if a session or ring of this name may be opened; `open` is how many of the kind there are.
+  bool admits(Time now, const SocketAddress& name, std::size_t open);
+  /// Counts a message that waits with its carrier, and its sender with it, because the unexpected store is
+  /// full. The first time is logged.
+  void note_store_full();
+  /// The same if this process has no memory for it.
+  void note_no_memory();
+
+ private:
+  static constexpr std::size_t kPeersMin = 64;
+  /// Looking for peers that can be forgotten takes long if there are many.
+  static constexpr Duration kForgetInterval = 100ms;
+
+  bool forgettable(Time now, const Peer& peer) const;
+
+  const EngineSettings& settings_;
+  const Environment& environment_;
+  PeerTable& peers_;
+  const protocol::Messenger& messenger_;
+  std::size_t forget_from_ = kPeersMin;  ///< with so many peers, those that can be forgotten are looked for
+  Time next_forgetting_{};
+  bool logged_store_full_ = false;
+  bool logged_no_memory_ = false;
+};
+
+}  // namespace cluster::transport

@@ -1,0 +1,199 @@
+#include "transport/peer_reach.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace cluster::transport {
+namespace {
+
+const char* cure_for(Status status) {
+  switch (status) {
+    case Status::unreachable: return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
+    case Status::refused:
+    case Status::ended:
+    case Status::reset: return " (why it ended or began anew is in its own output)";
+    case Status::exhausted: return " (ulimit -n there)";
+    case Status::stuck: return " (cluster-info --why there says what it does)";
+    default: return "";
+  }
+}
+
+constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
+
+}  // namespace
+
+void PeerReach::add(Transport& transport) {
+  assert(transports_.size() < Peer::kTransportsMax);
+  transport.slot_ = transports_.size();
+  transports_.push_back(&transport);
+  peers_.ask(transports_);
+}
+
+Opening PeerReach::open(Peer& peer) {
+  if (peer.lost() == nullptr) return open_first(peer, 0, "switched off");
+  const bool back = std::ranges::any_of(transports_, [&](Transport* each) { return each->look_for(peer); });
+  return back ? Opening::reached : Opening::unreached;
+}
+
+/// `reason`: why no nearer transport reaches the peer.
+Opening PeerReach::open_first(Peer& peer, std::size_t from, std::string reason) {
+  for (Transport* const each : std::span(transports_).subspan(from)) {
+    switch (each->open(peer, reason)) {
+      case Opening::unreached: break;
+      case Opening::later: peer.reach = OpeningSoon{}; return Opening::later;
+      case Opening::reached: peer.reach_reason = std::move(reason); return Opening::reached;
+    }
+  }
+  environment_.log.warn(
+      "peer %s cannot be reached: no shared memory (%s), and this endpoint has no network link; "
+      "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
+      peer.name().text().c_str(), reason.c_str());
+  return Opening::unreached;
+}
+
+bool PeerReach::asking(const Peer& peer) const {
+  return std::ranges::any_of(transports_, [&](const Transport* each) { return each->asking(peer); });
+}
+
+void PeerReach::contact_awaited(Time now) {
+  messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
+    Peer& peer = peer_of(channel);
+    if (channel.carrier != nullptr || peer.departed() || asking(peer)) return;
+    if (peer.awaited_since == Time{}) {
+      peer.awaited_since = now;
+    } else if (now - peer.awaited_since >= kContactAfter) {
+      peer.awaited_since = Time{};
+      awaited_.push_back(&peer);
+    }
+  });
+  for (Peer* peer : std::exchange(awaited_, {})) {
+    const Opening opening = open(*peer);
+    // What is acknowledged when it is posted tells nothing, and is not needed: such a peer's death is seen.
+    if (opening == Opening::reached && !peer->channel.carrier->acked_on_post()) messenger_.remind(peer->channel);
+    if (opening == Opening::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
+  }
+}
+
+void PeerReach::reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max) {
+  peer.channel.carrier = &carrier;
+  peer.channel.eager_max = eager_max;
+  peer.reach = Reached{&by};
+}
+
+void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {
+  protocol::GroupArrivals* const groups = messenger_.message_parts().context.bindings.engine.groups;
+  if (groups != nullptr) groups->on_carrier_left(peer.channel);
+  by.close(peer);
+  peer.channel.carrier = nullptr;
+  peer.reach = NotMet{};
+  if (open_first(peer, by.slot() + 1, std::move(reason)) != Opening::reached) peers_.mark_failed(peer, Status::unreachable);
+}
+
+bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
+  bool met_earlier = false;
+  for (Transport* const each : transports_) met_earlier |= each->succeeds(peer, epoch);
+  return met_earlier;
+}
+
+/// A peer on another node never answers; one of this node may have registered nothing yet.
+void PeerReach::connect_regions(Peer& peer) {
+  protocol::ReachedRegions& reached = peer.channel.rma.reached;
+  if (reached.accesses_left > 0) {
+    --reached.accesses_left;
+    return;
+  }
+  if (peer.transport() != nullptr && peer.transport()->reaches_others()) reached.regions = regions_->connect(peer.name());
+  reached.accesses_left = reached.interval;
+  if (reached.interval < kRegionIntervalMax) reached.interval *= 2;
+}
+
+void PeerReach::close(Peer& peer, Status status) {
+  peer.closed_at = environment_.clock.now();
+  messenger_.rma().posted().settle_last(peer.channel);
+  const bool orderly = peer.channel.peer_closed;
+  const bool was_lost = peer.lost() != nullptr;
+  if (!was_lost) log_end(peer, status, orderly);
+  peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
+  messenger_.fail(peer.channel, status, !orderly);
+  for (Transport* const each : transports_) each->close(peer);
+  // One that has closed, or begun anew, is not out of reach.
+  if (orderly || (!was_lost && status == Status::reset)) {
+    peer.reach = NotMet{.departed = orderly};
+  } else if (status != Status::reset) {
+    peer.reach = Lost{status, was_lost ? peer.lost()->since : peer.closed_at};
+  }
+  if (!orderly && !was_lost) report_loss(peer, status);
+  end_abandoned();
+  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there was no memory
+  // for something above, the peer is closed in the next turn.
+  peers_.clear_failed(peer);
+  for (Transport* const each : transports_) each->after_close(peer);
+}
+
+/// After how long it was given up, and which setting says so; empty if no timeout has ended it.
+std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
+  for (const Transport* const each : transports_) {
+    if (std::string text = each->timeout_text(peer, status); !text.empty()) return text;
+  }
+  return {};
+}
+
+void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
+  Log& log = environment_.log;
+  const bool awaited = peer.channel.waits_for_peer();
+  if (orderly && awaited) {
+    log.warn("peer %s has closed before operations with it were complete: they end with an error",
+             peer.name().text().c_str());
+  } else if (orderly) {
+    log.info("peer %s has closed", peer.name().text().c_str());
+  } else if (!awaited && !peers_.in_address_vector(peer.name())) {
+    log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(), describe(status));
+  } else {
+    log.warn("peer %s is lost: %s%s; operations under way with it end with an error%s", peer.name().text().c_str(),
+             describe(status), timeout_text(peer, status).c_str(), cure_for(status));
+  }
+}
+
+/// To the event queue, and to collectives that wait for it.
+void PeerReach::report_loss(const Peer& peer, Status status) {
+  const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  if (bindings.losses != nullptr) {
+    bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
+  }
+  if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
+}
+
+/// Requests that are kept would be posted past this (shm/fast_lane.h). The endpoint itself is no peer that could send.
+void PeerReach::end_abandoned() {
+  if (!settings_.end_abandoned) return;
+  Status cause = Status::ok;
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    if (peer->transport() != nullptr && peer->transport()->reaches_others()) return;
+    if (const Lost* const lost = peer->lost()) cause = lost->cause;
+  }
+  if (cause == Status::ok) return;
+  messenger_.matcher().fail_wildcards(cause);
+  messenger_.message_parts().pulls.pool().release_kept();
+}
+
+void PeerReach::close_if_failed(Peer& peer) {
+  for (const PeerTable::Failure& failure : peers_.failed()) {
+    if (failure.peer == &peer) return close(peer, failure.status);
+  }
+}
+
+void PeerReach::close_failed() {
+  while (!peers_.failed().empty()) {
+    const PeerTable::Failure failure = peers_.failed().back();
+    close(*failure.peer, failure.status);
+  }
+}
+
+void PeerReach::announce_close() {
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    for (Transport* const each : transports_) each->say_goodbye(*peer);
+  }
+}
+
+}  // namespace cluster::transport

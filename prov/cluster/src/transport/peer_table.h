@@ -1,0 +1,106 @@
+// The peers of one endpoint: every endpoint it has exchanged anything with, by name and by address handle.
+//
+// A peer in the address vector is kept for the life of the endpoint. Another one is kept as long as something
+// refers to it (a stored message), or late frames of its last session may arrive; AdmissionControl forgets it
+// afterwards. What is expensive about a peer, its rings or its flow, comes and goes.
+//
+// Invariants: a channel has a carrier exactly while its peer can be posted to. A peer that has failed is only
+// marked here; PeerReach closes it when no component iterates over peers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/context.h"
+#include "transport/address_table.h"
+#include "transport/peer.h"
+#include "transport/transport.h"
+
+namespace cluster::transport {
+
+class PeerTable final : public protocol::AddressHandles {
+ public:
+  PeerTable() { failed_.reserve(kFailedAtOnce); }
+  /// Must come before the first handle is used.
+  void attach(const AddressTable& addresses) { addresses_ = &addresses; }
+  /// Null before that.
+  const AddressTable* attached() const { return addresses_; }
+  /// The transports that may vouch for peers. The list outlives the table.
+  void ask(std::span<Transport* const> transports) { transports_ = transports; }
+
+  Peer& find_or_add(const SocketAddress& name);
+  Peer* find(const SocketAddress& name);
+  /// While its session lasts another address leads to the peer, too, unless it leads to another one already.
+  void add_alias(Peer& peer, const SocketAddress& address);
+  void remove_aliases(Peer& peer);
+  bool is_alias(const SocketAddress& address, const Peer& peer) const;
+  bool in_address_vector(const SocketAddress& name) const {
+    return addresses_ != nullptr && addresses_->find(name).has_value();
+  }
+  /// True if it is in the address vector, or a transport has met it.
+  bool known(const SocketAddress& name);
+  /// Removes the peers for which gone(peer) is true; nothing may refer to them.
+  template <typename Gone>
+  void forget(Gone&& gone) {
+    std::erase_if(all_, [&](const std::unique_ptr<Peer>& peer) {
+      if (!gone(*peer)) return false;
+      by_name_.erase(peer->name());
+      return true;
+    });
+  }
+  /// Null if the handle is not in the address vector. Constant time once the handle has been used.
+  Peer* by_handle(std::uint64_t handle) {
+    Peer* const peer = used_before(handle);
+    return peer != nullptr ? peer : look_up(handle);
+  }
+  /// Null as well if the handle has not been used since the address vector changed.
+  Peer* used_before(std::uint64_t handle) const {
+    const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
+    return known ? by_handle_[handle] : nullptr;
+  }
+  std::uint64_t handle_of(const protocol::Channel& channel) override;
+  /// True if it is in the address vector, or a transport says that it is as well known.
+  bool is_member(const protocol::Channel& channel) override;
+  bool is_member_name(const SocketAddress& name);
+  /// True if some transport has something with it.
+  bool held(const Peer& peer) const {
+    return std::any_of(transports_.begin(), transports_.end(), [&](const Transport* each) { return each->holds(peer); });
+  }
+  const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
+
+  struct Failure {
+    Peer* peer;
+    Status status;
+  };
+  /// The peer shall be closed before the turn ends. The first status counts.
+  void mark_failed(Peer& peer, Status status);
+  void clear_failed(Peer& peer);
+  const std::vector<Failure>& failed() const { return failed_; }
+  /// The peers go, with all that transports keep about them.
+  void clear() {
+    by_name_.clear();
+    by_handle_.clear();
+    all_.clear();
+  }
+
+ private:
+  /// Peers fail also because there is no memory.
+  static constexpr std::size_t kFailedAtOnce = 4;
+
+  Peer* look_up(std::uint64_t handle);
+
+  const AddressTable* addresses_ = nullptr;
+  std::span<Transport* const> transports_;
+  std::uint64_t generation_ = 0;  ///< of addresses_, when by_handle_ was filled
+  std::vector<Peer*> by_handle_;
+  std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
+  std::vector<Failure> failed_;
+  std::vector<std::unique_ptr<Peer>> all_;
+};
+
+}  // namespace cluster::transport

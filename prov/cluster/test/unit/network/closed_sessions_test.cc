@@ -1,0 +1,27 @@
+#include "network/closed_sessions.h"
+
+#include <gtest/gtest.h>
+
+namespace cluster::network {
+namespace {
+
+wire::Opening opening(std::uint64_t epoch, std::uint32_t session) {
+  wire::Opening made;
+  made.epoch = epoch;
+  made.session = session;
+  return made;
+}
+
+TEST(ClosedSessions, ASessionClosesAllEarlierEpochs) {
+  ClosedSessions closed;
+  EXPECT_FALSE(closed.contains(opening(1000, 1)));
+  closed.add({1000, 1});
+  closed.add({900, 2});
+  EXPECT_TRUE(closed.contains(opening(1000, 1)));
+  EXPECT_TRUE(closed.contains(opening(950, 7)));
+  EXPECT_FALSE(closed.contains(opening(1001, 1)));
+  EXPECT_EQ(closed.epoch(), 1000u);
+}
+
+}  // namespace
+}  // namespace cluster::network

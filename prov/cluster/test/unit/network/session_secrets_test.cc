@@ -1,0 +1,26 @@
+// What others cannot guess of the sessions that an endpoint names.
+#include "network/session_secrets.h"
+
+#include <gtest/gtest.h>
+
+#include "support/node.h"
+
+namespace cluster::network {
+namespace {
+
+using test::kA;
+using test::kB;
+
+TEST(SessionSecrets, ATokenIsForOneSessionAndName) {
+  const SessionSecrets secrets(SipHash{1, 2});
+  const std::uint64_t token = secrets.token_of(7, kA);
+  EXPECT_EQ(secrets.token_of(7, kA), token);
+  EXPECT_NE(secrets.token_of(8, kA), token);
+  EXPECT_NE(secrets.token_of(7, kB), token) << "else one host could collect tokens for the sessions of another";
+  EXPECT_NE(secrets.token_of(7, kA.with_port(9)), token);
+  EXPECT_NE(secrets.token_of(7, kA.in_realm(1)), token);
+  EXPECT_NE(SessionSecrets(SipHash{1, 3}).token_of(7, kA), token);
+}
+
+}  // namespace
+}  // namespace cluster::network
