@@ -22,12 +22,7 @@ bool is_loopback(const SocketAddress& address) {
 Reach CarrierSelector::open(Peer& peer) {
   Log& log = parts_.environment.log;
   if (sessions_.is_own(peer.name())) {
-    if (local_.self_realm(peer) != peer.name().realm()) {
-      log.warn("this endpoint's own address is in the address vector with two authorization keys: messages to itself go "
-               "with the one that was used first");
-      return Reach::unreached;
-    }
-    local_.use_self(peer, peers_.find_or_add(parts_.name.in_realm(peer.name().realm())));
+    local_.use_self(peer, peers_.find_or_add(parts_.name));
     peer.channel.eager_max = parts_.settings.shm_eager_max;
     peer.carrier_reason = "the peer is this endpoint";
     return Reach::reached;

@@ -41,8 +41,6 @@ class LocalPeers {
   /// The peer is this endpoint itself; what is sent to it comes from `self`, the peer of this endpoint's
   /// name.
   void use_self(Peer& peer, Peer& self);
-  /// With which key this endpoint is reached by itself; that of `peer` if it was not yet.
-  std::uint8_t self_realm(const Peer& peer) const { return (self_ != nullptr ? self_ : &peer)->name().realm(); }
   void add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox);
   /// The inbox stays where it is if there is no memory (an exception).
   void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox>&& inbox);
