@@ -24,7 +24,7 @@ VERSION = installed.VERSION if installed else None  # in the source tree the rev
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
              "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
-             "nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
+             "nodes": "iproute2 util-linux", "faults": "clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
 _PATHS = {
@@ -48,7 +48,10 @@ def packages(purpose):
     result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
                             text=True, check=False)
     if result.returncode != 0:
-        raise BuildError((result.stderr.strip().splitlines() or ["util/setup failed"])[-1].removeprefix("setup: "))
+        *reasons, last = result.stderr.strip().splitlines() or ["util/setup failed"]
+        for line in reasons:  # what apt said
+            _progress(line)
+        raise BuildError(last.removeprefix("setup: "))
 
 
 def path(target, directory=DEFAULT):

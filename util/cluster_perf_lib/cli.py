@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from cluster_lib import build
+from cluster_lib import build, system_errors
 
 from . import choices, machine, markdown, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
@@ -267,7 +267,7 @@ def main(arguments):
         print(f"cluster-perf: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"cluster-perf: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        print(f"cluster-perf: {system_errors.in_words(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cluster-perf: interrupted; the nodes are taken down", file=sys.stderr)

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from cluster_lib import build, job_key
+from cluster_lib import build, job_key, system_errors
 
 from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, slurm, state
 from .errors import VclusterError
@@ -144,7 +144,7 @@ def _need_root():
 
 
 # command -> (programs it runs, packages that have them)
-_NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc", "clang"), "nodes"), "mpirun": (("mpirun",), "demo")}
+_NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc",), "nodes"), "mpirun": (("mpirun",), "demo")}
 
 
 def _install_missing(options):
@@ -251,5 +251,5 @@ def main(arguments):
         print("vcluster: interrupted, nothing is left behind", file=sys.stderr)
         return 130
     except OSError as error:
-        print(f"vcluster: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        print(f"vcluster: {system_errors.in_words(error)}", file=sys.stderr)
         return 1
