@@ -89,6 +89,9 @@ int run(const CommandLine& line) {
   }
   if (running) {
     answers = query_endpoints(line.pids);
+    if (line.why) {
+      for (EndpointReport& answer : answers.answers) answer.launcher = launcher_of(answer.process);
+    }
     text += line.why ? reasons_text(answers) : endpoints_text(answers, !line.pids.empty());
     json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
   }
