@@ -68,7 +68,7 @@ def default_number(text, option):
 
 def helps_of(command):
     text = said(command)
-    commands = re.search(r"^usage: \S+ \[-h\] COMMAND \.\.\.$", text, re.MULTILINE)
+    commands = re.search(r"^usage: \S+ \[-h\](?: \[--version\])? COMMAND \.\.\.$", text, re.MULTILINE)
     return [text, *(said(command, part) for part in (re.findall(r"^    ([a-z]+) ", text, re.MULTILINE) if commands else []))]
 
 

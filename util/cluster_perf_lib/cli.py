@@ -53,6 +53,7 @@ def _parser():
     parser = _Parser(prog="cluster-perf", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG,
                      description="Measures `cluster` beside its peers: the same work over each, interleaved, repeated, on the "
                                  "same two processors; inside a node and between two virtual nodes.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {build.version()}")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
     mode.add_argument("--readme", action="store_true",

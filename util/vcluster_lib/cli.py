@@ -38,6 +38,7 @@ def _with_name(parser):
 def _parser():
     parser = _Parser(prog="vcluster", description="Virtual nodes on one machine, joined by virtual Ethernet.",
                      epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {build.version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
 
     up = _with_name(commands.add_parser("up", help="make a cluster"))
