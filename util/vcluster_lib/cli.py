@@ -73,7 +73,8 @@ def _parser():
                         help="whose mpirun: the prefix of an installation, the path of an mpirun, or a name such as mpich "
                              "for mpirun.mpich (default: mpirun in PATH)")
     mpirun.add_argument("--slots", type=int, metavar="S",
-                        help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
+                        help="ranks per node before the next node is used (default: what spreads -np over all nodes); processes that "
+                             "Open MPI's ranks spawn need free ones")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
 
     mpirun.add_argument("--key", action="store_true",
