@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "av_keys.h"
 
 namespace conformance {
 namespace {
@@ -52,7 +51,6 @@ Info make_hints(const Options& options) {
   hints->domain_attr->cq_data_size = 8;
   set_auth_key(options.domain_key, *hints->domain_attr);
   set_auth_key(options.endpoint_key, *hints->ep_attr);
-  if (!options.av_keys.empty()) hints->domain_attr->auth_key_size = kAvAuthKey;
   hints->tx_attr->op_flags = options.tx_op_flags;
   hints->rx_attr->op_flags = options.rx_op_flags;
   if (options.type == FI_EP_RDM) {
@@ -69,8 +67,7 @@ Info get_info(const Options& options) {
   const char* where = node.empty() ? nullptr : node.c_str();
   const char* service = options.service.empty() ? nullptr : options.service.c_str();
   const std::uint64_t flags = where != nullptr || service != nullptr ? FI_SOURCE : 0;
-  const std::uint32_t version = options.av_keys.empty() ? kApiVersion : kAvAuthKeyApi;
-  if (fi_getinfo(version, where, service, flags, hints.get(), &list) != 0) return nullptr;
+  if (fi_getinfo(kApiVersion, where, service, flags, hints.get(), &list) != 0) return nullptr;
   return Info(list);
 }
 
@@ -91,21 +88,11 @@ Domain::Domain(const Options& options) : options_(options), info_(get_info(optio
   fid_av* av = nullptr;
   EXPECT_EQ(fi_av_open(domain, &attr, &av, nullptr), 0);
   av_.reset(av);
-  for (const std::string& key : options.av_keys) {
-    fi_addr_t& handle = keys_.emplace_back(FI_ADDR_NOTAVAIL);
-    EXPECT_EQ(key_ops(av)->insert_auth_key(av, key.data(), key.size(), &handle, 0), 0);
-  }
 }
 
 fi_addr_t Domain::insert(const Blob& name) {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   EXPECT_EQ(fi_av_insert(av_.get(), name.data(), 1, &address, 0, nullptr), 1);
-  return address;
-}
-
-fi_addr_t Domain::insert(const Blob& name, std::size_t key) {
-  fi_addr_t address = keys_[key];
-  EXPECT_EQ(fi_av_insert(av_.get(), name.data(), 1, &address, kAuthKeyFlag, nullptr), 1);
   return address;
 }
 

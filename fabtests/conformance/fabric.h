@@ -60,8 +60,6 @@ struct Options {
   std::string domain_key = {};          ///< auth_key of the domain; empty: none
   std::string endpoint_key = {};        ///< the same of the endpoint
   bool events = false;                  ///< with an event queue
-  /// Keys of the address vector, in a domain with FI_AV_AUTH_KEY; empty: it is opened without.
-  std::vector<std::string> av_keys = {};
 };
 
 /// Hints as an application would fill them.
@@ -78,10 +76,6 @@ class Domain {
   fid_domain* domain() const { return domain_.get(); }
   fid_av* av() const { return av_.get(); }
   fi_addr_t insert(const Blob& name);
-  /// With one of the keys of the address vector, or what fi_av_insert says instead.
-  fi_addr_t insert(const Blob& name, std::size_t key);
-  /// The handle of that key.
-  fi_addr_t key(std::size_t number) const { return keys_[number]; }
   const Options& options() const { return options_; }
 
  private:
@@ -90,7 +84,6 @@ class Domain {
   Owned<fid_fabric> fabric_;
   Owned<fid_domain> domain_;
   Owned<fid_av> av_;
-  std::vector<fi_addr_t> keys_;
 };
 
 /// What a completion queue said: an entry, or an error entry. Fields the format lacks are zero.

@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
 """Runs a conformance program in one setting: on which nodes its processes are, and over which link they communicate.
 
-usage: run_setting.py SETTING[-auto] [--core NAME=CACHE] PROGRAM [ARGUMENTS...]
+usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
 
-With -auto, tests that set no progress mode request automatic progress. With --core the program runs with the libfabric of a
-wheel of PyPI, which pip downloads once into the cache.
+With -auto, tests that set no progress mode request automatic progress.
 """
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import pypi_wheels  # noqa: E402
 import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 580
@@ -59,13 +56,6 @@ def main(arguments):
     if setting != arguments[1]:
         environment["CONFORMANCE_PROGRESS"] = "auto"
     command = arguments[2:]
-    if command[0] == "--core":
-        name, _, cache = command[1].partition("=")
-        try:
-            environment["LD_LIBRARY_PATH"] = str(pypi_wheels.libfabric(name, Path(cache)).resolve().parent)
-        except pypi_wheels.Unavailable as reason:
-            virtual_nodes.skip(str(reason))
-        command = command[2:]
     left_out = [word.removeprefix(LEFT_OUT) for word in command if word.startswith(LEFT_OUT)]  # the last such option counts
     if where == "process":
         environment["CONFORMANCE_NODE"] = "127.0.0.1"

@@ -68,7 +68,7 @@ def default_number(text, option):
 
 def helps_of(command):
     text = said(command)
-    commands = re.search(r"^usage: \S+ \[-h\] COMMAND \.\.\.$", text, re.MULTILINE)
+    commands = re.search(r"^usage: \S+ \[-h\](?: \[--version\])? COMMAND \.\.\.$", text, re.MULTILINE)
     return [text, *(said(command, part) for part in (re.findall(r"^    ([a-z]+) ", text, re.MULTILINE) if commands else []))]
 
 
@@ -88,6 +88,25 @@ class Manuals(unittest.TestCase):
                 lines = file.read().splitlines()
             self.assertGreater(len(lines), 10, path)
             self.assertEqual([line for line in lines if glued(line)], [], f"in {os.path.basename(path)}, printed without spaces")
+
+    def test_no_document_cuts_the_rail_of_the_launcher(self):
+        """Launchers have TCP connections on the first rail: a job whose first rail is cut waits for them."""
+        paths = [os.path.join(MAN, "..", "README.md"), *glob.glob(os.path.join(MAN, "*.[1-8]")),
+                 *glob.glob(os.path.join(MAN, "..", "prov", "cluster", "docs", "*.md"))]
+        cuts = {path: re.findall(r"ip link set n\d+r(\d+) down", manual(path)) for path in paths}
+        self.assertTrue(cuts[paths[0]], "the README has an experiment")
+        self.assertEqual({path: rails for path, rails in cuts.items() if "0" in rails}, {})
+
+    def test_traps_of_mpi_libraries(self):
+        text = manual(os.path.join(MAN, "cluster-mpi.7"))
+        for head, words in (("mpi4py.futures with Open MPI 4.1.4", ("hangs with pml cm", "MPI_Improbe", "pml ob1")),
+                            ("MPI_Comm_spawn says", ("free slots", "vcluster mpirun --slots")),
+                            ("A cable was cut", ("launcher", "cluster-info --why"))):
+            found = [plain(part.strip().partition("\n")[2]) for part in re.split(r"^\.(?:TP|SH.*)$", text, flags=re.MULTILINE)
+                     if part.strip().startswith(f".I {head}")]
+            self.assertEqual(len(found), 1, f"a paragraph: {head}")
+            for word in words:
+                self.assertIn(word, found[0])
 
     def test_defaults_of_the_provider(self):
         text = manual(os.path.join(MAN, "fi_cluster.7"))

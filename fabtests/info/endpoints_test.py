@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,19 @@ while True:
     asker.sendmsg([struct.pack("QQ", 0x6f666e692d6c6c63, len(text))],
                   [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))])
     os.close(memory)
+"""
+
+# What a launcher is to its ranks: their parent, with a TCP connection to its like on another node, over which it speaks.
+LAUNCHER = """
+import socket, subprocess, sys, threading, time
+open("/proc/self/comm", "w").write("orted")
+connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+def speak():
+    while True:
+        connection.sendall(b"alive")
+        time.sleep(0.05)
+threading.Thread(target=speak, daemon=True).start()
+sys.exit(subprocess.call(sys.argv[3:]))
 """
 
 
@@ -176,6 +190,45 @@ class Endpoints(unittest.TestCase):
         said = query("--all", before=other_user)
         self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
         self.assertTrue(self.endpoint(1, one), "root still sees it")
+
+    def listener(self, number):
+        """The port of a process on a node that reads whatever one connection brings."""
+        script = "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); c = s.accept()[0]\n" \
+                 "while c.recv(100): pass"
+        process = subprocess.Popen(self.cluster.command(number, sys.executable, "-c", script), stdout=subprocess.PIPE, text=True)
+        for clean in (process.stdout.close, process.wait, process.kill):
+            self.addCleanup(clean)
+        return process.stdout.readline().strip()
+
+    def why(self, number):
+        return endpoint_program.run("--why", before=self.cluster.command(number)).stdout
+
+    def test_ranks_that_wait_for_no_peer_may_wait_for_their_launcher(self):
+        far = (self.cluster.address(2), self.listener(2))
+        one = ScriptedEndpoint(self.cluster.command(1, sys.executable, "-c", LAUNCHER, *far))
+        self.addCleanup(one.close)
+        one.address = text_of(one.do("name"))
+        text = self.why(1)
+        self.assertRegex(text, r"(?m)^No rank of orted \(process \d+\) waits for a peer: .* wait for orted\.$")
+        self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", "n2r0", "up")
+        self.cluster.run("switch", "ip", "link", "set", "n2r0", "down")
+        for _ in attempts():
+            text = self.why(1)
+            if "nothing answers" in text:
+                break
+        self.assertRegex(text, rf"orted sends over TCP from {re.escape(self.cluster.address(1))}:\d+ to {re.escape(':'.join(far))} "
+                               r"nothing answers \(\d+ retransmissions\): is this rail cut\?")
+        self.cluster.run("switch", "ip", "link", "set", "n2r0", "up")
+        other = self.start_endpoint(1)
+        connect(one, other)
+        one.begin("receive 1")
+        for _ in attempts():
+            text = self.why(1)
+            if "No rank of" not in text:
+                break
+        self.assertNotIn("No rank of", text, "one that waits for a peer")
+        other.do("send 1 8")
+        one.end()
 
     def test_a_process_that_says_everything_twice_hides_no_other(self):
         one = self.start_endpoint(1)

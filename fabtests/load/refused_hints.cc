@@ -47,6 +47,8 @@ constexpr Refusal kRefusals[] = {
     {"ordered completions", [](fi_info& hints) { hints.tx_attr->comp_order = FI_ORDER_STRICT; }},
     {"16 bytes of completion data", [](fi_info& hints) { hints.domain_attr->cq_data_size = 16; }},
     {"an authorization key", [](fi_info& hints) { hints.domain_attr->auth_key_size = 8; }},
+    {"keys of the address vector",
+     [](fi_info& hints) { hints.domain_attr->auth_key_size = SIZE_MAX; }},  // FI_AV_AUTH_KEY
     {"InfiniBand addresses", [](fi_info& hints) { hints.addr_format = FI_SOCKADDR_IB; }},
     {"a domain that does not exist",
      [](fi_info& hints) { hints.domain_attr->name = strdup("invalid_domain"); }},

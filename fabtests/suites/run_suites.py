@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Runs the test programs of libraries that stand on libfabric (OpenSHMEM, GASNet...) and prints one table.
 
-    run_suites.py --plugin DIR [--build DIRECTORY [--suite NAME]...] [NAME=DIRECTORY...]
+    run_suites.py --plugin DIR --suites NAME=DIRECTORY [--suites NAME=DIRECTORY]...
 
-Each directory holds programs that were built elsewhere, at any depth; NAME is what the table calls them. With --build the
-suites of Sandia OpenSHMEM are built first, see build_openshmem.py; --suite runs not all of these. Every program
-runs without arguments on 2 and 4 processes, in one virtual node and on two, over `cluster` and over each --peer; it is
-given nothing but the provider's name, so the library chooses everything else. The launcher is MPICH's hydra (PMI 1),
-from PyPI unless --launcher names one.
+Each directory holds programs that are built and installed already, at any depth; NAME is what the table calls them.
+Every program runs without arguments on 2 and 4 processes, in one virtual node and on two, over `cluster` and over each
+--peer. It is given nothing but the provider's name, so the library chooses everything else. The launcher is MPICH's
+hydra (PMI 1), from PyPI unless --launcher names one.
 
 A program that exits with 77 says that what it needs is not offered. Exit status 0: no program failed over `cluster`
 that did not fail over every peer as well; 1: one did; 77: nothing could be run; 2: usage.
@@ -22,7 +21,6 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
-import build_openshmem  # noqa: E402
 import pypi_wheels  # noqa: E402
 import virtual_nodes  # noqa: E402
 
@@ -33,9 +31,8 @@ LINES_SHOWN = 3
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*", metavar="NAME=DIRECTORY")
-    parser.add_argument("--build", metavar="DIRECTORY", help="where OpenSHMEM is fetched to and built, once")
-    parser.add_argument("--suite", action="append", choices=build_openshmem.SUITES, help="one of OpenSHMEM's (may be repeated)")
+    parser.add_argument("--suites", action="append", required=True, metavar="NAME=DIRECTORY", type=suite,
+                        help="where the programs of a suite are installed (may be repeated)")
     parser.add_argument("--plugin", required=True, metavar="DIR", help="where libcluster-fi.so is")
     parser.add_argument("--peer", action="append", default=[], help="another provider, such as sockets (may be repeated)")
     parser.add_argument("--launcher", metavar="PROGRAM", help="mpiexec.hydra")
@@ -49,23 +46,16 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one program")
     parser.add_argument("--log", metavar="FILE", default=os.devnull, help="what failing programs said, whole")
     options = parser.parse_args()
-    if not options.suites and not options.build:
-        parser.error("no suites: NAME=DIRECTORY or --build")
-    options.suites = dict(suite.split("=", 1) for suite in options.suites)
+    options.suites = dict(options.suites)
     return options
 
 
-def built(directory, chosen):
-    """The suites that build_openshmem.py prints at its end; it shows what it does while it does it."""
-    command = [sys.executable, "-B", os.path.join(HERE, "build_openshmem.py"), directory]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as building:
-        last = ""
-        for last in building.stdout:
-            print(last, end="", flush=True)
-    if building.returncode != 0:
-        sys.exit(1)
-    suites = dict(suite.split("=", 1) for suite in last.split())
-    return {name: where for name, where in suites.items() if not chosen or name.removeprefix("openshmem-") in chosen}
+def suite(text):
+    """(name, directory) of NAME=DIRECTORY."""
+    name, _, directory = text.partition("=")
+    if not name or not os.path.isdir(directory):
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=DIRECTORY with a directory that exists")
+    return name, directory
 
 
 def programs(directory, only):
@@ -134,8 +124,6 @@ class Runner:
 def main():
     options = arguments()
     virtual_nodes.require()
-    if options.build:
-        options.suites.update(built(options.build, options.suite))
     found = {suite: programs(directory, options.only) for suite, directory in options.suites.items()}
     if not any(found.values()):
         virtual_nodes.skip("no programs in " + ", ".join(options.suites.values()))

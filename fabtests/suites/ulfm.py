@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Open MPI's own tests of processes that fail (ULFM: revoke, shrink, agree) over `cluster` and TCP, in one virtual node and two.
 
-    ulfm.py DIRECTORY --plugin DIR [--cache DIR] [--source URL] [--timeout SECONDS]
+    ulfm.py DIRECTORY --plugin DIR [--cache DIR] [--timeout SECONDS]
 
-The tests, at the revision that docs/suites.md speaks of, are fetched into DIRECTORY and compiled there against Open MPI 5 of PyPI.
-Open MPI supports failures in pml ob1 only, so `cluster` is reached by btl ofi with its two-sided mode. A test passes if its survivors
+DIRECTORY holds the tests, compiled against Open MPI 5 of PyPI (docs/suites.md says which and how). Open MPI supports failures in pml ob1 only, so `cluster` is reached by btl ofi with its two-sided mode. A test passes if its survivors
 say so in time; whether mpirun ends by itself is another column, since over TCP it often does not after a process has died. Exit
 status 0: every test that passes over TCP on as many nodes passes over `cluster`; 1: one does not; 2: usage.
 """
@@ -19,9 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "mpi")]
 import virtual_nodes  # noqa: E402
 from mpi_libraries import LIBRARIES  # noqa: E402
-from sources import check_out, run  # noqa: E402
 
-_SOURCE = ("https://github.com/ICLDisco/ulfm-testing.git", "d25ce45")
 # What the last survivor says of each.
 _TESTS = {"err_any": "TEST PASSED", "err_insulation": "found dead", "err_returns": "TEST PASSED",
           "getack": "TEST PASSED", "revshrink": "COMPLIANT @ repeat 99", "revshrinkkill": "COMPLIANT", "shrink": "COMPLIANT"}
@@ -33,25 +30,17 @@ def arguments():
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("--plugin", required=True, metavar="DIR", help="where libcluster-fi.so is")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("build/cores"), help="for Open MPI (default: %(default)s)")
-    parser.add_argument("--source", default=_SOURCE[0], metavar="URL", help="(default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=20, help="seconds for one test (default: %(default)s)")
-    return parser.parse_args()
-
-
-def build(options, prefix):
-    """Where the programs are."""
-    source, target = options.directory.resolve() / "source", options.directory.resolve() / "programs"
-    target.mkdir(parents=True, exist_ok=True)
-    check_out(options.source, _SOURCE[1], source)
-    for test in _TESTS:
-        run("cc", "-O1", source / "api" / f"{test}.c", "-o", target / test, f"-I{prefix}/include", f"-I{prefix}/include/openmpi",
-            f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lmpi", "-lm")
-    return target
+    options = parser.parse_args()
+    missing = [test for test in _TESTS if not os.access(options.directory / test, os.X_OK)]
+    if missing:
+        parser.error(f"not in {options.directory}: {', '.join(missing)}")
+    return options
 
 
 class Runner:
-    def __init__(self, options, prefix, programs):
-        self.options, self.prefix, self.programs = options, prefix, programs
+    def __init__(self, options, prefix):
+        self.options, self.prefix, self.programs = options, prefix, options.directory.resolve()
         self.cluster = virtual_nodes.make(2, suffix="-ulfm")
 
     def run(self, test, path, nodes):
@@ -75,9 +64,9 @@ class Runner:
 
 def main():
     options = arguments()
-    virtual_nodes.require("git", "cc")
+    virtual_nodes.require()
     prefix = LIBRARIES["openmpi5"].prefix(options.cache).resolve()
-    runner = Runner(options, prefix, build(options, prefix))
+    runner = Runner(options, prefix)
     rows, worse = [], []
     for nodes in (1, 2):
         passed, ended = {}, {}

@@ -1,14 +1,20 @@
 """util/vcluster: separate nodes that reach each other, clear errors, and nothing left behind."""
+import contextlib
+import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import virtual_nodes  # noqa: E402
+from vcluster_lib import cli  # noqa: E402
 
 PREFIX = f"ctest-{os.getpid()}"
 
@@ -70,6 +76,59 @@ class Errors(unittest.TestCase):
         text = run("up", "--help").stdout
         for option in ("--nodes", "--rails", "--mtu", "--rate", "--name"):
             self.assertIn(option, text)
+
+    def test_an_error_of_the_system_names_call_and_file(self):
+        for cause, said in ((lambda: os.pidfd_open(-1), r"^vcluster: state\.names: Invalid argument \(vcluster_lib/cli\.py, line \d+\)\n$"),
+                            (lambda: os.readlink("/etc"), r"^vcluster: state\.names /etc: Invalid argument\n$")):
+            with unittest.mock.patch("vcluster_lib.state.names", side_effect=lambda cause=cause: cause()), \
+                    contextlib.redirect_stderr(io.StringIO()) as output:
+                self.assertEqual(cli.main(["list"]), 1)
+            self.assertRegex(output.getvalue(), said)
+
+
+class Installation(unittest.TestCase):
+    """Packages that a command needs, on a machine that has none of them and an apt that fails."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="installation-")
+        self.addCleanup(directory.cleanup)
+        self.asked = os.path.join(directory.name, "asked")
+        self.programs = os.path.join(directory.name, "programs")
+        os.mkdir(self.programs)
+        for name in ("sh", "id", "mktemp", "tail", "rm", "dirname", "sed", "uname", "env", "unshare"):
+            os.symlink(shutil.which(name), os.path.join(self.programs, name))
+        self.program("dpkg-query", "exit 1")
+        self.program("apt-get", f'echo "$*" >>{self.asked}\necho "E: Unable to locate package of this test"\nexit 100')
+
+    def program(self, name, script):
+        with open(os.open(os.path.join(self.programs, name), os.O_WRONLY | os.O_CREAT, 0o755), "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+
+    def run_command(self, *arguments):
+        """What the command says, and which packages it wanted."""
+        result = run(*arguments, env={**os.environ, "PATH": self.programs})
+        self.assertEqual(result.returncode, 1)
+        with open(self.asked, encoding="ascii") as file:
+            return result.stderr, file.read()
+
+    def test_up_says_why_an_installation_failed_and_wants_no_compiler(self):
+        said, asked = self.run_command("up", "--name", PREFIX + "-x")
+        self.assertIn("E: Unable to locate package of this test\n", said)
+        self.assertRegex(said.splitlines()[-1], r"^vcluster: could not install: .*\biproute2\b")
+        self.assertIn("iproute2", asked)
+        self.assertNotIn("clang", asked)
+
+    def test_faults_want_the_compiler(self):
+        for name in ("ip", "tc"):
+            self.program(name, "exit 1")
+        name = virtual_nodes.make(1, suffix="-faults").name
+        self.addCleanup(run, "down", "--name", name)
+        said, asked = self.run_command("faults", "--name", name, "--loss", "1%")
+        self.assertRegex(said.splitlines()[-1], r"^vcluster: could not install: .*\bclang\b")
+        self.assertIn("clang", asked)
+        os.remove(self.asked)
+        without = run("faults", "--name", name, "--list", env={**os.environ, "PATH": self.programs})
+        self.assertEqual((without.returncode, without.stdout), (0, "no faults\n"), without.stderr)
 
 
 class Nodes(unittest.TestCase):

@@ -23,8 +23,7 @@ SLOWEST = 10
 ALLOWED_SKIPS = [
     ("LinkConformance|Link/", "loopback takes longer frames"),  # a link on lo has no frame it would refuse
     ("LinkConformance|Link/", "loopback has no cable"),
-    (r"mpi\.(openmpi5|mpich|intel)\.|(load\.|conformance\.keys-)(mpich|openmpi|impi)", "PyPI|cannot be had|not available"),
-    ("AvAuthKey", "this libfabric is before 1.20"),  # conformance.keys-... run them with newer ones
+    (r"mpi\.(openmpi5|mpich|intel)\.|load\.(mpich|openmpi|impi)", "PyPI|cannot be had|not available"),
     # Sanitizers of this compiler and threads after fork() exclude each other; the release build runs these tests.
     ("KeepAliveResponderTest|RegionDirectoryTest|MappedRegionTest",
      "AddressSanitizer forks|ThreadSanitizer allows no threads"),

@@ -4,6 +4,8 @@ In the source tree they are in build/release, or where --build says. An installe
 this one, which tells where they are; there nothing is built and no package is installed, an error names what is missing.
 """
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,17 +20,18 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(_HERE))
 DEFAULT = os.path.normpath(os.path.join(_HERE, installed.PREFIX)) if installed else os.path.join(TOP, "build", "release")
 DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built when they are missing"
-VERSION = installed.VERSION if installed else None  # in the source tree the revision says more
+VERSION = installed.VERSION if installed else None  # in the source tree the revision says more; see also version()
 
 # Debian's names, for each purpose that util/setup knows and an installed command can have.
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
              "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
-             "nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
+             "nodes": "iproute2 util-linux", "faults": "clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
 _PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
+    "cluster-dissect": "util/dissect/cluster-dissect",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
     "mpi_check": "fabtests/mpi/mpi_check"}
 
@@ -48,7 +51,10 @@ def packages(purpose):
     result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
                             text=True, check=False)
     if result.returncode != 0:
-        raise BuildError((result.stderr.strip().splitlines() or ["util/setup failed"])[-1].removeprefix("setup: "))
+        *reasons, last = result.stderr.strip().splitlines() or ["util/setup failed"]
+        for line in reasons:  # what apt said
+            _progress(line)
+        raise BuildError(last.removeprefix("setup: "))
 
 
 def path(target, directory=DEFAULT):
@@ -60,6 +66,24 @@ def path(target, directory=DEFAULT):
 
 def missing(targets, directory=DEFAULT):
     return [target for target in targets if not os.path.exists(path(target, directory))]
+
+
+def version():
+    """Of this tree, as --version prints it."""
+    if installed:
+        return VERSION
+    with open(os.path.join(TOP, "CMakeLists.txt"), encoding="utf-8") as file:
+        return re.search(r"^project\(.* VERSION ([0-9.]+)", file.read(), re.MULTILINE).group(1)
+
+
+def advice(target, directory=DEFAULT):
+    """What to type where a program is missing, in one line."""
+    if os.path.realpath(directory) != os.path.realpath(DEFAULT):
+        return f"{path(target, directory)} is not there: build it first, or leave out --build"
+    tests = "" if os.path.exists(os.path.join(DEFAULT, "CMakeCache.txt")) else " -DCLUSTER_TESTS=OFF"
+    elsewhere = "" if os.path.realpath(os.getcwd()) == os.path.realpath(TOP) else f"cd {shlex.quote(TOP)} && "
+    return (f"not built yet; type: {elsewhere}util/setup --for build && cmake --preset release{tests} && "
+            f"cmake --build --preset release --target {target}")
 
 
 def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):

@@ -1,7 +1,7 @@
 """The command cluster-page."""
 import sys
 
-from cluster_lib import build
+from cluster_lib import build, system_errors
 from clusterd_lib import interpreter
 from clusterd_lib.errors import AgentError
 
@@ -23,5 +23,5 @@ def main(arguments):
         print(f"cluster-page: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"cluster-page: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        print(f"cluster-page: {system_errors.in_words(error)}", file=sys.stderr)
         return 1

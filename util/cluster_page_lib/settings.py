@@ -2,6 +2,7 @@
 import argparse
 import os
 
+from cluster_lib import build
 from clusterd_lib import settings as agent_settings
 from clusterd_lib.errors import AgentError
 
@@ -19,6 +20,7 @@ def _parser():
         prog="cluster-page", description="The cluster in a browser: nodes, links, jobs.", epilog=_EPILOG,
         fromfile_prefix_chars="@", formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    add("--version", action="version", version=f"%(prog)s {build.version()}")
     add("--address", metavar="ADDRESS", default="0.0.0.0", help="where to listen (default: on every interface)")
     add("--port", metavar="N", type=int, default=8443, help="TCP (default: %(default)s)")
     add("--listen-fd", metavar="N", type=int, help="a socket that listens already, in the place of --address and --port")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from cluster_lib import build
+from cluster_lib import build, system_errors
 
 from . import choices, machine, markdown, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
@@ -53,6 +53,7 @@ def _parser():
     parser = _Parser(prog="cluster-perf", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG,
                      description="Measures `cluster` beside its peers: the same work over each, interleaved, repeated, on the "
                                  "same two processors; inside a node and between two virtual nodes.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {build.version()}")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
     mode.add_argument("--readme", action="store_true",
@@ -267,7 +268,7 @@ def main(arguments):
         print(f"cluster-perf: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"cluster-perf: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        print(f"cluster-perf: {system_errors.in_words(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("cluster-perf: interrupted; the nodes are taken down", file=sys.stderr)

@@ -59,7 +59,7 @@ def _run(options):
     if load > 0.5:
         _say(f"warning: the machine is busy (load {load:.1f}): all takes longer, and the figures will be worse than they could be")
     _say("[1/4] packages and build")
-    build.ensure("demo", ["cluster-fi", "mpi_check", "bare_perf", "mpi_perf"], options.build)
+    build.ensure("demo", ["cluster-fi", "mpi_check", "bare_perf", "mpi_perf", "cluster-info"], options.build)
     runner = runs.Runner(os.path.realpath(options.build), options.milliseconds, _CHECK_SECONDS)
     _say("[2/4] virtual nodes")
     places = placement.make(_PLACES, 1500, 1, "", _say, kind="demo")

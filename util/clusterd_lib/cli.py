@@ -1,7 +1,7 @@
 """The command clusterd."""
 import sys
 
-from cluster_lib import build
+from cluster_lib import build, system_errors
 
 from . import interpreter
 from . import settings as options
@@ -18,5 +18,5 @@ def main(arguments):
         print(f"clusterd: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"clusterd: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        print(f"clusterd: {system_errors.in_words(error)}", file=sys.stderr)
         return 1

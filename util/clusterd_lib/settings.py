@@ -4,6 +4,8 @@ import ipaddress
 import os
 import socket
 
+from cluster_lib import build
+
 from .errors import AgentError
 from .protocol.wire import NAME_BYTES_MAX, is_name
 
@@ -50,6 +52,7 @@ def _parser():
                      "them, and tells both to cluster-status.", epilog=_EPILOG, fromfile_prefix_chars="@",
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    add("--version", action="version", version=f"%(prog)s {build.version()}")
     add("--cluster", metavar="NAME", default="default", help="agents of other clusters are not heard (default: %(default)s)")
     add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="of this node (default: its host name)")
     add("--interfaces", metavar="LIST", type=words_of, default=[],

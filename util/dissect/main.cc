@@ -40,6 +40,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-n,--count", line.wanted.count, "end after so many frames");
   app.add_flag("-s,--segments", line.wanted.segments, "a line for each segment in a frame, too");
   app.add_flag("-a,--all", line.wanted.others, "list UDP datagrams of other protocols, too");
+  app.set_version_flag("--version", "cluster-dissect " CLUSTER_VERSION);
   app.footer(
       "A line is: seconds since the first packet, sender, receiver, and the frame as docs/protocol.md\n"
       "names its fields. Frames that an endpoint would refuse are marked damaged or malformed.\n\n"

@@ -195,7 +195,7 @@ std::string reasons_text(const EndpointReports& answers) {
     text += "Process " + std::to_string(answer.process) + " " + answer.command + ": ";
     text += answer.trouble.empty() ? why_text(answer, answers.neighbours) : answer.endpoint + ": " + answer.trouble + "\n";
   }
-  return text.empty() ? "No endpoints of this user run here\n" : text;
+  return text.empty() ? "No endpoints of this user run here\n" : text + launchers_text(answers.answers);
 }
 
 std::string endpoints_json(const EndpointReports& answers) {

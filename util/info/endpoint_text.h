@@ -9,7 +9,7 @@
 namespace cluster::info {
 
 std::string endpoints_text(const EndpointReports& answers, bool operations);
-/// A sentence for each endpoint: what it waits for, and from which peer.
+/// A sentence for each endpoint: what it waits for, and from which peer; then the launchers that ranks may wait for.
 std::string reasons_text(const EndpointReports& answers);
 /// The members `"processes": [...]` and `"foreign_endpoints": N`.
 std::string endpoints_json(const EndpointReports& answers);

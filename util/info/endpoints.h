@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/report.h"
+#include "launcher.h"
 
 namespace cluster::info {
 
@@ -16,6 +17,7 @@ struct EndpointReport {
   std::string network;   ///< a process of its network namespace: "self", or its number
   std::string endpoint;  ///< its address
   std::string trouble;   ///< why there is no report
+  Launcher launcher;     ///< of its process, where that was asked for
   Report report;
 };
 

@@ -43,6 +43,7 @@ void declare(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
   app.add_flag("-w,--why", line.why, "what each endpoint waits for, in a sentence: which peer owes it what");
   app.add_flag("-j,--json", line.json, "as JSON");
+  app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(
       "Without options: this node and all running processes. Endpoints of this network namespace are shown,\n"
       "to root those of all namespaces of the node (in a namespace: with --pid); FI_CLUSTER_* options are those\n"
@@ -89,6 +90,9 @@ int run(const CommandLine& line) {
   }
   if (running) {
     answers = query_endpoints(line.pids);
+    if (line.why) {
+      for (EndpointReport& answer : answers.answers) answer.launcher = launcher_of(answer.process);
+    }
     text += line.why ? reasons_text(answers) : endpoints_text(answers, !line.pids.empty());
     json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
   }

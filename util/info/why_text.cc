@@ -1,6 +1,7 @@
 #include "why_text.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "report_words.h"
@@ -97,6 +98,23 @@ std::string operation_text(const Record& operation, const std::string& peer) {
   return text + ")";
 }
 
+bool waits_for_a_peer(const EndpointReport& answer) {
+  if (!answer.trouble.empty()) return true;  // nothing is known of it
+  const std::vector<const Record*> operations = operations_of(answer.report);
+  return std::any_of(operations.begin(), operations.end(), [](const Record* each) { return !stands(*each); });
+}
+
+std::string launcher_text(const Launcher& launcher) {
+  const std::string& name = launcher.command;
+  std::string text = "No rank of " + name + " (process " + std::to_string(launcher.process) + ") waits for a peer: if the job does " +
+                     "not go on, its ranks compute, or wait for " + name;
+  for (const SilentConnection& each : launcher.silent) {
+    text += "; to what " + name + " sends over TCP from " + each.from + " to " + each.to + " nothing answers (" +
+            std::to_string(each.retransmissions) + " retransmissions): is this rail cut?";
+  }
+  return text + (launcher.silent.empty() ? ".\n" : "\n");
+}
+
 }  // namespace
 
 std::vector<const Record*> operations_of(const Report& report) {
@@ -135,6 +153,20 @@ std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>&
   const std::size_t more = operations.size() - 1;
   if (more != 0) text += "; " + counted(more, "more operation") + (more == 1 ? " is under way" : " are under way");
   return text + away_text(endpoint) + ".\n";
+}
+
+std::string launchers_text(const std::vector<EndpointReport>& answers) {
+  std::map<int, const Launcher*> quiet;  // by process; null: one of its ranks waits
+  for (const EndpointReport& answer : answers) {
+    if (answer.launcher.process == 0) continue;
+    const Launcher*& launcher = quiet.emplace(answer.launcher.process, &answer.launcher).first->second;
+    if (waits_for_a_peer(answer)) launcher = nullptr;
+  }
+  std::string text;
+  for (const auto& [process, launcher] : quiet) {
+    if (launcher != nullptr) text += launcher_text(*launcher);
+  }
+  return text;
 }
 
 }  // namespace cluster::info

@@ -15,5 +15,7 @@ std::vector<const Record*> operations_of(const Report& report);
 /// "was lost 7.0 s ago (peer unreachable)".
 std::string loss_text(const Record& peer);
 std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>& neighbours);
+/// A line for each launcher none of whose ranks waits for a peer: they may wait for the launcher.
+std::string launchers_text(const std::vector<EndpointReport>& answers);
 
 }  // namespace cluster::info

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from cluster_lib import build, job_key
+from cluster_lib import build, job_key, system_errors
 
 from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, slurm, state
 from .errors import VclusterError
@@ -38,6 +38,7 @@ def _with_name(parser):
 def _parser():
     parser = _Parser(prog="vcluster", description="Virtual nodes on one machine, joined by virtual Ethernet.",
                      epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {build.version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
 
     up = _with_name(commands.add_parser("up", help="make a cluster"))
@@ -72,7 +73,8 @@ def _parser():
                         help="whose mpirun: the prefix of an installation, the path of an mpirun, or a name such as mpich "
                              "for mpirun.mpich (default: mpirun in PATH)")
     mpirun.add_argument("--slots", type=int, metavar="S",
-                        help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
+                        help="ranks per node before the next node is used (default: what spreads -np over all nodes); processes that "
+                             "Open MPI's ranks spawn need free ones")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
 
     mpirun.add_argument("--key", action="store_true",
@@ -144,7 +146,7 @@ def _need_root():
 
 
 # command -> (programs it runs, packages that have them)
-_NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc", "clang"), "nodes"), "mpirun": (("mpirun",), "demo")}
+_NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc",), "nodes"), "mpirun": (("mpirun",), "demo")}
 
 
 def _install_missing(options):
@@ -251,5 +253,5 @@ def main(arguments):
         print("vcluster: interrupted, nothing is left behind", file=sys.stderr)
         return 130
     except OSError as error:
-        print(f"vcluster: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        print(f"vcluster: {system_errors.in_words(error)}", file=sys.stderr)
         return 1

@@ -2,7 +2,7 @@
 import argparse
 import json
 
-from . import faults, state, units
+from . import faults, native_build, state, units
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -96,6 +96,9 @@ def run(name, options):
         raise VclusterError("no fault given (see vcluster faults --help)")
     if options.buffer and not options.rate:
         raise VclusterError(f"--buffer {options.buffer}: a queue fills only where there is a --rate")
+    if not (options.clear or options.list):
+        state.running(name)
+        native_build.ensure_compiler()  # before the lock: it may take minutes
     with state.lock():
         record = state.running(name)
         places = _places(record, options)

@@ -28,7 +28,7 @@ def _exec_mpirun(record, holder, line, job, old_mask, parent, additions):
     except VclusterError as error:
         os.write(2, f"vcluster: {error}\n".encode())
     except OSError as error:
-        os.write(2, f"vcluster: cannot start mpirun: {error.strerror}\n".encode())
+        os.write(2, f"vcluster: cannot start {line[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
 

@@ -2,8 +2,11 @@
 import glob
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+
+from cluster_lib import build
 
 from . import state
 from .errors import VclusterError
@@ -21,6 +24,12 @@ def _fingerprint():
         with open(os.path.join(_SOURCES, name), "rb") as file:
             text.update(name.encode() + b"\0" + file.read())
     return text.hexdigest()[:16]
+
+
+def ensure_compiler():
+    """Installs it when it is missing, which takes minutes."""
+    if any(shutil.which(command[0]) is None for command in _COMMANDS.values()):
+        build.packages("faults")
 
 
 def built(source):

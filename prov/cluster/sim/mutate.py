@@ -95,7 +95,7 @@ def detect(tree, mutation, options):
     before = path.read_text()
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
-    security = "realms" if "realm" in old else "any" if name.startswith("seal/") else "none"
+    security = "any" if name.startswith("seal/") else "none"
     workload = "groups" if name.startswith(("group/", "seal/group")) else "any"
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
     path.write_text(before)

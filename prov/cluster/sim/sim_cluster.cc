@@ -16,11 +16,6 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
   for (HostNumber host = 0; host < host_count; ++host) addresses_.insert(address_of(host));
 }
 
-void SimCluster::set_realm(std::uint8_t realm) {
-  for (HostNumber host = 0; host < size_; ++host) addresses_.remove(host);
-  for (HostNumber host = 0; host < size_; ++host) addresses_.insert(address_of(host).in_realm(realm));
-}
-
 SimHost& SimCluster::add_host(const HostProfile& profile) {
   const SharedParts shared{event_queue, network,    oracle, rma,   atomics, regions,
                            trace,       addresses_, plan,   size_, seed_};

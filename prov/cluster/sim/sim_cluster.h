@@ -17,8 +17,6 @@ class SimCluster {
   /// The next host; its number is the number of those before it. Its process is yet to be started.
   SimHost& add_host(const HostProfile& profile);
   std::uint32_t size() const { return size_; }
-  /// Before the first host: every host is in the address vectors with the key of this realm.
-  void set_realm(std::uint8_t realm);
   Counters counters() const;
   /// Lets things happen for so long, or until nothing is planned.
   void run_for(Duration duration);

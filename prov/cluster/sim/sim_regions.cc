@@ -43,7 +43,7 @@ class SimRegions::Reached final : public carrier::RemoteRegions {
     const bool leave = random_.chance(kLeftToTarget);
     const std::size_t length = leave ? range.length / 2 : range.length;
     const bool allowed = process.regions->with(
-        range, kind, 0, [&](std::byte* bytes, const protocol::MemoryRegion&) { copy(bytes, length); });
+        range, kind, [&](std::byte* bytes, const protocol::MemoryRegion&) { copy(bytes, length); });
     if (leave) return Outcome::unsuited;
     return allowed ? Outcome::done : Outcome::denied;
   }

@@ -88,7 +88,6 @@ Simulation::Simulation(const RunOptions& options)
                                                SeededRandom::stream(options.seed, kStreamAttacker));
     cluster_.network.set_tap(path_attacker_.get());
   }
-  if (const std::uint8_t realm = realm_of_all(profiles_); realm != 0) cluster_.set_realm(realm);
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
   faults_ = std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
                                             cluster_.network, cluster_.oracle, cluster_.hosts);
@@ -313,7 +312,7 @@ void Simulation::check_credit() const {
           incarnations.has_met(host, other) && incarnations.has_met(other, host);
       if (!undisturbed) continue;
       const auto back = std::find_if(seen[other].peers.begin(), seen[other].peers.end(),
-                                     [&](const auto& p) { return p.name.in_realm(0) == address_of(host); });
+                                     [&](const auto& p) { return p.name == address_of(host); });
       if (back == seen[other].peers.end()) continue;
       const std::uint64_t least = profiles_[other].settings.eager_credit / 4 * 3;
       if (peer.credit_left + back->credit_owed >= std::min(least, protocol::kInitialCredit)) continue;

@@ -5,6 +5,8 @@ import os
 import sys
 import time
 
+from cluster_lib import build
+
 from .. import query
 from ..errors import AgentError
 from . import topology
@@ -30,6 +32,7 @@ def _parser():
     parser = _Parser(prog="cluster-status", description="The cluster as the agent of this node sees it.", epilog=_EPILOG,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    add("--version", action="version", version=f"%(prog)s {build.version()}")
     add("--json", action="store_true", help="everything, for programs")
     add("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help="again and again (default: every 2 seconds)")
     add("--map", action="store_true", help="the topology as SVG")

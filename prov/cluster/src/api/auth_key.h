@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "api/new_av_ops.h"
 #include "base/bytes.h"
 
 namespace cluster::api {
@@ -40,14 +39,21 @@ class AuthKey {
   std::size_t size_ = 0;
 };
 
-/// True for the fi_domain_attr of a caller that keeps its keys in the address vector (FI_AV_AUTH_KEY).
-inline bool has_keys_in_av(const fi_domain_attr& attributes, std::uint32_t version) {
-  return FI_VERSION_GE(version, kAvAuthKeyVersion) && attributes.auth_key_size == kAvAuthKey;
-}
+/// FI_AV_AUTH_KEY of libfabric 1.20, in place of the size of a domain's key: each address has its own key.
+/// It is refused.
+inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
+
 /// Of fi_domain_attr, fi_ep_attr or fi_mr_attr as a caller of this API version has filled it.
 template <typename Attributes>
 bool auth_key_allowed(const Attributes& attributes, std::uint32_t version) {
   return FI_VERSION_LT(version, FI_VERSION(1, 5)) || AuthKey::allowed(attributes.auth_key, attributes.auth_key_size);
+}
+/// Why one is not allowed.
+template <typename Attributes>
+const char* auth_key_refusal(const Attributes& attributes) {
+  return attributes.auth_key_size == kAvAuthKey
+             ? "FI_AV_AUTH_KEY (a key for each address) is not supported; an endpoint has one key"
+             : "an auth_key has 16 to 64 bytes";
 }
 /// True if there is one, allowed or not.
 template <typename Attributes>
@@ -58,18 +64,6 @@ bool names_auth_key(const Attributes& attributes, std::uint32_t version) {
 template <typename Attributes>
 AuthKey auth_key_of(const Attributes& attributes, std::uint32_t version) {
   return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? AuthKey() : AuthKey(attributes.auth_key, attributes.auth_key_size);
-}
-
-// A domain has a key, or none, or says that the address vector has them, and then it has none itself.
-inline bool domain_auth_key_allowed(const fi_domain_attr& attributes, std::uint32_t version) {
-  return has_keys_in_av(attributes, version) ? attributes.auth_key == nullptr : auth_key_allowed(attributes, version);
-}
-inline AuthKey domain_auth_key(const fi_domain_attr& attributes, std::uint32_t version) {
-  return has_keys_in_av(attributes, version) ? AuthKey() : auth_key_of(attributes, version);
-}
-/// Endpoints of such a domain have none of their own.
-inline bool endpoint_auth_key_allowed(const fi_ep_attr& attributes, std::uint32_t version, bool keys_in_av) {
-  return keys_in_av ? attributes.auth_key_size == 0 && attributes.auth_key == nullptr : auth_key_allowed(attributes, version);
 }
 
 }  // namespace cluster::api

@@ -14,7 +14,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR | kAuthKeyFlag;
+constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR;
 
 int sync_errors(std::uint64_t flags, void* context, int*& errors) {
   if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
@@ -37,20 +37,16 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-constinit NewAvOps av_ops = {
-    .base = {
-        .size = sizeof(NewAvOps),
-        .insert = Method<&Av::insert>::entry,
-        .insertsvc = Method<&Av::insert_service>::entry,
-        .insertsym = Method<&Av::insert_symmetric>::entry,
-        .remove = Method<&Av::remove>::entry,
-        .lookup = Method<&Av::lookup>::entry,
-        .straddr = to_text,
-        .av_set = open_object<AvSet, Av>,
-    },
-    .insert_auth_key = Method<&Av::insert_auth_key>::entry,
-    .lookup_auth_key = Method<&Av::lookup_auth_key>::entry,
-    .set_user_id = kEnosys,
+/// What later versions of libfabric added behind these, callers find missing by the size: -FI_ENOSYS.
+constinit fi_ops_av av_ops = {
+    .size = sizeof(fi_ops_av),
+    .insert = Method<&Av::insert>::entry,
+    .insertsvc = Method<&Av::insert_service>::entry,
+    .insertsym = Method<&Av::insert_symmetric>::entry,
+    .remove = Method<&Av::remove>::entry,
+    .lookup = Method<&Av::lookup>::entry,
+    .straddr = to_text,
+    .av_set = open_object<AvSet, Av>,
 };
 
 /// A name that ends in digits, which fi_av_insertsym counts up: "node007" is "node", 7, 3 digits.
@@ -90,11 +86,7 @@ bool usable(const SocketAddress& address) {
 }  // namespace
 
 Av::Av(Domain& domain, void* context)
-    : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops.base}, domain_(domain) {}
-
-Av::~Av() {
-  if (domain_->keyed_av() == this) domain_->reset_keyed_av();
-}
+    : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops}, domain_(domain) {}
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
@@ -107,41 +99,13 @@ int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* cont
     case FI_AV_TABLE: break;
     default: return -FI_EINVAL;
   }
-  auto av = std::unique_ptr<Av>(new Av(domain, context));
-  if (domain.keys_in_av() && !domain.set_keyed_av(*av)) {
-    domain.platform().log().warn(
-        "no address vector: a domain with FI_AV_AUTH_KEY has one, which holds the keys of all its endpoints and regions");
-    return -FI_EBUSY;
-  }
-  *handle = av.release();
+  *handle = new Av(domain, context);
   return 0;
 }
 
-/// The flags of all calls that insert addresses, and whether there is a key for each.
-int Av::check_insert(fi_addr_t* handles, std::uint64_t flags, void* context, int*& errors) {
-  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
-  const bool keyed = (flags & kAuthKeyFlag) != 0;
-  if (keyed && handles == nullptr) return -FI_EINVAL;
-  if (keyed == domain_->keys_in_av()) return 0;
-  domain_->platform().log().warn(
-      domain_->keys_in_av()
-          ? "no address is inserted: in a domain with FI_AV_AUTH_KEY each needs a key (fi_av_insert with FI_AUTH_KEY)"
-          : "no address is inserted: FI_AUTH_KEY is for domains that were opened with FI_AV_AUTH_KEY");
-  return -FI_EINVAL;
-}
-
-/// With keys of the address vector the one of the address is where its handle will be.
-bool Av::insert_one(const SocketAddress& plain, fi_addr_t* handle, int* error) {
-  const bool keyed = domain_->keys_in_av();
-  const std::uint8_t realm = keyed && usable(plain) ? keys_.add_peer(*handle) : 0;
-  const bool good = usable(plain) && (!keyed || realm != 0);
-  fi_addr_t inserted = FI_ADDR_NOTAVAIL;
-  try {
-    if (good) inserted = address_table_.insert(plain.in_realm(realm));
-  } catch (...) {
-    if (realm != 0) keys_.drop_peer(realm);
-    throw;
-  }
+bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error) {
+  const bool good = usable(address);
+  const fi_addr_t inserted = good ? address_table_.insert(address) : FI_ADDR_NOTAVAIL;
   if (handle != nullptr) *handle = inserted;
   if (error != nullptr) *error = good ? 0 : FI_EINVAL;
   return good;
@@ -150,7 +114,7 @@ bool Av::insert_one(const SocketAddress& plain, fi_addr_t* handle, int* error) {
 int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
                void* context) {
   int* errors = nullptr;
-  if (const int refusal = check_insert(handles, flags, context, errors)) return refusal;
+  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
   if (count > 0 && addresses == nullptr) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(addresses);
   address_table_.expect(count);
@@ -171,7 +135,7 @@ bool Av::insert_name(const char* node, const char* service, fi_addr_t* handle, i
 int Av::insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                        void* context) {
   int* error = nullptr;
-  if (const int refusal = check_insert(handle, flags, context, error)) return refusal;
+  if (const int refusal = sync_errors(flags, context, error)) return refusal;
   return node == nullptr ? -FI_EINVAL : insert_name(node, service, handle, error);
 }
 
@@ -179,7 +143,7 @@ int Av::insert_symmetric(const char* node, std::size_t nodes, const char* servic
                          fi_addr_t* handles, std::uint64_t flags, void* context) {
   constexpr auto kCountMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
   int* errors = nullptr;
-  if (const int refusal = check_insert(handles, flags, context, errors)) return refusal;
+  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
   if (node == nullptr || service == nullptr) return -FI_EINVAL;
   const Countable hosts(node);
   const Countable ports(service);
@@ -198,51 +162,11 @@ int Av::insert_symmetric(const char* node, std::size_t nodes, const char* servic
 }
 
 int Av::remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags) {
-  if (flags != 0 && (flags != kAuthKeyFlag || !domain_->keys_in_av())) return -FI_EBADFLAGS;
-  if (count > 0 && handles == nullptr) return -FI_EINVAL;
-  if (flags == kAuthKeyFlag) return remove_keys(handles, count);
-  bool all = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint8_t realm = address_table_.lookup(handles[i]).realm();
-    const bool removed = address_table_.remove(handles[i]);
-    if (removed && realm != 0) keys_.drop_peer(realm);
-    all = removed && all;
-  }
-  return all ? 0 : -FI_EINVAL;
-}
-
-/// The first that cannot be removed ends it.
-int Av::remove_keys(fi_addr_t* handles, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const int error = keys_.remove(handles[i]);
-    if (error == -FI_EBUSY) {
-      domain_->platform().log().warn(
-          "an authorization key stays in the address vector: addresses are inserted with it, or endpoints or regions that were "
-          "opened with it are not closed");
-    }
-    if (error != 0) return error;
-  }
-  return 0;
-}
-
-int Av::insert_auth_key(const void* key, std::size_t size, fi_addr_t* handle, std::uint64_t flags) {
   if (flags != 0) return -FI_EBADFLAGS;
-  if (handle == nullptr) return -FI_EINVAL;
-  Log& log = domain_->platform().log();
-  if (!domain_->keys_in_av()) {
-    log.warn("no authorization key in this address vector: its domain was not opened with FI_AV_AUTH_KEY");
-    return -FI_EINVAL;
-  }
-  const int error = keys_.insert(key, size, *handle);
-  if (error == -FI_EINVAL) log.warn("an authorization key has 16 to 64 bytes, and that one has %zu", size);
-  if (error == -FI_ENOSPC) log.warn("an address vector has at most %zu authorization keys", KeyRing::kKeysMax);
-  return error;
-}
-
-int Av::lookup_auth_key(fi_addr_t handle, void* key, std::size_t* size) {
-  if (size == nullptr || (key == nullptr && *size != 0)) return -FI_EINVAL;
-  const std::uint8_t named = keys_.realm_of(handle);
-  return keys_.copy(named != 0 ? named : address_table_.lookup(handle).realm(), key, *size) ? 0 : -FI_EINVAL;
+  if (count > 0 && handles == nullptr) return -FI_EINVAL;
+  bool all = true;
+  for (std::size_t i = 0; i < count; ++i) all = address_table_.remove(handles[i]) && all;
+  return all ? 0 : -FI_EINVAL;
 }
 
 int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) {

@@ -5,7 +5,6 @@
 #include <rdma/fi_domain.h>
 
 #include "api/domain.h"
-#include "api/key_ring.h"
 #include "transport/address_table.h"
 
 namespace cluster::api {
@@ -15,7 +14,6 @@ class Av : public fid_av, public RefCounted {
   using Handle = fid_av;
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
-  ~Av();
 
   // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets a positive error number, or
   // 0, for each address.
@@ -30,12 +28,6 @@ class Av : public fid_av, public RefCounted {
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);
   int lookup(fi_addr_t handle, void* address, std::size_t* size);
-  // fi_av_insert_auth_key and the like, where the domain was opened with FI_AV_AUTH_KEY. Each address is inserted with the
-  // key whose handle lies where the address's handle will be written.
-  int insert_auth_key(const void* key, std::size_t size, fi_addr_t* handle, std::uint64_t flags);
-  /// Of a key, or the key of an address.
-  int lookup_auth_key(fi_addr_t handle, void* key, std::size_t* size);
-  KeyRing& keys() { return keys_; }
 
   transport::AddressTable& address_table() { return address_table_; }
   Domain& domain() { return *domain_; }
@@ -43,13 +35,10 @@ class Av : public fid_av, public RefCounted {
  private:
   Av(Domain& domain, void* context);
 
-  int check_insert(fi_addr_t* handles, std::uint64_t flags, void* context, int*& errors);
-  int remove_keys(fi_addr_t* handles, std::size_t count);
   bool insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
   bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
 
   transport::AddressTable address_table_;
-  KeyRing keys_;
   Ref<Domain> domain_;
 };
 

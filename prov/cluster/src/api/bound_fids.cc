@@ -94,7 +94,7 @@ int BoundFids::check_complete(std::uint64_t caps) const {
 }
 
 CompletionMode BoundFids::completion_mode() const {
-  return {tx_selective_, rx_selective_, cntr_of_[send] != nullptr, has_av() && av().domain().keys_in_av()};
+  return {tx_selective_, rx_selective_, cntr_of_[send] != nullptr};
 }
 
 protocol::Counter* BoundFids::counter_of(Event event) const {

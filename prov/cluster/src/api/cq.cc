@@ -151,8 +151,6 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry, std::uint64_t) {
   error_ = failed.status;
   error_peer_ = failed.peer;
   fill_error_data(failed.peer, *entry, version >= kSizedDataVersion);
-  // Nothing names the sender, and this the key that it came with: fi_cq(3).
-  if (failed.status == Status::unknown_source && failed.peer.realm() != 0) failed.source = KeyRing::handle_of(failed.peer.realm());
   if (version >= kSourceVersion) {
     std::memcpy(reinterpret_cast<std::byte*>(entry) + kSourceOffset, &failed.source, sizeof failed.source);
   }

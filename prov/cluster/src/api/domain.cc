@@ -57,11 +57,15 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
       regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
       basic_registration_(info.domain_attr != nullptr && is_basic(info.domain_attr->mr_mode)),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO),
-      auth_key_(domain_auth_key(attributes_at(info.domain_attr), fabric.api_version)),
-      keys_in_av_(has_keys_in_av(attributes_at(info.domain_attr), fabric.api_version)) {}
+      auth_key_(auth_key_of(attributes_at(info.domain_attr), fabric.api_version)) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
-  if (info == nullptr || !domain_auth_key_allowed(attributes_at(info->domain_attr), fabric.api_version)) return -FI_EINVAL;
+  if (info == nullptr) return -FI_EINVAL;
+  const fi_domain_attr& attributes = attributes_at(info->domain_attr);
+  if (!auth_key_allowed(attributes, fabric.api_version)) {
+    fabric.platform().log().warn("no domain: %s", auth_key_refusal(attributes));
+    return -FI_EINVAL;
+  }
   *handle = new Domain(fabric, *info, context);
   return 0;
 }

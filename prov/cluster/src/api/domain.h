@@ -4,8 +4,6 @@
 
 #include <rdma/fi_domain.h>
 
-#include <atomic>
-
 #include "api/auth_key.h"
 #include "api/eq.h"
 #include "api/fabric.h"
@@ -14,8 +12,6 @@
 #include "protocol/region_table.h"
 
 namespace cluster::api {
-
-class Av;
 
 class Domain : public fid_domain, public RefCounted {
  public:
@@ -41,16 +37,6 @@ class Domain : public fid_domain, public RefCounted {
   bool basic_registration() const { return basic_registration_; }
   /// Of endpoints that have none of their own.
   const AuthKey& auth_key() const { return auth_key_; }
-  /// FI_AV_AUTH_KEY: endpoints and regions have the keys of the address vector, of which there is one.
-  bool keys_in_av() const { return keys_in_av_; }
-  /// That one; null: it is not open.
-  Av* keyed_av() const { return keyed_av_.load(); }
-  /// False if there is one already.
-  bool set_keyed_av(Av& av) {
-    Av* none = nullptr;
-    return keyed_av_.compare_exchange_strong(none, &av);
-  }
-  void reset_keyed_av() { keyed_av_ = nullptr; }
 
  private:
   Domain(Fabric& fabric, const fi_info& info, void* context);
@@ -65,8 +51,6 @@ class Domain : public fid_domain, public RefCounted {
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ = std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
   AuthKey auth_key_;
-  bool keys_in_av_;
-  std::atomic<Av*> keyed_av_{nullptr};
 };
 
 }  // namespace cluster::api

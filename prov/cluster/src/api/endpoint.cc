@@ -82,20 +82,6 @@ constinit fi_ops_cm cm_ops = [] {
   return ops;
 }();
 
-/// The keys that are in the address vector now: later ones are not for this endpoint. 0, or a negative libfabric error.
-int hold_av_keys(Domain& domain, const BoundFids& bound, std::unique_ptr<KeyRing::Hold>& keys) {
-  Log& log = domain.platform().log();
-  if (!bound.has_av()) {
-    log.warn("no endpoint: with FI_AV_AUTH_KEY its address vector, which has the keys, is bound first (fi_ep_bind)");
-    return -FI_ENOAV;
-  }
-  keys = bound.av().keys().hold();
-  if (keys != nullptr) return 0;
-  log.warn("no endpoint: there is no key in its address vector (FI_AV_AUTH_KEY asks for fi_av_insert_auth_key before "
-           "fi_getname and fi_enable)");
-  return -FI_ENOKEY;
-}
-
 }  // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
@@ -113,7 +99,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain),
       bound_(domain),
-      keys_{auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version), nullptr} {}
+      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)) {}
 
 Endpoint::Endpoint(Endpoint& original)
     : fid_ep(original),
@@ -141,9 +127,11 @@ Endpoint::~Endpoint() {
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
-  if (!endpoint_auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version, domain.keys_in_av()))
+  const fi_ep_attr& attributes = attributes_at(info->ep_attr);
+  if (!auth_key_allowed(attributes, domain.fabric().api_version)) {
+    domain.platform().log().warn("no endpoint: %s", auth_key_refusal(attributes));
     return -FI_EINVAL;
-  if (domain.keys_in_av() && (info->caps & (FI_MULTICAST | FI_COLLECTIVE)) != 0) return -FI_EOPNOTSUPP;  // no hints grant them
+  }
   *handle = new Endpoint(domain, *info, context);
   return 0;
 }
@@ -185,15 +173,12 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
 /// The engine is built when the endpoint's name is asked for, at the latest by enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
-  std::unique_ptr<KeyRing::Hold> hold;
-  int error = domain_->keys_in_av() ? hold_av_keys(*domain_, bound_, hold) : 0;
-  if (error != 0) return error;
-  const AuthKey& key = keys_.own.empty() ? domain_->auth_key() : keys_.own;
-  const std::vector<RealmKey> realm_keys = hold ? hold->keys() : std::vector<RealmKey>{};
+  const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
+  int error = 0;
   owned_engine_ = domain_->platform().build_engine(
-      {requested_name_, type_, key.bytes(), domain_->roster(), (options_.caps() & FI_COLLECTIVE) != 0, realm_keys}, error);
+      {requested_name_, type_, key.bytes(), domain_->roster(), (options_.caps() & FI_COLLECTIVE) != 0},
+      error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
-  keys_.of_av = std::move(hold);
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
   return 0;
@@ -226,8 +211,7 @@ void Endpoint::connect_bound() {
   bindings.losses = reporters_.losses.get();
   bindings.groups = reporters_.groups.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
-  // Processes of this node show each other one key; which of several a peer has is seen over the network alone.
-  if (bindings.regions != nullptr && served_regions_ == nullptr && keys_.of_av == nullptr) {
+  if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }

@@ -87,10 +87,7 @@ class Endpoint : public fid_ep, public RefCounted {
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
-  struct Keys {
-    AuthKey own;
-    std::unique_ptr<KeyRing::Hold> of_av;  ///< with FI_AV_AUTH_KEY, while there is an engine
-  } keys_;                                 ///< of an original
+  AuthKey auth_key_;                ///< of an original; empty: its domain's
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;

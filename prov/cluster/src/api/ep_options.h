@@ -31,7 +31,6 @@ struct CompletionMode {
   bool tx_selective = false;  ///< the transmit queue reports only operations with FI_COMPLETION
   bool rx_selective = false;
   bool counts_sends = false;  ///< a counter is bound with FI_SEND
-  bool keys_in_av = false;    ///< each peer has one of several keys
 };
 
 class EpOptions {

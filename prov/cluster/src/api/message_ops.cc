@@ -222,11 +222,7 @@ template <typename Message>
 ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const EpOptions& options = endpoint.options();
-  if (flags & (kRxFlagsUnsupported | kAuthKeyFlag)) [[unlikely]] {
-    // FI_AUTH_KEY says nothing where peers have no keys of their own, or the receive is for all senders.
-    const bool by_key = options.completion_mode().keys_in_av && options.source(message->addr) != protocol::kAddrUnspec;
-    if ((flags & kRxFlagsUnsupported) || by_key) return -FI_EBADFLAGS;
-  }
+  if (flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
   RecvOp op{.from = options.source(message->addr),
             .context = message->context,
             .report = options.report_receive(flags),

@@ -55,10 +55,8 @@ std::uint64_t draw_key(Domain& domain) {
   return key;
 }
 
-/// A region is for the peers of its domain's endpoints: it has the domain's key, or none is given. Keys of the address vector
-/// are named by what is not a key: Mr::hold_keys().
+/// A region is for the peers of its domain's endpoints: it has the domain's key, or none is given.
 bool allows_auth_key(Domain& domain, const fi_mr_attr& attributes) {
-  if (domain.keys_in_av()) return true;
   if (!auth_key_allowed(attributes, domain.fabric().api_version)) return false;
   const AuthKey given = auth_key_of(attributes, domain.fabric().api_version);
   return given.empty() || std::ranges::equal(given.bytes(), domain.auth_key().bytes());
@@ -110,14 +108,11 @@ bool Mr::withdraw() {
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
   // Unknown flags are checked first, because they may change the meaning of the fields. FI_RMA_EVENT needs no
   // preparation.
-  if (flags & ~(FI_RMA_EVENT | (domain.keys_in_av() ? kAuthKeyFlag : 0))) return -FI_EBADFLAGS;
+  if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
   if (!allows_auth_key(domain, attributes)) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
-  if (domain.keys_in_av()) {
-    if (const int error = mr->hold_keys(attributes, flags & kAuthKeyFlag)) return error;
-  }
   mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
   if (domain.basic_registration())
     mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
@@ -131,38 +126,10 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;
     region.drawn_key = domain.basic_registration();
-    if (mr->keys_ != nullptr) region.realms = mr->keys_->realms();
     if (!domain.regions().add(mr->key, region)) return -FI_ENOKEY;
     mr->listed_ = true;
   }
   *handle = mr.release();
-  return 0;
-}
-
-/// The region is for peers with the keys that are in the address vector now, or with one of them.
-int Mr::hold_keys(const fi_mr_attr& attributes, bool of_one_key) {
-  Av* const av = domain_->keyed_av();
-  RegionAuthKey named{};
-  const bool given = attributes.auth_key != nullptr && attributes.auth_key_size == sizeof named;
-  if (given) std::memcpy(&named, attributes.auth_key, sizeof named);
-  Log& log = domain_->platform().log();
-  if (!given || av == nullptr || named.av != av) {
-    log.warn("no region: with FI_AV_AUTH_KEY its auth_key names the address vector of the domain (fi_mr_regattr with a struct "
-             "fi_mr_auth_key)");
-    return -FI_EINVAL;
-  }
-  const std::uint8_t realm = of_one_key ? av->keys().realm_of(named.source) : 0;
-  if (of_one_key && realm == 0) return -FI_EINVAL;
-  if (!of_one_key && named.source != FI_ADDR_UNSPEC) {
-    log.warn("no region: it can be kept to the peers with one key (FI_AUTH_KEY), or be for all (FI_ADDR_UNSPEC), not for one peer");
-    return -FI_EOPNOTSUPP;
-  }
-  keys_ = av->keys().hold(realm);
-  if (keys_ == nullptr) {
-    log.warn("no region: there is no key in the address vector whose peers it would be for (fi_av_insert_auth_key)");
-    return -FI_ENOKEY;
-  }
-  av_.set(*av);
   return 0;
 }
 

@@ -27,12 +27,9 @@ class Mr : public fid_mr {
 
  private:
   Mr(Domain& domain, void* context) noexcept;
-  int hold_keys(const fi_mr_attr& attributes, bool of_one_key);
   void bind_counter(Ref<Cntr>& slot, Cntr& cntr);
 
   Ref<Domain> domain_;
-  Ref<Av> av_;                           ///< whose keys are...
-  std::unique_ptr<KeyRing::Hold> keys_;  ///< ...those of the region; null: it has its domain's, or none
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
   std::uint64_t start_ = 0;

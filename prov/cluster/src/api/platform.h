@@ -13,12 +13,6 @@
 
 namespace cluster::api {
 
-/// A key for the peers of one realm (base/address.h).
-struct RealmKey {
-  std::uint8_t realm;
-  ConstBytes key;
-};
-
 /// What an endpoint asks of the engine behind it.
 struct EngineRequest {
   const SocketAddress& wanted;  ///< port 0: any; empty: the best interface
@@ -26,7 +20,6 @@ struct EngineRequest {
   ConstBytes auth_key;  ///< the application's authorization key; empty: it has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< of its domain's endpoints
   bool collectives = false;  ///< FI_COLLECTIVE was asked for
-  std::vector<RealmKey> realm_keys{};  ///< those of its address vector, if peers have keys of their own; then there is no auth_key
 };
 
 class Platform {

@@ -78,12 +78,6 @@ SocketAddress SocketAddress::with_port(std::uint16_t port) const {
   return copy;
 }
 
-SocketAddress SocketAddress::in_realm(std::uint8_t realm) const {
-  SocketAddress copy = *this;
-  copy.realm_ = realm;
-  return copy;
-}
-
 bool SocketAddress::multicast() const {
   if (family_ == Family::v6) return ip_[0] == std::byte{0xff};
   return family_ == Family::v4 && (ip_[0] & std::byte{0xf0}) == std::byte{0xe0};

@@ -1,9 +1,5 @@
 // A socket address (IPv4 or IPv6 and a port), the name of an endpoint: compact and comparable.
 // Text forms: "10.0.0.1:9228", "[fd00::1]:9228".
-//
-// Where an endpoint has several authorization keys, a peer is an address under one of them: the key's realm is part of
-// the address, as a scope is of a link-local one. Two addresses that differ in nothing but their realm are two peers. A realm
-// is a matter of this process: it is in no frame and no sockaddr.
 #pragma once
 
 #include <array>
@@ -21,12 +17,10 @@ struct sockaddr_storage;
 
 namespace cluster {
 
-/// Realms (SocketAddress::realm()) are 1 to this; 0: none.
-inline constexpr std::size_t kRealmsMax = 8;
-
 class SocketAddress {
  public:
-  enum class Family : std::uint8_t { none, v4, v6 };
+  /// Of 16 bits, so that an address has no padding and is compared as a whole.
+  enum class Family : std::uint16_t { none, v4, v6 };
 
   SocketAddress() = default;
   /// `ip` in network byte order: 4 bytes for v4, 16 for v6; `port` in host order.
@@ -47,9 +41,6 @@ class SocketAddress {
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
-  /// 0: there is one key, or none, for all.
-  std::uint8_t realm() const { return realm_; }
-  SocketAddress in_realm(std::uint8_t realm) const;
   bool same_host(const SocketAddress& other) const {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            scope_ == other.scope_;
@@ -64,12 +55,12 @@ class SocketAddress {
   std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
     std::array<std::uint64_t, 4> made{};
     std::memcpy(made.data(), ip_.data(), ip_.size());
-    made[2] = std::uint64_t{port_} << 48 | std::uint64_t{static_cast<std::uint8_t>(family_)} << 40 | std::uint64_t{realm_} << 32 | scope_;
+    made[2] = std::uint64_t{port_} << 48 | std::uint64_t{static_cast<std::uint16_t>(family_)} << 32 | scope_;
     made[3] = beside;
     return made;
   }
 
-  /// Called for each frame that arrives: compares whole words, and there is nothing between the members.
+  /// Called for each frame that arrives: compares whole words.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;
   }
@@ -80,7 +71,6 @@ class SocketAddress {
   std::uint32_t scope_ = 0;
   std::uint16_t port_ = 0;
   Family family_ = Family::none;
-  std::uint8_t realm_ = 0;
 };
 static_assert(std::has_unique_object_representations_v<SocketAddress>);
 

@@ -48,12 +48,6 @@ inline constexpr std::size_t kPiecesMax = 12;
 inline constexpr std::size_t kEthertypeFrameMax = 1280;  ///< bytes; larger frames gain nothing from it
 inline constexpr std::size_t kBurstMax = 44;             ///< of 1500 bytes: the largest super-frame
 
-/// The same path to the address in realm 0 (base/address.h): links know no realms.
-inline Path without_realm(Path path) {
-  path.to = path.to.in_realm(0);
-  return path;
-}
-
 /// One frame to send: `count` pieces in a row, `size` bytes in all.
 struct OutFrame {
   const Path* path = nullptr;

@@ -14,7 +14,7 @@ std::vector<SocketAddress> hosts_in(const transport::AddressTable& addresses, st
   for (transport::AddressTable::Handle handle = 0; handle < end; ++handle) {
     const SocketAddress address = addresses.lookup(handle);
     if (address.empty()) continue;
-    hosts.insert(address.in_realm(0).with_port(0));
+    hosts.insert(address.with_port(0));
     if (hosts.size() > most) return {};
   }
   return {hosts.begin(), hosts.end()};

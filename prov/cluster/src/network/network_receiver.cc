@@ -118,8 +118,6 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       ++arrivals;
       continue;
     }
-    if (const std::uint8_t realm = frame.from.to.realm(); realm != 0) [[unlikely]]
-      view.opening.name = view.opening.name.in_realm(realm);
     std::size_t count = 1;
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);

@@ -27,10 +27,6 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
     return nullptr;
   }
   RemotePeer* const peer = sessions_.find(view.session);
-  if (peer != nullptr && peer->name().realm() != from.to.realm()) [[unlikely]] {
-    ++parts_.environment.counters.refused_stale;  // sealed with another key than the session's peer has
-    return nullptr;
-  }
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
                        peer->pending.flow->handshake().session() == view.session;
   if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
@@ -45,7 +41,7 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
-      view.kind == wire::FrameKind::flow && view.has_opening && view.opening.name.in_realm(0) != parts_.name;
+      view.kind == wire::FrameKind::flow && view.has_opening && view.opening.name != parts_.name;
   if (!valid || !wire::lists(view.opening, view.rails, from.to)) {
     ++counters.refused_malformed;
     if (valid) warn_of_source(now, view.opening.name, from.to);
@@ -197,7 +193,7 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
 SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
   const SocketAddress& name = view.opening.name;
   if (view.rails.empty() || peers_.known(name)) return name;
-  for (const SocketAddress& other : wire::read_rails(view.rails, name.realm())) {
+  for (const SocketAddress& other : wire::read_rails(view.rails)) {
     if (!sessions_.is_own(other) && peers_.known(other)) return other;
   }
   return name;

@@ -152,9 +152,8 @@ link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path&
 }
 
 bool SessionTable::is_own(const SocketAddress& address) const {
-  const SocketAddress plain = address.in_realm(0);
-  const auto has_address = [&](const multipath::Rail& rail) { return rail.address == plain; };
-  return plain == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
+  const auto has_address = [&](const multipath::Rail& rail) { return rail.address == address; };
+  return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
 /// Where the peer itself answers, it is found by that address from now on. That the peer claims an address is
@@ -163,7 +162,6 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
     return;
-  if (peer->name().realm() != from.to.realm()) return;
   if (!peer->flow->on_alive(now, view, from)) {
     ++parts_.environment.counters.refused_stale;
     return;
@@ -177,7 +175,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
 void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
   const RemotePeer* peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
-  const bool ours = peer != nullptr && peer->flow != nullptr && peer->name().realm() == from.to.realm() &&
+  const bool ours = peer != nullptr && peer->flow != nullptr &&
                     peer->flow->handshake().session() == view.session &&
                     peer->flow->handshake().peer_session() == asker && asker != 0;
   if (!ours) {

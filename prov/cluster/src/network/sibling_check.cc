@@ -59,7 +59,8 @@ void SiblingCheck::review(Time now, RemotePeer& peer) {
 
 bool SiblingCheck::may_ask(const RemotePeer& peer) {
   const SocketAddress& sibling = peer.sibling.name;
-  return std::ranges::equal(sibling.ip(), peer.name().ip()) && sibling.in_realm(0) != parts_.name && peers_.is_member_name(sibling);
+  return std::ranges::equal(sibling.ip(), peer.name().ip()) && sibling != parts_.name &&
+         peers_.is_member_name(sibling);
 }
 
 void SiblingCheck::ask(Time now, const RemotePeer& peer) {
@@ -92,7 +93,6 @@ void SiblingCheck::on_response(Time now, const wire::FrameView& view, const Sock
   const std::uint64_t at = interval_at(now, kInterval);
   const wire::RailBlock source = wire::rail_block(from);
   const bool asked = peer != nullptr && peer->sibling.claim != Claim::none && is_block_of(peer->name(), view.rails) &&
-                     peer->name().realm() == from.realm() &&
                      is_block_of(peer->sibling.name, as_bytes(&source, sizeof source));
   const auto answers = [&](std::uint64_t interval) { return view.challenge() == challenge(interval, *peer); };
   if (!asked || (!answers(at) && !answers(at - 1))) {

@@ -73,7 +73,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
-  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&from), size) == peer.in_realm(0) ? EADDRINUSE : error;
+  return SocketAddress::from(reinterpret_cast<const sockaddr*>(&from), size) == peer ? EADDRINUSE : error;
 }
 
 int error_of(const Descriptor& connection) {

@@ -93,7 +93,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   };
   const RmaIov rest{segment.offset, segment.key, segment.total};
   const bool allowed = context_.may_access(channel, rest.key) &&
-                       context_.bindings.regions->with(rest, access_for(code), channel.name.realm(), change);
+                       context_.bindings.regions->with(rest, access_for(code), change);
   if (!allowed) {
     context_.refuse_access(channel.rma.refused);
     return control_.send_failed(channel, segment.id);

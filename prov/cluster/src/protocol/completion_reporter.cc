@@ -154,7 +154,7 @@ void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {
   const EndpointBindings& bindings = context_.bindings;
   const bool write = access == Access::write;
   count(write ? bindings.remote_access.writes : bindings.remote_access.reads, Status::ok);
-  bindings.regions->with(iov, access, 0, [write](std::byte*, const MemoryRegion& region) {
+  bindings.regions->with(iov, access, [write](std::byte*, const MemoryRegion& region) {
     count(write ? region.writes : region.reads, Status::ok);
   });
 }

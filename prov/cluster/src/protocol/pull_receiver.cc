@@ -129,7 +129,7 @@ bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, con
     return true;
   }
   const RmaIov& range = static_cast<const WriteTarget&>(request).write.iov;
-  return context_.bindings.regions->with({range.address + offset, range.key, run.size()}, Access::write, request.channel->name.realm(),
+  return context_.bindings.regions->with({range.address + offset, range.key, run.size()}, Access::write,
                                          [&](std::byte* target, const MemoryRegion&) {
                                            for (std::size_t i = 0; i < run.count; ++i)
                                              std::memcpy(target + i * part, run.payload(i).data(), part);

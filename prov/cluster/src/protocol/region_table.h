@@ -35,8 +35,6 @@ struct MemoryRegion {
   Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
   bool drawn_key = false;  ///< its key is 64 random bits: a peer has it from the application
-  /// A bit for each realm whose peers may reach it (base/address.h).
-  std::uint32_t realms = ~std::uint32_t{0};
 };
 
 class RegionTable {
@@ -82,10 +80,9 @@ class RegionTable {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(bytes, region) with the bytes of the range; false if it is not inside a region that allows it to peers of this
-  /// realm (0: the peers have none).
+  /// Calls visit(bytes, region) with the bytes of the range. False: no region that allows the access contains it.
   template <typename Visit>
-  bool with(const RmaIov& range, Access access, std::uint8_t realm, Visit&& visit) {
+  bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(range.key);
     if (found == regions_.end()) return false;
@@ -94,8 +91,7 @@ class RegionTable {
     const bool inside =
         range.address >= region.start && offset <= region.length && range.length <= region.length - offset;
     const bool allowed =
-        (access == Access::write || region.readable) && (access == Access::read || region.writable) &&
-        (realm == 0 || (region.realms >> realm & 1) != 0);
+        (access == Access::write || region.readable) && (access == Access::read || region.writable);
     if (!inside || !allowed) return false;
     // Not by arithmetic on `base`: that of a region of all memory points to nothing.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
@@ -107,9 +103,9 @@ class RegionTable {
     const auto found = regions_.find(key);
     return found != regions_.end() && found->second.drawn_key;
   }
-  /// True if the range is inside a region that allows the access to peers of this realm.
-  bool allows(const RmaIov& range, Access access, std::uint8_t realm) {
-    return with(range, access, realm, [](std::byte*, const MemoryRegion&) {});
+  /// True if the range is inside a region that allows the access.
+  bool allows(const RmaIov& range, Access access) {
+    return with(range, access, [](std::byte*, const MemoryRegion&) {});
   }
 
  private:

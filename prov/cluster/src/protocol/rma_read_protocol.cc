@@ -55,7 +55,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
   const RmaIov range{segment.offset, segment.key, segment.total};
   const bool has_place = channel.rma.response_count < kResponsesMax;
   const bool allowed = has_place && segment.total > 0 && context_.may_access(channel, range.key) &&
-                       context_.bindings.regions->with(range, Access::read, channel.name.realm(), post);
+                       context_.bindings.regions->with(range, Access::read, post);
   if (!allowed) {
     if (has_place) context_.refuse_access(channel.rma.refused);
     return send_read_failed(channel, segment.peer_id);
@@ -88,7 +88,7 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
     bool posted = false;
     const RmaIov range{response.remote.address + response.posted, response.remote.key, part};
     const bool allowed =
-        context_.bindings.regions->with(range, Access::read, channel.name.realm(), [&](std::byte* source, const MemoryRegion&) {
+        context_.bindings.regions->with(range, Access::read, [&](std::byte* source, const MemoryRegion&) {
           posted = post_copy(carrier, segment, {source, part});
         });
     if (!allowed) {

@@ -102,7 +102,7 @@ void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, 
   write.arrived = 0;
   write.open = true;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
-                  context_.bindings.regions->allows(write.range.iov, Access::write, channel.name.realm());
+                  context_.bindings.regions->allows(write.range.iov, Access::write);
   if (!write.allowed) context_.refuse_access(channel.rma.refused);
   store(channel, payload);
 }
@@ -120,7 +120,7 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
     // Checked again for every part: the region may have been closed meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
-        part, Access::write, channel.name.realm(),
+        part, Access::write,
         [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
   }
   write.arrived += payload.size();
@@ -135,7 +135,7 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
   const RmaIov range{segment.offset, segment.key, segment.total};
   const bool allowed = context_.may_access(channel, range.key) &&
-                       context_.bindings.regions->allows(range, Access::write, channel.name.realm()) && segment.total > 0;
+                       context_.bindings.regions->allows(range, Access::write) && segment.total > 0;
   const bool has_place = allowed && channel.rma.write_targets < kResponsesMax;
   WriteTarget* const target =
       has_place ? allocate_first([&] { return pulls_.pool().acquire<WriteTarget>(); }) : nullptr;

@@ -93,7 +93,6 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.caps = kDomainCaps;
   attributes.max_err_data = kErrorDataMax;
   attributes.mr_cnt = kRegionsMax;
-  kMaxEpAuthKey.write(attributes, core_version, kAuthKeysMax);
   kMaxCounterValue.write(attributes, core_version, UINT64_MAX);
   kMaxErrorCounterValue.write(attributes, core_version, UINT64_MAX);
 }
@@ -106,13 +105,6 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
     narrowed.message_max = frame_max - std::min(frame_max, wire::kDatagramHeaderMax);
   }
   return narrowed;
-}
-
-Capabilities limit_to_realms(const Capabilities& capabilities) {
-  Capabilities result = capabilities;
-  for (std::uint64_t* caps : {&result.primary_caps, &result.caps, &result.transmit_caps, &result.receive_caps})
-    *caps &= ~(FI_COLLECTIVE | FI_MULTICAST);
-  return result;
 }
 
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "api/key_ring.h"
 #include "protocol/ops.h"
 #include "wire/datagram_header.h"
 #include "wire/frame.h"
@@ -94,8 +93,6 @@ inline constexpr Capabilities kDgramCapabilities{
 };
 /// The same for an interface with frames of at most `frame_max` bytes.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
-/// The same for endpoints whose peers have keys of their own: of a team or a group all would have to have one key.
-Capabilities limit_to_realms(const Capabilities& capabilities);
 
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
 inline constexpr std::size_t kReceivesMax = 1 << 20;
@@ -103,7 +100,6 @@ inline constexpr std::size_t kKeySize = 8;
 inline constexpr std::size_t kRegionSlicesMax = 1;
 inline constexpr std::size_t kRegionsMax = 1 << 20;
 inline constexpr std::size_t kCompletionDataSize = 8;
-inline constexpr std::size_t kAuthKeysMax = api::KeyRing::kKeysMax;  ///< of one endpoint, with FI_AV_AUTH_KEY
 inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
 inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket address
 

@@ -72,10 +72,6 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
 }
 
 bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) {
-  if (api::has_keys_in_av(api::attributes_at(hints.domain_attr), version)) {
-    info.domain_attr->auth_key_size = api::kAvAuthKey;
-    return true;
-  }
   return copy_auth_key(hints.ep_attr, version, *info.ep_attr) &&
          copy_auth_key(hints.domain_attr, version, *info.domain_attr);
 }
@@ -100,13 +96,8 @@ bool concerns_all_callers(const AddressFilter& filter, std::span<const Interface
 std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
-  const bool keys_in_av = hints != nullptr && api::has_keys_in_av(api::attributes_at(hints->domain_attr), caller.version);
-  if (keys_in_av && (hints->caps & (FI_COLLECTIVE | FI_MULTICAST)) != 0) {
-    reason = "FI_COLLECTIVE and FI_MULTICAST are not supported with FI_AV_AUTH_KEY";
-    return found;
-  }
   for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
-    const Capabilities capabilities = limit_to_frame(keys_in_av ? limit_to_realms(kind) : kind, frame_max);
+    const Capabilities capabilities = limit_to_frame(kind, frame_max);
     std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
     if (mismatch.empty()) {
       found.push_back(capabilities);

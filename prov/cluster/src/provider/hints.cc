@@ -48,8 +48,6 @@ class Check {
   std::string reason_;
 };
 
-constexpr const char* kAuthKeySizes = "an auth_key has 16 to 64 bytes";
-
 void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_attr& hint,
                     std::size_t sends_max) {
   check.subset("tx_attr->caps", hint.caps & kTransmitOnly, capabilities.transmit_caps);
@@ -72,7 +70,7 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
 }
 
 void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_attr& hint,
-                    std::uint32_t version, bool keys_in_av) {
+                    std::uint32_t version) {
   check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == capabilities.type,
              "only FI_EP_RDM and FI_EP_DGRAM endpoints are supported");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
@@ -81,8 +79,7 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_msg_size", hint.max_msg_size, capabilities.message_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
-  check.that(api::endpoint_auth_key_allowed(hint, version, keys_in_av),
-             keys_in_av ? "with FI_AV_AUTH_KEY an endpoint has no auth_key" : kAuthKeySizes);
+  check.that(api::auth_key_allowed(hint, version), api::auth_key_refusal(hint));
 }
 
 bool is_progress(const fi_progress& field) {
@@ -111,11 +108,10 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
-  check.that(api::domain_auth_key_allowed(hint, caller.version),
-             api::has_keys_in_av(hint, caller.version) ? "with FI_AV_AUTH_KEY the domain's auth_key is null" : kAuthKeySizes);
+  check.that(api::auth_key_allowed(hint, caller.version), api::auth_key_refusal(hint));
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
   check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
-  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), kAuthKeysMax);
+  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), 0);
   check.at_most("max_group_id", kMaxGroupId.read(hint, caller.core_version), 0);
 }
 
@@ -129,8 +125,7 @@ bool known_format(std::uint32_t format) {
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller) {
   Check check;
-  const bool keys_in_av = hints.domain_attr != nullptr && api::has_keys_in_av(*hints.domain_attr, caller.version);
-  if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version, keys_in_av);
+  if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
   check.subset("caps", hints.caps, capabilities.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
   if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);

@@ -154,19 +154,6 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   return findings;
 }
 
-KeyFindings KeySource::find_for_realms(std::span<const api::RealmKey> realm_keys) {
-  KeyFindings findings;
-  findings.source = "the application's address vector";
-  const std::lock_guard guard(lock_);
-  Materials materials;
-  for (const api::RealmKey& each : realm_keys) materials.emplace_back(each.key.begin(), each.key.end());
-  derive(materials, findings);
-  if (findings.credentials) {
-    for (const api::RealmKey& each : realm_keys) findings.credentials->realms.push_back(each.realm);
-  }
-  return findings;
-}
-
 void KeySource::derive(Materials& materials, KeyFindings& findings) {
   std::string why;
   if (cryptography_ == nullptr) cryptography_ = os::prefer_ipsec_mb(os::load_libcrypto(why));

@@ -5,11 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "api/platform.h"
+#include "base/bytes.h"
 #include "provider/options.h"
 #include "seal/job_key.h"
 
@@ -21,20 +20,17 @@ struct KeyFindings {
   std::string error;                             ///< not empty: no endpoint may open; cause and cure
   std::string source;                            ///< in words for the log
 
-  /// Each peer has one of several keys.
-  bool several() const { return credentials && !credentials->realms.empty(); }
   seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
-/// The keys: the one that is used and one that is accepted as well, or those of an address vector. `auth_key` is the application's,
-/// empty if it has set none. The text of FI_CLUSTER_KEY is wiped once its keys are derived. Not for two threads at a time.
+/// The keys: the one that is used and one that is accepted as well. `auth_key` is the application's, empty if
+/// it has set none. The text of FI_CLUSTER_KEY is wiped once its keys are derived. Not for two threads at a
+/// time.
 class KeySource {
  public:
   explicit KeySource(Options& options) : options_(options) {}
 
   KeyFindings find(ConstBytes auth_key);
-  /// Of an address vector: one for each of its realms. They come before all others, too.
-  KeyFindings find_for_realms(std::span<const api::RealmKey> realm_keys);
 
  private:
   using Materials = std::vector<std::vector<std::byte>>;

@@ -88,10 +88,6 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
     reason = "FI_CLUSTER_SHM=no";
     return nullptr;
   }
-  if (findings.several()) {
-    reason = "peers have keys of their own (FI_AV_AUTH_KEY)";
-    return nullptr;
-  }
   const shm::ShmSettings rings{
       .ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy, .keys = findings.job_keys()};
   return shm::open_listener(name, epoch, rings, environment, reason);
@@ -123,9 +119,9 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
     environment.log.warn("no endpoint: keys need a kernel that knows MADV_WIPEONFORK (Linux 4.14)");
     return nullptr;
   }
-  environment.log.info("endpoint %s: frames are %s, with the key%s of %s", rails.ports.front()->name().text().c_str(),
-                       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.several() ? "s" : "",
-                       keys.source.c_str());
+  environment.log.info(
+      "endpoint %s: frames are %s, with the key of %s", rails.ports.front()->name().text().c_str(),
+      keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
   return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses), environment,
@@ -155,8 +151,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
-  const KeyFindings keys =
-      request.realm_keys.empty() ? keys_.find(request.auth_key) : keys_.find_for_realms(request.realm_keys);
+  const KeyFindings keys = keys_.find(request.auth_key);
   if (!keys.error.empty()) {
     log_.warn("no endpoint: %s", keys.error.c_str());
     error = FI_EACCES;
@@ -200,7 +195,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());
   std::unique_ptr<carrier::RegionConnector> region_connector;
-  if (sessions && reaches_memory(settings) && !keys.several())
+  if (sessions && reaches_memory(settings))
     region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{

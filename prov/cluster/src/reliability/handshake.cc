@@ -18,7 +18,7 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
     if (!peer_ && (!echoed(view) || !wire::lists(view.opening, view.rails, from))) return false;
     if (!peer_) {
       // The peer is known once its addresses are: there may be no memory for them.
-      std::vector<SocketAddress> addresses = wire::read_rails(view.rails, view.opening.name.realm());
+      std::vector<SocketAddress> addresses = wire::read_rails(view.rails);
       addresses.insert(addresses.begin(), view.opening.name);
       peer_addresses_ = std::move(addresses);
       peer_ = view.opening;

@@ -59,7 +59,6 @@ class Association {
   const Party& peer() const { return peer_; }
   std::uint32_t own_id() const { return own_id_; }
   std::uint32_t peer_id() const { return peer_id_; }
-  std::uint8_t realm() const { return peer_.addresses.front().realm(); }
   const JobKey& key() const { return *key_; }
   bool has_address(const SocketAddress& address) const;
 

@@ -32,7 +32,7 @@ const std::shared_ptr<const JobKey>* AssociationExchange::key_of(const KeyId& id
 }
 
 void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
-  const link::Path path = link::without_realm(link::ip_path(to));
+  const link::Path path = link::ip_path(to);
   link::OutFrame frame;
   frame.path = &path;
   frame.add(bytes);
@@ -43,11 +43,6 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 /// take turns: the paths of a peer do, and one of the keys would only ever go by the path that leads nowhere.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
-  const std::span<const std::shared_ptr<const JobKey>> keys = credentials_.keys_for(path.to.realm());
-  if (keys.empty()) {
-    warn(now, Warning::not_ours, path.to);
-    return false;
-  }
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
   if (route.current == nullptr && now >= route.asked_since + kSilenceMax) warn(now, Warning::silence, path.to);
   route.request_interval = route.current != nullptr
@@ -55,8 +50,8 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
                                : std::clamp(route.request_interval * 2, kRequestIntervalMin, kRequestIntervalMax);
   route.next_request = now + route.request_interval;
   route.request = ++numbers_;
-  const std::size_t used = route.requests++ == 0 ? 1 : keys.size();
-  for (std::size_t i = 0; i < used; ++i) send_request(*keys[i], path);
+  const std::size_t used = route.requests++ == 0 ? 1 : credentials_.keys.size();
+  for (std::size_t i = 0; i < used; ++i) send_request(*credentials_.keys[i], path);
   return true;
 }
 
@@ -76,7 +71,7 @@ void AssociationExchange::send_request(const JobKey& key, const link::Path& path
   send(bytes, path);
 }
 
-bool AssociationExchange::has_requested(ConstBytes quoted, std::uint8_t realm) const {
+bool AssociationExchange::has_requested(ConstBytes quoted) const {
   constexpr std::size_t kBlock = sizeof(wire::FrameHeader);
   constexpr std::size_t kSalt = kBlock + offsetof(AssociationBlock, salt);
   static_assert(kSalt + std::tuple_size_v<Salt> <= link::PathError::kQuotedMax);
@@ -84,7 +79,7 @@ bool AssociationExchange::has_requested(ConstBytes quoted, std::uint8_t realm) c
   const auto kind = static_cast<wire::FrameKind>(quoted[offsetof(wire::FrameHeader, kind)]);
   KeyId id;
   std::memcpy(id.data(), quoted.data() + kBlock + offsetof(AssociationBlock, key_id), id.size());
-  return kind == wire::FrameKind::association_request && key_of(id) != nullptr && credentials_.realm_of(id) == realm &&
+  return kind == wire::FrameKind::association_request && key_of(id) != nullptr &&
          std::memcmp(quoted.data() + kSalt, ours_.salt.data(), ours_.salt.size()) == 0;
 }
 
@@ -94,7 +89,7 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
     on_notice(now, header, from);
     return nullptr;
   }
-  std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
+  const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
   const bool valid = decoded && is_ours(decoded->to) && contains(decoded->sender.addresses, from.to) &&
                      decoded->sender.salt != ours_.salt;
   if (!valid) {
@@ -106,25 +101,15 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
     on_other_key(now, from.to);
     return nullptr;
   }
-  return on_known_key(now, *decoded, frame, from);
-}
-
-/// With another key it is another peer, whatever its address.
-Association* AssociationExchange::on_known_key(Time now, AssociationFrame& frame, ConstBytes bytes,
-                                               const link::Path& from) {
-  const std::uint8_t realm = credentials_.realm_of(frame.key_id);
-  link::Path path = from;
-  path.to = from.to.in_realm(realm);
-  for (SocketAddress& address : frame.sender.addresses) address = address.in_realm(realm);
-  return frame.kind == wire::FrameKind::association_request ? on_request(now, frame, bytes, path)
-                                                            : on_response(frame, bytes, path);
+  return decoded->kind == wire::FrameKind::association_request ? on_request(now, *decoded, frame, from)
+                                                               : on_response(*decoded, frame, from);
 }
 
 /// While the key of a job is changed a peer asks with the new one first, and with the other next: it is said of those alone
 /// that go on. One peer at a time is watched, so that forged requests take no memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
-  const auto in_use = [](const Route& route) { return route.current != nullptr; };
-  if (table_.find_route(peer, credentials_.all_realms(), in_use).first != nullptr) return;
+  const Route* const route = table_.find_route(peer);
+  if (route != nullptr && route->current != nullptr) return;
   if (other_key_.peer == peer && now < other_key_.since + 2 * kSilenceMax) {
     if (now >= other_key_.since + kSilenceMax / 2) warn(now, Warning::other_key, peer);
   } else if (now >= other_key_.since + 2 * kSilenceMax || other_key_.peer.empty()) {
@@ -153,7 +138,7 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     ++counters.refused_replayed;
     return nullptr;
   }
-  if (!response_allowed(now, from.to.realm())) {
+  if (!response_allowed(now)) {
     ++counters.refused_stale;
     return nullptr;
   }
@@ -188,11 +173,10 @@ void AssociationExchange::respond(Time, const Association& association, const As
   send(bytes, link::without_mac(to));
 }
 
-bool AssociationExchange::response_allowed(Time now, std::uint8_t realm) {
-  Time& since = responses_from_[realm];
-  since = std::max(since, now - kResponseInterval * kResponsesAtOnce);
-  if (since + kResponseInterval > now) return false;
-  since += kResponseInterval;
+bool AssociationExchange::response_allowed(Time now) {
+  responses_from_ = std::max(responses_from_, now - kResponseInterval * kResponsesAtOnce);
+  if (responses_from_ + kResponseInterval > now) return false;
+  responses_from_ += kResponseInterval;
   return true;
 }
 
@@ -230,17 +214,10 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
 }
 
 void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, const link::Path& from) {
-  const auto named = [&](const Route& route) {
-    return route.current != nullptr && route.current->own_id() == header.checksum;
-  };
-  const auto [route, address] = table_.find_route(from.to, credentials_.all_realms(), named);
-  if (route == nullptr) {
-    ++environment_.counters.refused_stale;
-    return;
-  }
-  link::Path path = link::without_mac(from);
-  path.to = address;
-  if (!request(now, *route, path)) ++environment_.counters.refused_stale;
+  Route* const route = table_.find_route(from.to);
+  const bool named =
+      route != nullptr && route->current != nullptr && route->current->own_id() == header.checksum;
+  if (!named || !request(now, *route, link::without_mac(from))) ++environment_.counters.refused_stale;
 }
 
 void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from) {
@@ -248,14 +225,9 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
-bool AssociationExchange::has_route(const SocketAddress& address) {
-  const auto any = [](const Route&) { return true; };
-  return table_.find_route(address, credentials_.all_realms(), any).first != nullptr;
-}
-
 /// No longer than what was refused, and not often: a forger gains nothing by drawing notices.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
-  if (now < next_unknown_ || (flood_ && !has_route(to.to))) return;
+  if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
   next_unknown_ = now + kUnknownInterval;
   const wire::FrameHeader notice = make_notice(refused);
   send(as_bytes(&notice, sizeof notice), link::without_mac(to));
@@ -289,9 +261,7 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "its frames are dropped, they are not sealed: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
       "it does not answer requests that are authenticated with the key of this process: it is gone, or has no key, "
-      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)",
-      "it cannot be reached: it is in the address vector with an authorization key that was inserted after this endpoint was "
-      "opened (fi_av_insert_auth_key first, then fi_enable)"};
+      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)"};
   environment_.log.warn("%s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -37,8 +37,8 @@ class AssociationExchange {
   /// A request, response or notice has come, whole. Returns the association that frames may now be sealed in,
   /// if that is new.
   Association* on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame, const link::Path& from);
-  /// Whether the bytes begin one of our requests to a peer of that realm.
-  bool has_requested(ConstBytes quoted, std::uint8_t realm) const;
+  /// Whether the bytes begin one of our requests.
+  bool has_requested(ConstBytes quoted) const;
   /// A frame has come that no association here opens.
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
   /// One that the association does not open: perhaps it is sealed for an earlier process here.
@@ -63,20 +63,18 @@ class AssociationExchange {
   static constexpr int kResponsesAtOnce = 1024;
   static constexpr Duration kResponseInterval = 250us;
 
-  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, not_ours, count };
+  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, count };
 
   bool is_ours(const SocketAddress& address) const;
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;
-  Association* on_known_key(Time now, AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   Association* on_request(Time now, const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);
-  bool has_route(const SocketAddress& address);
   void notify(Time now, const wire::FrameHeader& refused, const link::Path& to);
   void respond(Time now, const Association& association, const AssociationFrame& request,
                const link::Path& to);
-  bool response_allowed(Time now, std::uint8_t realm);
+  bool response_allowed(Time now);
   void send_request(const JobKey& key, const link::Path& path);
   void send(ConstBytes bytes, const link::Path& to);
   void warn(Time now, Warning about, const SocketAddress& peer);
@@ -94,8 +92,7 @@ class AssociationExchange {
     Time since{};
   };
   OtherKey other_key_;     ///< the peer that has asked with a key that is not this process's
-  /// Of each realm: each response takes kResponseInterval of the time since then. Those of one key cost those of others nothing.
-  std::array<Time, kRealmsMax + 1> responses_from_{};
+  Time responses_from_{};  ///< each response takes kResponseInterval of the time since then
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };
 

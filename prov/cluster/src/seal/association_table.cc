@@ -10,14 +10,11 @@ Route* AssociationTable::find_route(const SocketAddress& address) {
   return found == routes_.end() ? nullptr : &found->second;
 }
 
-AssociationTable::Found AssociationTable::find(const SocketAddress& from, std::uint32_t id) const {
-  Found result;
-  find_opener(from, id, [&](Association& association) {
-    result.alone = result.first == nullptr;
-    if (result.alone) result.first = &association;
-    return !result.alone;
-  });
-  return result;
+Association* AssociationTable::find(const SocketAddress& from, std::uint32_t id) const {
+  const auto senders = senders_.find(from);
+  if (senders == senders_.end()) return nullptr;
+  const auto found = std::ranges::find(senders->second, id, &Association::peer_id);
+  return found == senders->second.end() ? nullptr : *found;
 }
 
 Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
@@ -28,8 +25,7 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
 /// A process with the same key can speak for the peer in any case; but the first one stays.
 bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
-    const auto of_realm = [&](const Association& each) { return each.realm() == next.realm(); };
-    const Association* const other = find_opener(address, next.peer_id(), of_realm);
+    const Association* const other = find(address, next.peer_id());
     if (other == nullptr) continue;
     if (other->confirmed) return false;
     drop({other->peer().salt, other->key().id()});
@@ -40,15 +36,14 @@ bool AssociationTable::has_id_alone(const Association& next) {
 Association* AssociationTable::add(std::unique_ptr<Association> association) {
   if (!has_id_alone(*association)) return nullptr;
   Association& added = *association;
-  std::deque<Name>& unconfirmed = unconfirmed_[added.realm()];
-  while (!unconfirmed.empty() && unconfirmed.size() >= kUnconfirmedMax) {
-    drop(unconfirmed.front());
-    unconfirmed.pop_front();
+  while (!unconfirmed_.empty() && unconfirmed_.size() >= kUnconfirmedMax) {
+    drop(unconfirmed_.front());
+    unconfirmed_.pop_front();
   }
   const Name name{added.peer().salt, added.key().id()};
-  unconfirmed.push_back(name);
+  unconfirmed_.push_back(name);
   associations_[name] = std::move(association);
-  for (const SocketAddress& address : added.peer().addresses) senders_[address.in_realm(0)].push_back(&added);
+  for (const SocketAddress& address : added.peer().addresses) senders_[address].push_back(&added);
   return &added;
 }
 
@@ -70,7 +65,7 @@ void AssociationTable::drop(const Name& name) {
   const auto found = associations_.find(name);
   if (found == associations_.end() || found->second->confirmed) return;
   for (const SocketAddress& address : found->second->peer().addresses) {
-    const auto senders = senders_.find(address.in_realm(0));
+    const auto senders = senders_.find(address);
     if (senders == senders_.end()) continue;  // a peer may name an address twice
     std::erase(senders->second, found->second.get());
     if (senders->second.empty()) senders_.erase(senders);

@@ -5,19 +5,17 @@
 // oldest of which is dropped. Confirmed ones stay: see association.h. Frames to an address go into the
 // association that was confirmed last for it.
 //
-// The address that frames go to is of a realm, and so are those of an association's peer (base/address.h); the source of a frame
-// that has come is not: which association opens it, and so whose it is, is found by the id in it. In one realm two peers of one
-// address never have the same id. In two they may, since a process can choose a salt to that end: then whose a frame is shows
-// when it opens, so that none can stand in the way of the other.
+// The address that a frame comes from and the id in it say which association opens it. Two peers of one address
+// never have the same id. A process can choose a salt that gives it the id of another one; but the association
+// that is confirmed stays.
 //
 // Frames that wait for an association are few and short-lived copies: their flows send them again.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
-#include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "link/link.h"
@@ -50,43 +48,18 @@ class AssociationTable {
   Route& route(const SocketAddress& address) { return routes_[address]; }
   /// Null if nothing was sent there and nothing authentic came from there.
   Route* find_route(const SocketAddress& address);
-  /// The route to this address in one of the realms, for which wanted(route) is true, and its address; null: there is none.
-  template <typename Wanted>
-  std::pair<Route*, SocketAddress> find_route(const SocketAddress& plain, std::span<const std::uint8_t> realms,
-                                              Wanted&& wanted) {
-    for (const std::uint8_t realm : realms) {
-      const SocketAddress address = plain.in_realm(realm);
-      Route* const route = find_route(address);
-      if (route != nullptr && wanted(*route)) return {route, address};
-    }
-    return {nullptr, plain};
-  }
-  struct Found {
-    Association* first = nullptr;  ///< null: there is none
-    bool alone = true;             ///< no other has address and id
-  };
-  /// Whose frames come from this address, whatever its realm, under this id.
-  Found find(const SocketAddress& from, std::uint32_t id) const;
-  /// The one of them for which opens(association) is true; null: none.
-  template <typename Opens>
-  Association* find_opener(const SocketAddress& from, std::uint32_t id, Opens&& opens) const {
-    const auto found = senders_.find(from.in_realm(0));
-    if (found == senders_.end()) return nullptr;
-    for (Association* association : found->second) {
-      if (association->peer_id() == id && opens(*association)) return association;
-    }
-    return nullptr;
-  }
+  /// Whose frames come from this address under this id; null: there is none.
+  Association* find(const SocketAddress& from, std::uint32_t id) const;
   /// By its salt and key; null if there is none.
   Association* find(const Salt& salt, const KeyId& key);
-  /// A new one, which is not confirmed. Null: a peer of its realm that is confirmed has its address and its id.
+  /// A new one, which is not confirmed. Null: a peer that is confirmed has its address and its id.
   Association* add(std::unique_ptr<Association> association);
   /// The association is confirmed, if it was not, and frames to the peer's addresses are sealed in it.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }
 
-  static constexpr std::size_t kUnconfirmedMax = 1024;  ///< of each realm
+  static constexpr std::size_t kUnconfirmedMax = 1024;
 
  private:
   struct Name {
@@ -98,13 +71,13 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
-  /// False: a confirmed peer of its realm and one of its addresses has its id. One that is not confirmed is dropped.
+  /// False: a confirmed peer of one of its addresses has its id. One that is not confirmed is dropped.
   bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
-  std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address in realm 0
+  std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
-  std::array<std::deque<Name>, kRealmsMax + 1> unconfirmed_;  ///< of each realm, oldest first; some have been confirmed since
+  std::deque<Name> unconfirmed_;  ///< oldest first; some have been confirmed since
 };
 
 }  // namespace cluster::seal

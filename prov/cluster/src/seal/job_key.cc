@@ -1,6 +1,5 @@
 #include "seal/job_key.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace cluster::seal {
@@ -48,22 +47,6 @@ std::unique_ptr<crypto::Aead> JobKey::make_aead(std::string_view label, ConstByt
   if (!crypto::expand(*cryptography_, job_, label, context, key)) return nullptr;
   const ConstBytes bytes = key.bytes();
   return cryptography_->make_aead(cipher, bytes.first(crypto::key_size(cipher)), direction);
-}
-
-std::uint8_t Credentials::realm_of(const KeyId& id) const {
-  const auto found = std::ranges::find_if(keys, [&](const auto& key) { return key->id() == id; });
-  return realms.empty() ? 0 : realms[static_cast<std::size_t>(found - keys.begin())];
-}
-
-std::span<const std::shared_ptr<const JobKey>> Credentials::keys_for(std::uint8_t realm) const {
-  if (realms.empty()) return realm == 0 ? std::span(keys) : std::span(keys).first(0);
-  const auto found = std::ranges::find(realms, realm);
-  return std::span(keys).subspan(static_cast<std::size_t>(found - realms.begin())).first(found != realms.end() ? 1 : 0);
-}
-
-std::span<const std::uint8_t> Credentials::all_realms() const {
-  static constexpr std::uint8_t kOnly = 0;
-  return realms.empty() ? std::span(&kOnly, 1) : std::span(realms);
 }
 
 }  // namespace cluster::seal

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -66,18 +65,10 @@ class JobKey {
 
 using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
 
-/// What an endpoint seals with: the first key, and further ones that it accepts. Or, with realms, a key for each peer:
-/// frames to and from an address of a realm (base/address.h) are sealed with the key of this realm, and with no other.
+/// What an endpoint seals with: the first key, and further ones that it accepts.
 struct Credentials {
   JobKeys keys;
   Mode mode = Mode::auth;
-  std::vector<std::uint8_t> realms{};  ///< of the keys; empty: every key is for every peer, in realm 0
-
-  /// Of a key that is one of these.
-  std::uint8_t realm_of(const KeyId& id) const;
-  /// What peers of this realm are asked with, in this order; empty: they cannot be reached.
-  std::span<const std::shared_ptr<const JobKey>> keys_for(std::uint8_t realm) const;
-  std::span<const std::uint8_t> all_realms() const;
 };
 
 }  // namespace cluster::seal

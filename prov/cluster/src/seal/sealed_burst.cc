@@ -27,17 +27,8 @@ void prefetch_frame(const link::OutFrame& frame) {
 
 }  // namespace
 
-/// Frames of one path keep one: a link may hand them on together.
-const link::Path* SealedBurst::plain(const link::Path* path) {
-  if (path->to.realm() == 0) return path;
-  if (path == last_path_) return frames_[count_ - 1].path;
-  last_path_ = path;
-  return &(paths_[count_] = link::without_realm(*path));
-}
-
 std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), frames_.size()));
-  last_path_ = nullptr;
   Bytes space(staging_.get(), kStagingBytes);
   for (count_ = 0; count_ < frames.size(); ++count_) {
     const link::OutFrame& frame = frames[count_];
@@ -47,9 +38,8 @@ std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Associatio
     copy_frame(frame, block, place);
     if (count_ + kFramesAhead < frames.size()) prefetch_frame(frames[count_ + kFramesAhead]);
     if (!association.seal(place, block.size())) break;
-    const link::Path* const path = plain(frame.path);
     link::OutFrame& sealed = frames_[count_];
-    sealed.path = path;
+    sealed.path = frame.path;
     sealed.count = sealed.size = 0;
     sealed.add(place);
     space = space.subspan(size);

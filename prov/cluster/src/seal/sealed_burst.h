@@ -22,15 +22,11 @@ class SealedBurst {
   std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
 
  private:
-  const link::Path* plain(const link::Path* path);
-
   /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
   std::unique_ptr<std::byte[]> staging_;
   std::array<link::OutFrame, link::kBurstMax> frames_;
-  std::array<link::Path, link::kBurstMax> paths_;  ///< of frames to addresses of a realm, without it
-  const link::Path* last_path_ = nullptr;          ///< as it was given
   std::size_t count_ = 0;
 };
 

@@ -90,7 +90,7 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
   if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());
-  for (const auto& key : credentials_.keys_for(frame.path->to.realm())) send_keep_alive(frame, route, *key);
+  for (const auto& key : credentials_.keys) send_keep_alive(frame, route, *key);
 }
 
 void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key) {
@@ -103,9 +103,8 @@ void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, cons
   trailer.counter = ++keep_alives_;
   if (!seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer)) return;
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
-  const link::Path path = link::without_realm(*frame.path);
   link::OutFrame sealed;
-  sealed.path = &path;
+  sealed.path = frame.path;
   sealed.add(as_bytes(&header, sizeof header));
   sealed.add(frame.pieces[0].subspan(sizeof header));
   for (std::size_t i = 1; i < frame.count; ++i) sealed.add(frame.pieces[i]);
@@ -159,11 +158,11 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Takes frames off the front of what is left of the arrival. Those that lie back to back, are genuine and of one peer become
-/// `out`; returns 1 if there are any. One that is refused ends them.
+/// Takes frames off the front of what is left of the arrival. Genuine ones that lie back to back become `out`;
+/// returns 1 if there are any. The first that is refused ends them.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
-  Company company;
+  Association* last = nullptr;
   while (!walk_.done()) {
     wire::FrameHeader header;
     const Bytes frame = first_frame(walk_.datagram(), header);
@@ -173,9 +172,7 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
       break;
     }
     prefetch(walk_.behind(frame.size()));
-    const Fate fate = accept(frame, header, arrival.from, company);
-    if (fate == Fate::later) break;
-    if (fate == Fate::refused) {
+    if (!accept(frame, header, arrival.from, last)) {
       walk_.pass_refused(frame.size());
       break;
     }
@@ -186,122 +183,78 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
   out = arrival;
   out.bytes = genuine;
   out.segment = 0;  // the seal vouches for the length of each
-  out.from.to = arrival.from.to.in_realm(*company.realm);
   return 1;
 }
 
-SealedLink::Fate SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Company& company) {
+bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
+                        Association*& last) {
   if ((header.flags & wire::frame_flag::kSealed) == 0) {
     exchange_.on_unsealed(now(), header, from);
-    return Fate::refused;
+    return false;
   }
   if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers
     ++environment_.counters.keep_alives_ignored;
-    return Fate::refused;
+    return false;
   }
   if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request) &&
       header.kind <= static_cast<std::uint8_t>(FrameKind::association_unknown)) {
     if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
-    return Fate::refused;
+    return false;
   }
-  if (is(header, FrameKind::alive)) {
-    if (company.realm) return Fate::later;
-    company.realm = answering_realm(frame, header, from);
-    return company.realm ? Fate::up : Fate::refused;
-  }
-  if (company.association != nullptr && company.association->peer_id() == header.checksum) [[likely]]
-    return open(frame, header, from, *company.association);
-  const AssociationTable::Found found = table_.find(from.to, header.checksum);
-  if (found.first == nullptr) {
+  if (is(header, FrameKind::alive)) return accept_alive(frame, header, from);
+  if (last == nullptr || last->peer_id() != header.checksum) last = table_.find(from.to, header.checksum);
+  if (last == nullptr) {
     exchange_.on_unknown(now(), header, from);
-    return Fate::refused;
+    return false;
   }
-  if (!found.alone) [[unlikely]]
-    return company.realm ? Fate::later : open_ambiguous(frame, header, from, company.realm);
-  const std::uint8_t its = found.first->realm();
-  if (company.realm && *company.realm != its) return Fate::later;
-  const Fate fate = open(frame, header, from, *found.first);
-  if (fate == Fate::up) company = {its, found.first};
-  return fate;
+  return open(frame, header, from, *last);
 }
 
-SealedLink::Fate SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
-                                  Association& association) {
+bool SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
+                      Association& association) {
   switch (association.open(frame)) {
     case Association::Verdict::genuine: break;
-    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return Fate::refused;
-    case Association::Verdict::forged: exchange_.on_forged(now(), association, header, from); return Fate::refused;
+    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return false;
+    case Association::Verdict::forged: exchange_.on_forged(now(), association, header, from); return false;
   }
-  confirm(association);
-  return Fate::up;
-}
-
-/// Of peers of several realms that have one id at this address. A seal that is wrong may destroy the frame, so each gets a copy.
-SealedLink::Fate SealedLink::open_ambiguous(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
-                                            std::optional<std::uint8_t>& realm) {
-  std::vector<std::byte> copy;
-  auto verdict = Association::Verdict::forged;
-  Association* const opener = table_.find_opener(from.to, header.checksum, [&](Association& each) {
-    copy.assign(frame.begin(), frame.end());
-    verdict = each.open(copy);
-    return verdict != Association::Verdict::forged;
-  });
-  if (verdict != Association::Verdict::genuine) {
-    ++(opener != nullptr ? environment_.counters.refused_replayed : environment_.counters.refused_forged);
-    return Fate::refused;
+  if (!association.confirmed) {
+    table_.make_current(association);
+    send_waiting(association);
   }
-  std::copy(copy.begin(), copy.end(), frame.begin());
-  confirm(*opener);
-  realm = opener->realm();
-  return Fate::up;
+  return true;
 }
 
-void SealedLink::confirm(Association& association) {
-  if (association.confirmed) return;
-  table_.make_current(association);
-  send_waiting(association);
-}
-
-/// Of the peer that was asked for this, with its key; nothing: it is no answer.
-std::optional<std::uint8_t> SealedLink::answering_realm(ConstBytes frame, const wire::FrameHeader& header,
-                                                        const link::Path& from) {
+/// An answer to a keep-alive of ours, with one of our keys.
+bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
   if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) {
     ++environment_.counters.refused_malformed;
-    return std::nullopt;
+    return false;
   }
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + frame.size() - sizeof trailer, sizeof trailer);
   const std::uint64_t counter = trailer.counter;
-  const auto asked = [&](const Route& route) { return counter != 0 && std::ranges::count(route.keep_alives, counter) != 0; };
-  const auto [route, address] = table_.find_route(from.to, credentials_.all_realms(), asked);
-  if (route == nullptr) {
+  Route* const route = counter != 0 ? table_.find_route(from.to) : nullptr;
+  if (route == nullptr || std::ranges::count(route->keep_alives, counter) == 0) {
     ++environment_.counters.refused_replayed;
-    return std::nullopt;
+    return false;
   }
-  const auto verifies = [&, &to = address](const auto& key) {
-    return verify_keep_alive(*key, credentials_.mode, header, to, trailer);
+  const auto verifies = [&](const auto& key) {
+    return verify_keep_alive(*key, credentials_.mode, header, from.to, trailer);
   };
-  if (!std::ranges::any_of(credentials_.keys_for(address.realm()), verifies)) {
+  if (!std::ranges::any_of(credentials_.keys, verifies)) {
     ++environment_.counters.refused_forged;
-    return std::nullopt;
+    return false;
   }
   *std::ranges::find(route->keep_alives, counter) = 0;
-  return address.realm();
+  return true;
 }
 
-/// An error names an address, and concerns each of the peers there. A request for an association is quoted to the peer that it was
-/// for: it has the salt of this process, which hosts that see no frame do not know.
+/// An error that quotes one of our association requests is vouched for: the request has the salt of this process,
+/// which only hosts that see its frames know.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
-  const bool by_key = !credentials_.realms.empty();
-  const std::size_t each = by_key ? credentials_.realms.size() : 1;
-  const std::size_t read = inner_->read_path_errors(errors.first(errors.size() / each));
-  // From the last one on, so that none is written over before its turn.
-  for (std::size_t i = read * each; i-- > 0;) {
-    errors[i] = errors[i / each];
-    if (by_key) errors[i].peer = errors[i].peer.in_realm(credentials_.realms[i % each]);
-    errors[i].vouched = exchange_.has_requested(errors[i].quote(), errors[i].peer.realm());
-  }
-  return read * each;
+  const std::size_t read = inner_->read_path_errors(errors);
+  for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());
+  return read;
 }
 
 }  // namespace cluster::seal

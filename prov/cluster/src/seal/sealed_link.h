@@ -13,9 +13,6 @@
 // Frames to an address without association wait (kWaitingMax of them, copied) while it is asked for; keep-alives
 // need none. What leaves in one call is sealed together (sealed_burst.h), and frames of one size stay frames of one size.
 //
-// Where peers have keys of their own (Credentials::realms), an address that frames go to says by its realm with which key, and
-// the source of what goes up says with which one it was sealed: to the user those are different peers.
-//
 // Invariants: no frame without the flag goes up; none goes up that was not opened in this process, under a
 // counter that was new; the source of what goes up is one of the addresses of the peer that sealed it. A forked
 // child, which has the keys and the counters of its parent, sends and receives nothing.
@@ -23,7 +20,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -73,18 +69,10 @@ class SealedLink final : public link::Link {
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
-  /// What becomes of a frame. `later`: it is a peer's whose frames do not go up together with those before it.
-  enum class Fate : std::uint8_t { refused, up, later };
-  /// Frames that go up together.
-  struct Company {
-    std::optional<std::uint8_t> realm;   ///< of their peer; nothing: there are none yet
-    Association* association = nullptr;  ///< what the last of them opened in; null: none did, or others have its id
-  };
-  Fate accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Company& company);
-  Fate open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
-  Fate open_ambiguous(Bytes frame, const wire::FrameHeader& header, const link::Path& from, std::optional<std::uint8_t>& realm);
-  void confirm(Association& association);
-  std::optional<std::uint8_t> answering_realm(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
+  /// True if the frame goes up. `last`: what the frame before it opened in, from the same address; null: none did.
+  bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
+  bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
+  bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
 
   std::unique_ptr<link::Link> inner_;
   const Credentials credentials_;

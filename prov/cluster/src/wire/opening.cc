@@ -101,7 +101,7 @@ RailBlock rail_block(const SocketAddress& address) {
 bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address) {
   if (opening.name == address) return true;
   if (rails.empty()) return false;
-  const std::vector<SocketAddress> further = read_rails(rails, opening.name.realm());
+  const std::vector<SocketAddress> further = read_rails(rails);
   return std::find(further.begin(), further.end(), address) != further.end();
 }
 
@@ -110,14 +110,14 @@ SocketAddress read_sibling(const Opening& opening, ConstBytes rails) {
   if ((opening.features & feature::kSibling) == 0) return {};
   RailBlock block;
   std::memcpy(&block, rails.data() + rails.size(), sizeof block);
-  return address_in(block.family, block.ip, block.port, opening.name.scope()).in_realm(opening.name.realm());
+  return address_in(block.family, block.ip, block.port, opening.name.scope());
 }
 
-std::vector<SocketAddress> read_rails(ConstBytes blocks, std::uint8_t realm) {
+std::vector<SocketAddress> read_rails(ConstBytes blocks) {
   std::vector<SocketAddress> rails;
   for (std::size_t at = 0; at < blocks.size() && rails.size() + 1 < kRailsMax; at += sizeof(RailBlock)) {
     const RailBlock block = block_at(blocks, at);
-    rails.push_back(address_in(block.family, block.ip, block.port, 0).in_realm(realm));
+    rails.push_back(address_in(block.family, block.ip, block.port, 0));
   }
   return rails;
 }

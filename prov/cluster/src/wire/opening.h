@@ -62,7 +62,7 @@ inline constexpr std::size_t kRailsMax = 8;
 struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
-  SocketAddress name;  ///< in realm 0, until the receiver of the frame has put it into that of the frame's source
+  SocketAddress name;
   std::uint8_t rails = 0;  ///< RailBlocks that follow: rails without that of the name
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
@@ -79,7 +79,7 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 /// True if each block names an address that an endpoint can have.
 bool valid_rails(ConstBytes blocks);
 
-/// True if the address is the name in the opening, or one of the further addresses behind it, which are of its realm.
+/// True if the address is the name in the opening, or one of the further addresses behind it.
 bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address);
 
 /// The sibling that an opening names, which decode() has checked; empty if there is none.
@@ -87,6 +87,6 @@ SocketAddress read_sibling(const Opening& opening, ConstBytes rails);
 
 RailBlock rail_block(const SocketAddress& address);
 /// The addresses in blocks that decode() has checked.
-std::vector<SocketAddress> read_rails(ConstBytes blocks, std::uint8_t realm = 0);
+std::vector<SocketAddress> read_rails(ConstBytes blocks);
 
 }  // namespace cluster::wire

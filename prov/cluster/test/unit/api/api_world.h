@@ -149,10 +149,6 @@ class MemoryPlatform final : public Platform {
   std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) override {
     last_wanted = request.wanted;
     last_auth_key.assign(request.auth_key.begin(), request.auth_key.end());
-    last_realm_keys.clear();
-    for (const RealmKey& each : request.realm_keys) {
-      last_realm_keys.emplace_back(each.realm, std::string(reinterpret_cast<const char*>(each.key.data()), each.key.size()));
-    }
     if (fail_with != 0) {
       error = fail_with;
       return nullptr;
@@ -186,7 +182,6 @@ class MemoryPlatform final : public Platform {
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
   std::vector<std::byte> last_auth_key;
-  std::vector<std::pair<int, std::string>> last_realm_keys;
   int fail_with = 0;
   int built = 0;
   bool alone = false;         ///< engines have no link

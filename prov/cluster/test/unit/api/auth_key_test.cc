@@ -91,6 +91,25 @@ TEST_F(AuthKeyTest, OtherSizesAreRefused) {
   EXPECT_EQ(fi_endpoint(domain, &info.info, &endpoint, this), -FI_EINVAL) << "there is none";
 }
 
+/// FI_AV_AUTH_KEY, and what an application would do after it.
+TEST_F(AuthKeyTest, AddressesHaveNoKeysOfTheirOwn) {
+  fabric->api_version = FI_VERSION(1, 20);
+  info.domain.auth_key_size = kAvAuthKey;
+  fid_domain* second = nullptr;
+  EXPECT_EQ(fi_domain(fabric, &info.info, &second, this), -FI_EINVAL);
+  ASSERT_FALSE(platform.kept.lines.empty());
+  EXPECT_NE(platform.kept.lines.back().find("FI_AV_AUTH_KEY"), std::string::npos)
+      << platform.kept.lines.back();
+  fid_av* const av = open_av();
+  EXPECT_EQ(av->ops->size, sizeof(fi_ops_av)) << "by this fi_av_insert_auth_key answers -FI_ENOSYS";
+  constexpr std::uint64_t kFlag = 1ull << 57;  // FI_AUTH_KEY
+  const sockaddr_in name = raw(host(1, 9000));
+  fi_addr_t handle = 0;
+  EXPECT_EQ(fi_av_insert(av, &name, 1, &handle, kFlag, nullptr), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_av_remove(av, &handle, 1, kFlag), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
 TEST_F(AuthKeyTest, ARegionHasThatOfItsDomain) {
   EXPECT_EQ(register_with(nullptr, 0), 0);
   EXPECT_EQ(register_with(one_, 32), -FI_EINVAL) << "the domain has none";

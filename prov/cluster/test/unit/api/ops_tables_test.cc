@@ -3,7 +3,6 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
 
-#include "api/new_av_ops.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -49,7 +48,7 @@ TEST_F(OpsTablesTest, AreFullInEveryObject) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
   fid_av* av = open_av();
   expect_full(av->fid.ops, "av fid");
-  expect_full(av->ops, "av", sizeof(NewAvOps));
+  expect_full(av->ops, "av");
   EXPECT_EQ(fi_close(&av->fid), 0);
   fid_cntr* cntr = open_cntr();
   expect_full(cntr->fid.ops, "cntr fid");

@@ -122,8 +122,12 @@ TEST(SocketAddress, WritesItself) {
 
 TEST(SocketAddress, ItsWordsDifferInWhateverItDiffers) {
   const SocketAddress base = parse("fe80::1", 9228, 3);
-  const SocketAddress all[] = {base, base.with_port(9229), parse("fe80::1", 9228, 4), parse("fe80::2", 9228, 3), base.in_realm(1),
-                               parse("0.0.0.0", 9228), parse("::", 9228)};
+  const SocketAddress all[] = {base,
+                               base.with_port(9229),
+                               parse("fe80::1", 9228, 4),
+                               parse("fe80::2", 9228, 3),
+                               parse("0.0.0.0", 9228),
+                               parse("::", 9228)};
   for (const SocketAddress& one : all) {
     for (const SocketAddress& other : all) EXPECT_EQ(one.words() == other.words(), one == other);
     EXPECT_NE(one.words(1), one.words(2));

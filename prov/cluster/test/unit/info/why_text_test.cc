@@ -100,5 +100,25 @@ TEST_F(WhyTextTest, APeerOfThisNodeIsNamedByItsProcess) {
   EXPECT_TRUE(says("for 10.0.0.2:9 (process 9 ring) to send")) << why();
 }
 
+TEST_F(WhyTextTest, RanksThatWaitForNoPeerMayWaitForTheirLauncher) {
+  answer.launcher = {4, "orted", {}};
+  EndpointReport other = answer;
+  EXPECT_EQ(launchers_text({answer, other}), "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks "
+                                             "compute, or wait for orted.\n");
+  answer.launcher.silent = {{"10.0.0.1:5", "10.0.0.2:6", 7}};
+  EXPECT_EQ(launchers_text({answer, other}),
+            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or wait for orted; to what "
+            "orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 retransmissions): is this rail cut?\n");
+  EXPECT_NE(reasons_text({{answer, other}, {}, 0}).find("No rank of orted"), std::string::npos);
+  other.trouble = "it does not answer";
+  EXPECT_EQ(launchers_text({answer, other}), "") << "what is not known is not said";
+  add_operation("buffer", "any");
+  EXPECT_NE(launchers_text({answer}), "") << "what stands waits for nothing";
+  add_operation("receive", kPeer);
+  EXPECT_EQ(launchers_text({answer}), "") << "one that waits for a peer";
+}
+
+TEST_F(WhyTextTest, AProgramWithoutLauncherWaitsForNone) { EXPECT_EQ(launchers_text({answer}), ""); }
+
 }  // namespace
 }  // namespace cluster::info

@@ -36,7 +36,7 @@ class MemberHostsTest : public testing::Test {
 TEST_F(MemberHostsTest, EachHostOfTheAddressVectorIsNamedOnce) {
   addresses.insert(kA);
   addresses.insert(kB);
-  const AddressTable::Handle second = addresses.insert(kB.with_port(99).in_realm(2));
+  const AddressTable::Handle second = addresses.insert(kB.with_port(99));
   hosts.review(addresses);
   ASSERT_TRUE(probe.members);
   EXPECT_EQ(probe.members->size(), 2u);

@@ -164,23 +164,6 @@ TEST_F(SiblingCheckTest, InAFloodMembersAloneAreAnswered) {
   EXPECT_EQ(answers_to(kA), 1);
 }
 
-TEST_F(SiblingCheckTest, ASiblingOfAnotherRealmIsNotAsked) {
-  mute = true;
-  const auto context = caller(kContext, process.kind());
-  post_write(*context, 0x1111);
-  for (int turn = 0; turn < 100 && last_request.empty(); ++turn) pass(target, *context);
-  wire::FrameView asked;
-  ASSERT_EQ(wire::admit(last_request, asked), wire::Refusal::none);
-  network.drop = nullptr;
-  const wire::ControlFrame answer = wire::ControlFrame::sibling_response(asked);
-  inject(kB.in_realm(1), kA, answer.bytes());
-  pass(target);
-  EXPECT_EQ(target.counters().siblings_confirmed, 0u) << "under another key any process may say so";
-  inject(kB, kA, answer.bytes());
-  pass(target);
-  EXPECT_EQ(target.counters().siblings_confirmed, 1u);
-}
-
 TEST_F(SiblingCheckTest, TheFirstAccessWaitsForASiblingThatComputes) {
   awake = clock.now() + 20ms;
   const auto context = caller(kContext, process.kind());

@@ -24,7 +24,7 @@ class ReachedTable final : public RemoteRegions {
   }
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override {
     if (!in_reach) return Outcome::unsuited;
-    return regions_.allows({address, key, length}, Access::write, 0) ? Outcome::done : Outcome::denied;
+    return regions_.allows({address, key, length}, Access::write) ? Outcome::done : Outcome::denied;
   }
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override {
@@ -54,7 +54,7 @@ class ReachedTable final : public RemoteRegions {
     if (!in_reach) return Outcome::unsuited;
     ++accesses;
     const bool allowed =
-        regions_.with(range, kind, 0, [&](std::byte* bytes, const MemoryRegion&) { copy(bytes); });
+        regions_.with(range, kind, [&](std::byte* bytes, const MemoryRegion&) { copy(bytes); });
     return allowed ? Outcome::done : Outcome::denied;
   }
 

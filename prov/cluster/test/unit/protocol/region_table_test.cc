@@ -30,11 +30,11 @@ TEST(RegionTableTest, AKeyWhoseRegistrationFailsStaysFree) {
   std::array<std::byte, 8> memory{};
   const MemoryRegion region{.base = memory.data(), .length = memory.size(), .readable = true};
   EXPECT_THROW(table.add(5, region), std::bad_alloc);
-  EXPECT_FALSE(table.allows({0, 5, 8}, Access::read, 0));
+  EXPECT_FALSE(table.allows({0, 5, 8}, Access::read));
   has_memory = true;
   EXPECT_TRUE(table.add(5, region));
   EXPECT_FALSE(table.add(5, region)) << "in use";
-  EXPECT_TRUE(table.allows({0, 5, 8}, Access::read, 0));
+  EXPECT_TRUE(table.allows({0, 5, 8}, Access::read));
 }
 
 }  // namespace

@@ -147,26 +147,6 @@ TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
   EXPECT_EQ(taken[1].status, Status::access);
 }
 
-/// The left peer is of realm 1; midway the key comes to belong to a region for realm 2.
-TEST_F(RmaTest, ARegionThatIsNotForThePeersRealmIsNotTouched) {
-  right.channel.name = right.channel.name.in_realm(1);
-  begin_long_accesses();
-  EXPECT_NE(std::count(memory.begin(), memory.end(), std::byte{0}), std::ptrdiff_t(memory.size())) << "it has begun";
-  regions.remove(kKey);
-  MemoryRegion another{memory.data(), 0, memory.size(), true, true};
-  another.realms = 0b100;
-  regions.add(kKey, another);
-  memory.assign(memory.size(), std::byte{0xEE});
-  left.carrier.capacity = right.carrier.capacity = 1000;
-  run();
-  put(pattern(600000), 0);
-  run();
-  EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0xEE}), std::ptrdiff_t(memory.size()));
-  const auto taken = left.take();
-  ASSERT_EQ(taken.size(), 3u);
-  for (const Completion& each : taken) EXPECT_EQ(each.status, Status::access);
-}
-
 TEST_F(RmaTest, ASendIsSeenAfterTheWriteBeforeIt) {
   for (const std::size_t size : {8u, 3000u, 500000u}) {
     const auto data = pattern(size, 9);

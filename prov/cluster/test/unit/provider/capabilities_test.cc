@@ -131,7 +131,7 @@ TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
   answer(kOldest, kOldest);
   EXPECT_TRUE(tail_untouched());
   answer(FI_VERSION(2, 4), FI_VERSION(2, 4));
-  EXPECT_EQ(kMaxEpAuthKey.read(out.domain.attributes, FI_VERSION(2, 4)), kAuthKeysMax);
+  EXPECT_EQ(kMaxEpAuthKey.read(out.domain.attributes, FI_VERSION(2, 4)), 0u);
   EXPECT_EQ(kMaxCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), 0u);
   EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), 0u);
   answer(FI_VERSION(2, 5), FI_VERSION(2, 5));

@@ -89,27 +89,6 @@ TEST_F(KeySourceTest, TheApplicationsKeyComesFirst) {
   EXPECT_NE(findings.credentials->keys[0]->id(), find({{"key", kKey}}).credentials->keys[0]->id());
 }
 
-TEST_F(KeySourceTest, KeysOfAnAddressVectorComeFirstAndEachHasItsRealm) {
-  std::vector<std::string> errors;
-  Options options(
-      [](const OptionRow& row) -> std::optional<std::string> {
-        if (std::string(row.name) == "security") return "encrypt";
-        return std::string(row.name) == "key" ? std::optional(std::string(kKey)) : std::nullopt;
-      },
-      errors);
-  KeySource source(options);
-  const std::string materials[] = {"sixteen bytes...", "another sixteen."};
-  const api::RealmKey keys[] = {{2, as_bytes(materials[0].data(), 16)}, {7, as_bytes(materials[1].data(), 16)}};
-  const KeyFindings findings = source.find_for_realms(keys);
-  ASSERT_TRUE(findings.credentials.has_value()) << findings.error;
-  EXPECT_TRUE(findings.several());
-  EXPECT_EQ(findings.credentials->realms, (std::vector<std::uint8_t>{2, 7}));
-  EXPECT_EQ(findings.credentials->mode, seal::Mode::encrypt);
-  ASSERT_EQ(findings.job_keys().size(), 2u);
-  EXPECT_EQ(findings.job_keys()[0]->id(), source.find(keys[0].key).job_keys()[0]->id());
-  EXPECT_FALSE(source.find({}).several());
-}
-
 TEST_F(KeySourceTest, FilesThatOthersReachAreRefused) {
   for (const mode_t mode : {0640, 0604, 0620, 0666}) {
     write(kKey, mode);

@@ -355,23 +355,5 @@ TEST_F(SealedLinkTest, DatagramsAreSealedToo) {
   EXPECT_EQ(arrived(*b), 0u) << "a recorded datagram is not taken again";
 }
 
-TEST_F(SealedLinkTest, RequestsOfTheDeadTakeBoundedMemory) {
-  AssociationTable table;
-  const auto keys = test::credentials({kSecret});
-  const Party ours{{}, {kA}, true};
-  const std::size_t most = AssociationTable::kUnconfirmedMax;
-  std::uint32_t number = 0;
-  const auto add = [&] {
-    Party peer{{}, {test::node_name(5).with_port(static_cast<std::uint16_t>(1000 + number % 4000))}, true};
-    std::memcpy(peer.salt.data(), &++number, sizeof number);
-    return table.add(std::make_unique<Association>(keys.keys[0], Mode::auth, ours, peer));
-  };
-  Association* const alive = add();
-  table.make_current(*alive);
-  for (std::size_t i = 0; i < 5 * most; ++i) add();
-  EXPECT_LE(table.size(), most + 1);
-  EXPECT_EQ(table.find(alive->peer().salt, keys.keys[0]->id()), alive) << "one that was confirmed stays";
-}
-
 }  // namespace
 }  // namespace cluster::seal
