@@ -28,10 +28,10 @@
 #include <utility>
 
 #include "engine/event_loop.h"
-#include "transport/packing_policy.h"
-#include "transport/waiter.h"
 #include "os/progress_thread.h"
 #include "protocol/messenger.h"
+#include "transport/packing_policy.h"
+#include "transport/waiter.h"
 
 namespace cluster::engine {
 

@@ -4,8 +4,8 @@
 
 #include "collective/collectives.h"
 #include "engine/event_loop.h"
-#include "transport/peer_table.h"
 #include "protocol/messenger.h"
+#include "transport/peer_table.h"
 
 namespace cluster::engine {
 

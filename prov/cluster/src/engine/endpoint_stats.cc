@@ -1,8 +1,8 @@
 #include "engine/endpoint_stats.h"
 
 #include "engine/engine_parts.h"
-#include "transport/peer_table.h"
 #include "protocol/messenger.h"
+#include "transport/peer_table.h"
 
 namespace cluster::engine {
 namespace {

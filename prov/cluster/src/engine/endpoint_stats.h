@@ -17,7 +17,9 @@ class Messenger;
 }
 namespace cluster::transport {
 class PeerTable;
-}
+class Transport;
+struct Peer;
+}  // namespace cluster::transport
 
 namespace cluster::engine {
 

@@ -9,13 +9,13 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/remote_regions.h"
-#include "network/endpoint_roster.h"
-#include "transport/engine_settings.h"
 #include "link/link.h"
 #include "link/multicast.h"
 #include "link/process_probe.h"
 #include "multipath/address_pairing.h"
+#include "network/endpoint_roster.h"
 #include "shm/local_listener.h"
+#include "transport/engine_settings.h"
 #include "transport/transport_context.h"
 
 namespace cluster::engine {

@@ -10,10 +10,10 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "transport/peer_table.h"
 #include "group/group.h"
 #include "link/multicast.h"
 #include "protocol/group_protocol.h"
+#include "transport/peer_table.h"
 
 namespace cluster::engine {
 

@@ -17,11 +17,11 @@
 #include "base/address.h"
 #include "engine/engine_parts.h"
 #include "engine/group_entry.h"
+#include "protocol/group_arrivals.h"
+#include "protocol/group_protocol.h"
 #include "transport/peer_reach.h"
 #include "transport/peer_table.h"
 #include "transport/waiter.h"
-#include "protocol/group_arrivals.h"
-#include "protocol/group_protocol.h"
 
 namespace cluster::engine {
 

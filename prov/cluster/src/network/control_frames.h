@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "link/link.h"
 #include "network/network_parts.h"
 #include "network/rate_limit.h"
-#include "link/link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 

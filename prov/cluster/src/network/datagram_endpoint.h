@@ -7,9 +7,9 @@
 // sources are not remembered, or they could fill the memory: all of them are the peer without a name.
 #pragma once
 
+#include "link/link.h"
 #include "network/control_frames.h"
 #include "network/network_parts.h"
-#include "link/link.h"
 #include "protocol/messenger.h"
 
 namespace cluster::network {

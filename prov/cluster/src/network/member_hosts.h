@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "transport/address_table.h"
 #include "link/process_probe.h"
+#include "transport/address_table.h"
 
 namespace cluster::network {
 

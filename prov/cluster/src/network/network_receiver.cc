@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "transport/arrival.h"
 #include "link/arrival_walk.h"
+#include "transport/arrival.h"
 #include "wire/admit.h"
 
 namespace cluster::network {

@@ -15,16 +15,16 @@
 #include <optional>
 #include <vector>
 
-#include "transport/admission_control.h"
+#include "link/link.h"
 #include "network/datagram_endpoint.h"
 #include "network/flood_watch.h"
-#include "transport/peer_table.h"
 #include "network/session_acceptor.h"
 #include "network/session_table.h"
 #include "network/tx_scheduler.h"
 #include "network/unknown_budget.h"
-#include "link/link.h"
 #include "protocol/messenger.h"
+#include "transport/admission_control.h"
+#include "transport/peer_table.h"
 #include "wire/run_view.h"
 
 namespace cluster::network {

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 
-#include "transport/admission_control.h"
 #include "network/answer_limiter.h"
 #include "network/answered_calls.h"
 #include "network/control_frames.h"
@@ -19,6 +18,7 @@
 #include "network/session_table.h"
 #include "network/sibling_check.h"
 #include "network/tx_scheduler.h"
+#include "transport/admission_control.h"
 
 namespace cluster::network {
 

@@ -17,10 +17,10 @@
 #include <unordered_map>
 
 #include "network/network_parts.h"
-#include "reliability/frame_body.h"
 #include "network/session_secrets.h"
 #include "network/tx_scheduler.h"
 #include "protocol/messenger.h"
+#include "reliability/frame_body.h"
 
 namespace cluster::network {
 

@@ -35,8 +35,8 @@
 #include "base/siphash.h"
 #include "network/answer_limiter.h"
 #include "network/network_parts.h"
-#include "transport/peer_table.h"
 #include "network/session_table.h"
+#include "transport/peer_table.h"
 #include "wire/admit.h"
 
 namespace cluster::network {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "transport/packing_policy.h"
-#include "network/network_parts.h"
-#include "network/timer_heap.h"
 #include "link/link.h"
 #include "link/process_probe.h"
+#include "network/network_parts.h"
+#include "network/timer_heap.h"
 #include "protocol/messenger.h"
 #include "reliability/turn_delay.h"
+#include "transport/packing_policy.h"
 
 namespace cluster::network {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/engine_settings.h"
 #include "os/packet_link.h"
+#include "transport/engine_settings.h"
 
 namespace cluster::provider {
 

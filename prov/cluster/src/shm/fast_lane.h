@@ -32,8 +32,8 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "shm/local_peer.h"
 #include "protocol/messenger.h"
+#include "shm/local_peer.h"
 #include "shm/ring_inbox.h"
 
 namespace cluster::shm {

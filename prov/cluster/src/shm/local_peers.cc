@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "transport/arrival.h"
 #include "shm/layout.h"
+#include "transport/arrival.h"
 
 namespace cluster::shm {
 namespace {

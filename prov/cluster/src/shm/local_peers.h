@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "shm/fast_lane.h"
 #include "protocol/messenger.h"
+#include "shm/fast_lane.h"
 #include "shm/shm_parts.h"
 #include "transport/transport_context.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/address.h"
 #include "base/environment.h"
-#include "carrier/lane.h"
 #include "carrier/carrier.h"
+#include "carrier/lane.h"
 #include "carrier/recall.h"
 #include "os/shared_memory.h"
 #include "shm/peer_connection.h"

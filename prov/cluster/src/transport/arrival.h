@@ -5,9 +5,9 @@
 
 #include <new>
 
+#include "protocol/context.h"
 #include "transport/admission_control.h"
 #include "transport/peer_table.h"
-#include "protocol/context.h"
 
 namespace cluster::transport {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "shm/local_listener.h"
 #include "seal/sealed_link.h"
+#include "shm/local_listener.h"
 #include "support/fake_network.h"
 #include "support/forged_frame.h"
 #include "support/seal_keys.h"

@@ -15,12 +15,17 @@ ALLOWED = {
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "group": {"base", "wire", "link", "carrier", "multipath"},
-    "shm": {"base", "wire", "os", "carrier", "seal"},
     "protocol": {"base", "wire", "carrier"},
+    "transport": {"base", "wire", "carrier", "os", "protocol", "reliability/flow_stats.h", "reliability/ack_delay.h"},
+    "self": {"base", "wire", "carrier", "multipath/address_pairing.h", "protocol", "transport"},
+    "shm": {"base", "wire", "os", "carrier", "seal", "protocol", "transport"},
+    "network": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "protocol", "transport"},
     "collective": {"base", "wire", "protocol"},
-    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "protocol", "collective"},
-    "api": {"base", "protocol", "collective", "engine"},
-    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
+    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
+               "transport", "collective"},
+    "api": {"base", "protocol", "collective", "transport", "engine"},
+    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
+                 "engine", "api"},
 }
 LIBFABRIC_COMPONENTS = {"api", "provider"}
 
