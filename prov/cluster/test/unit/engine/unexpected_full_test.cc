@@ -16,7 +16,7 @@ using test::kUnknownSource;
 using test::Node;
 
 constexpr std::size_t kOfOne = 4;  ///< what one peer may have stored
-constexpr std::uint64_t kMessages = 300;
+constexpr std::uint64_t kManyMessages = 300;
 
 class UnexpectedFullTest : public test::EngineTest {
  protected:
@@ -38,7 +38,7 @@ class UnexpectedFullTest : public test::EngineTest {
 TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   Node b(network, kB, kA, 1000);
-  for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
+  for (std::uint64_t i = 0; i < kManyMessages; ++i) b.send();
   pass(a, b);
   EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
   EXPECT_GT(a.counters().unexpected_full, 0u);
@@ -47,14 +47,14 @@ TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
     pass(a, b);
   }
   EXPECT_EQ(b.counters().sessions_closed, 0u) << "a waiting sender is not dead";
-  for (std::uint64_t i = 1; i <= kMessages; ++i) {
+  for (std::uint64_t i = 1; i <= kManyMessages; ++i) {
     a.receive();
     clock.advance(10us);
     a.engine.poll();
     b.engine.poll();
     EXPECT_EQ(a.got, i);
   }
-  EXPECT_EQ(received(a), kMessages);
+  EXPECT_EQ(received(a), kManyMessages);
   EXPECT_EQ(b.counters().refused_window + a.counters().refused_window, 0u);
 }
 
@@ -62,7 +62,7 @@ TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
 TEST_F(UnexpectedFullTest, AnAnswerComesThoughTheMessagesBeforeItHadToWait) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   Node b(network, kB, kA, 1000);
-  for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
+  for (std::uint64_t i = 0; i < kManyMessages; ++i) b.send();
   pass(a, b);
   b.receive();
   const ConstBytes slice = as_bytes(&a.word, sizeof a.word);

@@ -31,8 +31,8 @@ struct Environment {
 };
 
 TEST(Options, DefaultsAreThoseOfTheSettings) {
-  const engine::EngineSettings table = Options().settings();
-  const engine::EngineSettings own;
+  const transport::EngineSettings table = Options().settings();
+  const transport::EngineSettings own;
   EXPECT_EQ(table.shm, own.shm);
   EXPECT_EQ(table.shm_eager_max, own.shm_eager_max);
   EXPECT_EQ(table.net_eager_max, own.net_eager_max);
@@ -66,7 +66,7 @@ TEST(Options, ValuesTakeEffect) {
                           {}};
   const Options options = environment.read();
   EXPECT_TRUE(environment.errors.empty());
-  const engine::EngineSettings settings = options.settings();
+  const transport::EngineSettings settings = options.settings();
   EXPECT_FALSE(settings.shm);
   EXPECT_EQ(settings.shm_eager_max, 256u * 1024);
   EXPECT_EQ(settings.net_eager_max, 4000u);
@@ -123,7 +123,7 @@ TEST(Options, EmptyMeansDefault) {
   Environment environment{{{"net_eager", ""}, {"link", ""}, {"iface", ""}, {"test", ""}}, {}};
   const Options options = environment.read();
   EXPECT_TRUE(environment.errors.empty());
-  EXPECT_EQ(options.settings().net_eager_max, engine::EngineSettings{}.net_eager_max);
+  EXPECT_EQ(options.settings().net_eager_max, transport::EngineSettings{}.net_eager_max);
   EXPECT_EQ(options.text(Options::Name::link), "auto");
 }
 
