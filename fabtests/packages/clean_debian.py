@@ -26,7 +26,7 @@ exec /bin/sh -ec "$2"
 """
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
                 "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-_NETWORK, _TRUSTED = ("/etc/resolv.conf", "/etc/hosts"), "/etc/ssl/certs/ca-certificates.crt"
+_NETWORK, _TRUSTED = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf"), "/etc/ssl/certs/ca-certificates.crt"
 _SOURCES = ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
 
 

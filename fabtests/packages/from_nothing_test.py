@@ -56,11 +56,11 @@ class FromNothing(unittest.TestCase):
         self.assertRegex(said, r"\ncheck: all passed, ", last_lines(said))
 
 
-def prepare(directory, transcript):
+def prepare(directory, transcript, more=()):
     """The new system, with this machine's way to the registries, and a clone of what is committed here."""
     system = clean_debian.CleanDebian(directory, transcript)
-    print(f"making a new Debian {SUITE} with {', '.join(BEFORE)}", flush=True)
-    made = system.make(SUITE, BEFORE)
+    print(f"making a new Debian {SUITE} with {', '.join([*BEFORE, *more])}", flush=True)
+    made = system.make(SUITE, [*BEFORE, *more])
     if made.returncode != 0:
         raise RuntimeError(f"mmdebstrap: {made.stderr[-2000:]}")
     system.join_network()

@@ -7,7 +7,8 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import choices, errors, limits, markdown, plan, report, schedule, table, transports, ucx  # noqa: E402
+from cluster_perf_lib import (choices, errors, limits, markdown, overview, plan, report, schedule, table, transports,  # noqa: E402
+                              ucx, verdict)
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
@@ -58,12 +59,13 @@ class Arithmetic(unittest.TestCase):
         self.add("shm", sample(2, "us", [50, 50]), sample(4e9, "B/s", [50, 50], "bandwidth"))
         self.assertEqual([ratio["times"] for ratio in ratios(self.collected.results())], [2, 2])
 
-    def test_the_table_compares_with_the_best_peer_of_the_same_phase(self):
+    def test_the_table_compares_with_the_best_peer(self):
         self.add("cluster", sample(1, "us", [50, 50]))
         self.add("shm", sample(3, "us", [50, 50]))
-        self.add("tcp", sample(0.5, "us", [170, 170]))
+        self.add("tcp", sample(4, "us", [170, 170]))
         text = table.render(report.make({}, {}, self.collected))
-        self.assertIn("x 3.00 shm", text)
+        self.assertIn("x 3.00 shm\n", text)
+        self.assertNotIn("~", text)
 
     def test_a_report_that_lacks_something_is_not_sound(self):
         self.add("cluster", sample(1, "us", [50, 50]))
@@ -145,7 +147,7 @@ class Limits(unittest.TestCase):
         near, line = [50, 50], "shm is ahead: inside, put latency 8 B, private memory: 0.13 us, cluster 0.33 us"
         self.add("inside", "cluster", sample(0.33, "us", near, "put_latency"))
         self.add("inside", "shm", sample(0.13, "us", near, "put_latency"))
-        self.add("inside", "tcp", sample(0.05, "us", [170, 170], "put_latency"))
+        self.add("inside", "tcp", sample(0.5, "us", [170, 170], "put_latency"))
         self.assertEqual(table.warnings(self.collected.results()), [line])
         self.assertIn(line, self.text())
 
@@ -198,6 +200,100 @@ class Limits(unittest.TestCase):
                    "ucx": "", "open_mpi": "", "date": "", "revision": ""}
         text = markdown.render(report.make(machine, {"mode": "full", "repetitions": 1, "milliseconds": 60}, self.collected))
         self.assertIn("waiting asleep | 0.200 s/GB | tcp 0.400 s/GB | 2.00 | - |", text)
+
+
+class Phases(unittest.TestCase):
+    """The demo where the distance of the processors changes from run to run, and where they never share a cache."""
+    NEAR, FAR = [50, 60], [50, 170]
+
+    def setUp(self):
+        self.collected = Samples()
+        self.group = plan.Group("demo", [])
+
+    def add(self, place, name, *samples):
+        for run, entry in enumerate(samples):
+            self.collected.add(place, transport(f"mpi:{name}", place, "mpi"), self.group, run, [entry])
+
+    def figures(self):
+        return report.make({}, {}, self.collected)
+
+    def ratio(self):
+        """What the only line of the table compares."""
+        line = next(line for line in table.render(self.figures()).splitlines() if line.startswith("latency 8 B"))
+        return " ".join(line.partition(" %")[2].split())
+
+    def test_a_better_peer_of_another_phase_is_not_passed_over(self):
+        self.add("inside", "cluster", sample(0.37, "us", self.FAR), sample(0.37, "us", self.FAR))
+        self.add("inside", "vader", sample(0.26, "us", self.NEAR))
+        self.add("inside", "tcp", sample(5.9, "us", self.FAR))
+        self.assertEqual(self.ratio(), "x 0.70~ vader")
+        self.assertIn("~: one of the two", table.render(self.figures()))
+        self.assertIn("vader is ahead: inside, MPI latency 8 B: 0.26 us, cluster 0.37 us far", table.warnings(self.figures()["results"]))
+
+    def test_a_phase_that_both_have_is_compared(self):
+        self.add("inside", "cluster", sample(0.37, "us", self.FAR))
+        self.add("inside", "vader", sample(0.26, "us", self.NEAR), sample(0.4, "us", self.FAR), sample(0.48, "us", self.FAR))
+        self.assertEqual(self.ratio(), "x 1.19 vader far")
+        self.assertEqual([(ratio["times"], ratio["same_phase"]) for ratio in self.figures()["ratios"]], [(0.44 / 0.37, True)])
+
+    def test_the_near_phase_is_compared_where_both_have_it(self):
+        for name, near in (("cluster", 0.2), ("vader", 0.3)):
+            self.add("inside", name, sample(near, "us", self.NEAR), sample(9, "us", self.FAR))
+        self.assertEqual(self.ratio(), "x 1.50 vader")
+
+    def test_no_line_with_figures_lacks_a_ratio(self):
+        self.add("between", "cluster/packet", sample(4, "us", self.FAR))
+        self.add("between", "cluster/udp", sample(7, "us", self.NEAR))
+        self.add("between", "tcp", sample(6, "us", self.NEAR))
+        self.assertEqual(self.ratio(), "x 1.50~ tcp x 0.86 tcp")
+
+    def test_the_markdown_and_its_picture_mark_it_too(self):
+        self.add("inside", "cluster", sample(0.4, "us", self.FAR))
+        self.add("inside", "vader", sample(0.2, "us", self.NEAR))
+        machine = {"virtual": False, "processors": 2, "processor": "P", "memory_gb": 1, "kernel": "6.1", "libfabric": "1.17",
+                   "ucx": "", "open_mpi": "", "date": "", "revision": ""}
+        text = markdown.render(report.make(machine, {"mode": "readme", "repetitions": 1, "milliseconds": 60}, self.collected))
+        self.assertIn("| MPI, latency 8 B | 0.40 us far | vader 0.20 us | 0.50~ | - |", text)
+        self.assertEqual(overview.Line("inside a node", "MPI, latency 8 B", "", "", "0.50~").ratio(), 0.5)
+
+    def test_what_was_measured_with_something_beside_it_is_not_passed_over(self):
+        common = {"place": "between", "level": "fabric", "measure": "latency", "bytes": 8, "window": 1, "wait": "spin", "unit": "us",
+                  "smallest": 10.0, "largest": 10.0}
+        lines = table._beside([{**common, "transport": "cluster/udp", "median": 10.0, "phase": "near"},  # pylint: disable=protected-access
+                               {**common, "transport": "cluster/udp/auth", "median": 12.5, "phase": "far"}], "/auth", "key")
+        self.assertIn("x 0.800~", lines[-1])
+
+    def verdict(self):
+        return verdict.render(self.figures())
+
+    def test_words_say_what_won_what_lost_and_why(self):
+        self.add("inside", "cluster", sample(0.4, "us", self.NEAR), sample(2e10, "B/s", self.NEAR, "bandwidth", 1 << 20, 16))
+        self.add("inside", "vader", sample(0.2, "us", self.NEAR), sample(1e10, "B/s", self.NEAR, "bandwidth", 1 << 20, 16))
+        self.add("between", "cluster/packet", sample(4, "us", self.NEAR))
+        self.add("between", "cluster/udp", sample(7, "us", self.NEAR))
+        self.add("between", "tcp", sample(6, "us", self.NEAR))
+        for line in ("Inside a node\n  cluster wins 1 of 2 lines, loses 1\n    won: bandwidth 1 MB x 16 (x 2.00 vader)\n"
+                     "    lost: latency 8 B (x 0.50 vader): Open MPI calls its own shared memory directly",
+                     "  cluster/packet wins 1 of 1 lines, loses 0\n    won: latency 8 B (x 1.50 tcp): a raw frame passes no TCP/IP",
+                     "  cluster/udp wins 0 of 1 lines, loses 1\n    lost: latency 8 B (x 0.86 tcp): a datagram passes"):
+            self.assertIn(line, self.verdict())
+        self.assertNotIn("share no cache", self.verdict())
+
+    def test_what_scatters_more_than_it_differs_is_neither_won_nor_lost(self):
+        self.add("inside", "cluster", sample(1, "us", self.NEAR), sample(1.2, "us", self.NEAR))
+        self.add("inside", "vader", sample(1, "us", self.NEAR))
+        self.add("inside", "tcp", sample(5, "us", self.NEAR), sample(90, "us", self.NEAR))
+        self.assertIn("wins 0 of 1 lines, loses 0\n    within the spread: latency 8 B (x 0.91 vader)", self.verdict())
+
+    def test_words_for_processors_that_never_share_a_cache_and_for_mixed_phases(self):
+        self.add("inside", "cluster", sample(0.4, "us", [240, 240]))
+        self.add("inside", "vader", sample(0.3, "us", [110, 112]))
+        self.assertIn("lost: latency 8 B (x 0.75~ vader): Open MPI", self.verdict())
+        self.assertIn("A cache line takes 110 ns between these processors, as where they share no cache", self.verdict())
+
+    def test_words_where_nothing_was_there_to_compare_with(self):
+        self.add("inside", "cluster", sample(0.4, "us", self.NEAR))
+        self.assertIn("cluster: no other transport was measured", self.verdict())
 
 
 class Plans(unittest.TestCase):

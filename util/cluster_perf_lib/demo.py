@@ -1,5 +1,5 @@
 """Open MPI over `cluster` beside Open MPI's own transports, between two virtual nodes and inside one, without hardware:
-installs and builds what is missing, checks data, measures, prints one table and removes everything again.
+installs and builds what is missing, checks data, measures, prints one table and in words what won, and removes everything again.
 
 Without root nothing can be installed and no node made: then only the figures inside a node are taken.
 """
@@ -10,7 +10,7 @@ import time
 
 from cluster_lib import build
 
-from . import machine, placement, plan, report, runs, samples, schedule, table, transports
+from . import machine, placement, plan, report, runs, samples, schedule, table, transports, verdict
 from .errors import PerfError, Skipped
 
 _PLACES = (transports.INSIDE, transports.BETWEEN)
@@ -73,7 +73,7 @@ def _run(options):
     settings = {"mode": "demo", "places": [place.name for place in places], "repetitions": options.rounds,
                 "milliseconds": options.milliseconds}
     figures = report.make(machine.describe(), settings, collected)
-    _say(f"\n{machine.in_words(figures['machine'])}\n{table.render(figures)}\n\nDone after {time.monotonic() - started:.0f} s.")
+    _say(f"\n{machine.in_words(figures['machine'])}\n{table.render(figures)}\n\n{verdict.render(figures)}\n\nDone after {time.monotonic() - started:.0f} s.")
     if options.json:
         report.write(figures, options.json)
     return 1 if collected.skipped else 0

@@ -4,7 +4,8 @@ _LIMITS says which item of bare_perf bounds which measure. It is a limit of one 
 time: a transport in which both sides copy, or many messages share a frame, may be beyond it."""
 from dataclasses import dataclass
 
-from .rows import times_as_good, value_text
+from .rows import value_text
+from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
 
 _KIB, _MIB, _ANY = 1 << 10, 1 << 20, 1 << 62

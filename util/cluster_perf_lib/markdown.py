@@ -1,7 +1,7 @@
 """The table of the README: a table in Markdown for each place, the best peer and the bare limit beside our figures."""
 from . import limits
 from .machine import in_words
-from .rows import LEVELS, Row, best, cell_text, rows, times_as_good, transport_text
+from .rows import LEVELS, Row, cell_text, rows, transport_text
 from .samples import is_ours
 from .table import warnings
 
@@ -11,7 +11,7 @@ _BEFORE = {"mpi": "MPI, ", "crowd": "MPI, more ranks than processors, "}
 
 def _processor_time(row):
     """The row of what a gigabyte costs both sides, out of a row in which they waited asleep; None if that is not known."""
-    cells = {name: {**result, "median": result["cpu_seconds_per_gb"], "unit": "s/GB"}
+    cells = {name: {**{key: value for key, value in result.items() if key != "far"}, "median": result["cpu_seconds_per_gb"], "unit": "s/GB"}
              for name, result in row.cells.items() if "cpu_seconds_per_gb" in result}
     return Row(row.place, row.level, f"processor time, {row.name}", cells) if cells else None
 
@@ -31,13 +31,11 @@ def _columns(block):
 
 def _line(row, columns, results):
     by_column = {transport_text(name): result for name, result in row.cells.items() if is_ours(name)}
-    compared = [ours for ours in row.ours() if row.best_peer(ours)]
     peer, times = "-", "-"
-    if compared:
-        ours = best(compared)
-        against = row.best_peer(ours)
-        peer = f"{transport_text(against['transport'])} {cell_text(against)}"
-        times = f"{times_as_good(ours, against):.2f}"
+    found = max(row.comparisons(), key=lambda each: each.times, default=None)
+    if found:
+        peer = f"{transport_text(found.peer['transport'])} {cell_text(found.peer)}"
+        times = f"{found.times:.2f}{found.mark}"
     pair = None if any(result["unit"] == "s/GB" for result in row.cells.values()) else limits.nearest(row, results)
     cells = [_BEFORE.get(row.level, "") + row.name, *(cell_text(by_column.get(name)) for name in columns), peer, times,
              limits.text(*pair) if pair else "-"]
@@ -62,8 +60,8 @@ def render(report):
         lines += _table(results, place)
     lines += ["", f"Medians over up to {settings['repetitions']} runs of {settings['milliseconds']:g} ms each, in one phase of the "
               "processors (`far`: a cache line took more than twice the shortest time). Times as good: the best of our "
-              "transports beside the best peer of the same phase. Bare limit: a time is so many times what the machine takes "
-              "without any transport, a rate so large a share of it."]
+              "transports beside the best peer; `~`: in different phases, for they have none in common. Bare limit: a time is so "
+              "many times what the machine takes without any transport, a rate so large a share of it."]
     won = warnings(results)
     return "\n".join(lines + (["", "A peer is ahead by more than the spread:", "", *(f"- {line}" for line in won)] if won else []))
 

@@ -27,7 +27,10 @@ class Line:
     name: str
     ours: str
     peer: str
-    times: str  # as good as the best peer
+    times: str  # as good as the best peer; `~` behind it where the phases differ
+
+    def ratio(self):
+        return float(self.times.rstrip("~"))
 
 
 def _best(cells):
@@ -67,7 +70,7 @@ def draw(shown, path):
             axes.text(column, at, head, color=_EDGE, **beside)
         for line in (line for line in shown if line.place == place):
             at -= 1
-            times = float(line.times)
+            times = line.ratio()
             axes.barh(at, times - 1, left=1, height=0.66, color=_BETTER if times >= 1 else _WORSE)
             for cell, column in zip((line.ours, line.peer, line.times), _COLUMNS.values()):
                 axes.text(column, at, cell, **beside)

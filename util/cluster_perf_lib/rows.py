@@ -1,9 +1,9 @@
 """The lines of the tables: what is compared with what, and the words for sizes and values.
 
-A row holds what one measurement gave over each transport. Figures are compared in one phase of the processors only."""
+A row holds what one measurement gave over each transport."""
 from dataclasses import dataclass
 
-from .samples import is_ours, lower_is_better
+from .samples import compare, is_ours, spread_of
 from .transports import INSIDE
 
 LEVELS = ("fabric", "mpi", "crowd", "bare")
@@ -38,16 +38,10 @@ def cell_text(result):
     return value_text(result["median"], result["unit"]) + (" far" if result["phase"] == "far" else "")
 
 
-def best(results):
-    """The best of results that have one unit."""
-    results = list(results)
-    return (min if lower_is_better(results[0]["unit"]) else max)(results, key=lambda result: result["median"])
-
-
-def times_as_good(result, other):
-    """Above 1: `result` is better, whatever the unit."""
-    times = result["median"] / other["median"]
-    return 1 / times if lower_is_better(result["unit"]) else times
+def ratio_text(found):
+    """A comparison: `x 1.80 shm`, `x 1.80~ shm` where phases differ, `x 1.80 shm far` where the far runs of both are compared."""
+    far = found.ours["phase"] == found.peer["phase"] == "far"
+    return f"x {found.times:.2f}{found.mark} {transport_text(found.peer['transport'])}" + (" far" if far else "")
 
 
 def _memory(result):
@@ -77,33 +71,32 @@ class Row:
     def ours(self):
         return [result for name, result in self.cells.items() if is_ours(name) and result["median"]]
 
-    def best_peer(self, ours):
-        """The best peer that was measured in the same phase as this result of ours, or None."""
-        peers = [result for name, result in self.cells.items()
-                 if not is_ours(name) and result["phase"] == ours["phase"] and result["median"]]
-        return best(peers) if peers and ours["median"] else None
+    def comparison(self, ours):
+        """This result of ours beside the peer that does best against it, whatever phases were met; None without a peer."""
+        peers = [result for name, result in self.cells.items() if not is_ours(name) and result["median"]]
+        return min((compare(ours, peer) for peer in peers), key=lambda each: each.times) if peers and ours["median"] else None
+
+    def comparisons(self):
+        """One of each of ours that has a peer."""
+        return [found for found in map(self.comparison, self.ours()) if found]
 
     def spread(self):
         """The widest spread among the cells, as a share of the median; None without figures."""
-        widths = [(result["largest"] - result["smallest"]) / result["median"] for result in self.cells.values()
-                  if result["median"]]
-        return max(widths, default=None)
+        return max((spread_of(result) for result in self.cells.values() if result["median"]), default=None)
 
     def winner(self):
-        """(peer, ours): the best peer and the best of ours, if it is ahead of each of ours by more than the spread; or
-        None. What has no peer of its phase is not compared."""
-        compared = [ours for ours in self.ours() if self.best_peer(ours)]
-        if not compared or any(times_as_good(self.best_peer(ours), ours) <= 1 + self.spread() for ours in compared):
+        """The best of ours beside its best peer, if each of ours has a peer that is ahead by more than the spread; or None."""
+        found = self.comparisons()
+        if not found or any(1 <= each.times * (1 + self.spread()) for each in found):
             return None
-        ours = best(compared)
-        return self.best_peer(ours), ours
+        return max(found, key=lambda each: each.times)
 
     def warning(self):
         """One line if a peer wins; empty otherwise."""
         found = self.winner()
         if not found:
             return ""
-        peer, ours = found
+        ours, peer = found.ours, found.peer
         return (f"{transport_text(peer['transport'])} is ahead: {self.place}, {_OF_LEVEL.get(self.level, '')}{self.name}: "
                 f"{cell_text(peer)}, {transport_text(ours['transport'])} {cell_text(ours)}")
 

@@ -1,8 +1,10 @@
-"""All figures of all runs, each with the phase the processors were in; medians and ratios of one phase.
+"""All figures of all runs, each with the phase the processors were in; medians of one phase; comparisons.
 
 The distance between two virtual processors changes, and with it everything that passes through memory (a factor of two
 to four). A run belongs to the near phase if a cache line took at most twice the shortest time seen, before it and after
-it. Medians are taken over near runs; where a transport has none, over all its runs, and that is said."""
+it. Medians are taken over near runs; where a transport has none, over all its runs, and that is said. Two figures
+are compared in a phase that both have, in the near one if possible; as they are if there is none, and the ratio is marked."""
+from dataclasses import dataclass
 from statistics import median
 
 _NEAR_FACTOR = 2.0
@@ -55,11 +57,13 @@ class Samples:
         near = [run for run in runs if self.is_near(run)]
         known = any(max(run["line_ns"]) > 0 for run in runs)
         chosen = near or runs
-        values = [run["value"] for run in chosen]
         first = chosen[0]
         result = {name: first[name] for name in ("place", "level", "transport", "measure", "bytes", "window", "wait", "unit")}
-        result.update({"median": median(values), "smallest": min(values), "largest": max(values), "runs": len(chosen),
-                       "runs_left_out": len(runs) - len(chosen), "phase": "near" if near else "far" if known else "unknown"})
+        result.update({**_middle(chosen), "runs_left_out": len(runs) - len(chosen),
+                       "phase": "near" if near else "far" if known else "unknown"})
+        far = [run for run in runs if max(run["line_ns"]) > 0 and not self.is_near(run)]
+        if near and far:
+            result["far"] = _middle(far)
         for name in ("p50", "p99", "p999"):
             if all(name in run for run in chosen):
                 result[name] = median(run[name] for run in chosen)
@@ -68,6 +72,11 @@ class Samples:
             if result["bytes"] >= 4096:
                 result["cpu_seconds_per_gb"] = median(1e9 * run["cpu_seconds"] / run["volume"] for run in chosen)
         return result
+
+
+def _middle(runs):
+    values = [run["value"] for run in runs]
+    return {"median": median(values), "smallest": min(values), "largest": max(values), "runs": len(runs)}
 
 
 def _key(sample):
@@ -82,6 +91,54 @@ def is_ours(name):
     return name.removeprefix("mpi:").partition("/")[0] == "cluster"
 
 
+def spread_of(result):
+    return (result["largest"] - result["smallest"]) / result["median"]
+
+
+def times_as_good(result, other):
+    """Above 1: `result` is better, whatever the unit."""
+    times = result["median"] / other["median"]
+    return 1 / times if lower_is_better(result["unit"]) else times
+
+
+@dataclass
+class Comparison:
+    """Two figures of one subject, with medians above zero."""
+    ours: dict
+    peer: dict
+
+    @property
+    def times(self):
+        return times_as_good(self.ours, self.peer)
+
+    @property
+    def same_phase(self):
+        return self.ours["phase"] == self.peer["phase"]
+
+    def spread(self):
+        """The wider of the two, as a share of the median."""
+        return max(spread_of(self.ours), spread_of(self.peer))
+
+    @property
+    def mark(self):
+        return "" if self.same_phase else "~"
+
+
+def _in_phase(result, phase):
+    """The figures of a result in a phase, or None if it has no runs of that."""
+    if result["phase"] == phase:
+        return result
+    return {**result, **result["far"], "phase": phase} if phase == "far" and "far" in result else None
+
+
+def compare(ours, peer):
+    for phase in ("near", "far", "unknown"):
+        both = Comparison(_in_phase(ours, phase), _in_phase(peer, phase))
+        if both.ours and both.peer:
+            return both
+    return Comparison(ours, peer)
+
+
 def ratios(results):
     """Each of ours beside each peer: how many times as good, above 1 is better, whatever the unit."""
     found = []
@@ -89,9 +146,8 @@ def ratios(results):
         for peer in (result for result in results if not is_ours(result["transport"])):
             if _subject(ours) != _subject(peer) or not ours["median"] or not peer["median"]:
                 continue
-            times = ours["median"] / peer["median"]
+            both = compare(ours, peer)
             found.append({**{name: ours[name] for name in ("place", "level", "measure", "bytes", "window", "wait")},
-                          "transport": ours["transport"], "peer": peer["transport"],
-                          "times": 1 / times if lower_is_better(ours["unit"]) else times,
-                          "same_phase": ours["phase"] == peer["phase"]})
+                          "transport": ours["transport"], "peer": peer["transport"], "times": both.times,
+                          "same_phase": both.same_phase})
     return found

@@ -1,7 +1,7 @@
 """The text: one table per place and level, a line per measure, a column per transport, ratios beside peers and limits."""
 from . import limits
-from .rows import LEVELS, cell_text, rows, size_text, times_as_good, transport_text, transports_of
-from .samples import is_ours
+from .rows import LEVELS, cell_text, ratio_text, rows, size_text, transport_text, transports_of
+from .samples import compare, is_ours, spread_of
 from .transports import AGENTS, CROWD_RANKS, KEYED
 
 _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", "mpi"): "Inside a node, MPI",
@@ -22,10 +22,9 @@ def _spread_cell(row):
 
 
 def _ratio_cell(row, name):
-    """`x 1.8 shm` for one of ours: beside the best peer that was measured in the same phase."""
-    ours = row.cells.get(name)
-    peer = row.best_peer(ours) if ours else None
-    return f"x {times_as_good(ours, peer):.2f} {transport_text(peer['transport'])}" if peer else "-"
+    """`x 1.8 shm` for one of ours: beside the best peer."""
+    found = row.comparison(row.cells[name]) if name in row.cells else None
+    return ratio_text(found) if found else "-"
 
 
 def _bare_cells(block, results):
@@ -84,11 +83,12 @@ def _beside(results, end, heading):
     for result in results:
         name = result["transport"].removesuffix(end)
         other = plain.get(_subject(result, name))
-        if name == result["transport"] or other is None or other["phase"] != result["phase"]:
+        if name == result["transport"] or other is None:
             continue
-        spread = (other["largest"] - other["smallest"]) / other["median"]
+        both = compare(result, other)
+        result, other = both.ours, both.peer
         lines.append(f"  {result['place']:<8} {name:<18} {result['measure']:<18} {size_text(result['bytes']):>6}  "
-                     f"{cell_text(other):>10} -> {cell_text(result):>10}  x {times_as_good(result, other):.3f}  ({100 * spread:.0f} %)")
+                     f"{cell_text(other):>10} -> {cell_text(result):>10}  x {both.times:.3f}{both.mark}  ({100 * spread_of(other):.0f} %)")
     return ["", heading, *lines] if lines else []
 
 
@@ -113,14 +113,18 @@ def render(report):
             reasons.setdefault((entry["place"], entry["transport"], entry["reason"]), []).append(entry["group"])
         lines += [f"  {place}, {transport} ({', '.join(groups)}): {reason}"
                   for (place, transport, reason), groups in reasons.items()]
+    compared = [found for place in ("inside", "between") for level in LEVELS for row in rows(report["results"], place, level)
+                for found in row.comparisons()]
     nearest = report["cache_line_ns"]["nearest"]
     left_out = sum(result["runs_left_out"] for result in report["results"])
     lines += ["", "Medians over the runs of one phase; spread: (largest - smallest) : median, the widest of the line; "
               "x N: so many times as good as the best peer."]
+    if any(not found.same_phase for found in compared):
+        lines.append("~: one of the two was measured while the processors were near each other, the other while they were far apart.")
     if any(limits.of(result, report["results"]) for result in report["results"]):
         lines.append("bare: that of ours which is nearest to the limit of this machine without any transport; a time is so many "
                      "times the limit, a rate so large a share of it.")
     if nearest:
         lines.append(f"A cache line took {nearest:.0f} ns between the processors at best; {left_out} runs with more than "
-                     "twice that before or after are left out. `far`: there was no other.")
+                     "twice that before or after are left out. `far`: there was no other, or, behind a ratio, none in common.")
     return "\n".join(lines)

@@ -41,6 +41,8 @@ struct Interface {
   Kind kind = Kind::physical;
   std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last
   std::vector<unsigned> prefix_bits;     ///< of `addresses`, in their order
+
+  friend bool operator==(const Interface&, const Interface&) = default;
 };
 
 /// An address under which this node can be reached, and the interface that has it.

@@ -28,6 +28,8 @@ struct Path {
   bool mac_known = false;
   std::uint8_t link = 0;   ///< which of this side's links, where there are several (multipath/link_bundle.h)
   bool ethertype = false;  ///< under the provider's own EtherType, where the link has that
+  /// Timeouts in a row since the peer was last heard, counted up to a limit: its host may have another hardware address now.
+  std::uint8_t doubts = 0;
 
   bool same_mac(const Path& other) const {
     return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;

@@ -1,8 +1,14 @@
 #include "multipath/multipath_recovery.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace cluster::multipath {
+namespace {
+
+constexpr auto kDoubtsMax = std::numeric_limits<decltype(link::Path::doubts)>::max();
+
+}  // namespace
 
 void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next,
                                       bool probe) {
@@ -98,7 +104,9 @@ void MultipathRecovery::on_persistent_timeout() {
 /// The hardware address was that of the last frame that came, and need not be the peer's any more, or may be forged: the
 /// kernel's neighbour table decides until the next one comes.
 void MultipathRecovery::forget_mac(PathState& path) {
-  if (!path.is_ethertype()) path.address.mac_known = false;
+  if (path.is_ethertype()) return;
+  path.address.mac_known = false;
+  if (path.address.doubts < kDoubtsMax) ++path.address.doubts;
 }
 
 void MultipathRecovery::suspect_ethertype_paths(Time now) {

@@ -63,11 +63,12 @@ void PathManager::join(std::span<const SocketAddress> peer) {
 void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frames) {
   if (ack_owed) reply_by_ethertype_ = from.ethertype;
   const link::Path& first = paths_[0].address;
-  const bool as_known = !from.mac_known || (first.mac_known && from.same_mac(first));
+  const bool as_known = first.doubts == 0 && (!from.mac_known || (first.mac_known && from.same_mac(first)));
   const bool several = paths_.ip_paths() > 1;
   // Nearly every frame there is:
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto ip = paths_.find(from)) {
+    paths_[*ip].address.doubts = 0;
     if (from.mac_known) paths_.set_address(*ip, from);
     if (ack_owed && several) answer_over(*ip, frames);
   } else if (!several && from.to == first.to) {

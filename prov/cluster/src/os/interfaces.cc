@@ -59,6 +59,7 @@ Interface read_link(ConstBytes message) {
   ifinfomsg head;
   if (message.size() < NLMSG_ALIGN(sizeof head)) return interface;
   std::memcpy(&head, message.data(), sizeof head);
+  if (head.ifi_family != AF_UNSPEC) return interface;
   interface.index = head.ifi_index;
   interface.up = (head.ifi_flags & IFF_UP) != 0;
   interface.running = (head.ifi_flags & IFF_RUNNING) != 0 && (head.ifi_flags & IFF_LOWER_UP) != 0;
@@ -133,9 +134,10 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
+/// An address that cannot be used yet, or any more, is not there. False if nothing changes.
+bool read_address(ConstBytes message, bool removed, std::vector<Interface>& interfaces) {
   ifaddrmsg head;
-  if (message.size() < NLMSG_ALIGN(sizeof head)) return;
+  if (message.size() < NLMSG_ALIGN(sizeof head)) return false;
   std::memcpy(&head, message.data(), sizeof head);
   std::uint32_t flags = head.ifa_flags;
   ConstBytes own;
@@ -144,21 +146,55 @@ void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
     // On point-to-point links IFA_ADDRESS is the other end and IFA_LOCAL is this one.
     if (type == IFA_LOCAL || (type == IFA_ADDRESS && own.empty())) own = value;
   });
-  if ((flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0) return;
+  removed = removed || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0;
   const SocketAddress address = make_address(head.ifa_family, own, head.ifa_index);
-  if (address.empty() || address.wildcard()) return;
+  if (address.empty() || address.wildcard()) return false;
   for (Interface& interface : interfaces) {
     if (interface.index != static_cast<int>(head.ifa_index)) continue;
     auto& addresses = interface.addresses;
+    const auto known = std::find(addresses.begin(), addresses.end(), address);
+    if (removed != (known != addresses.end())) return false;
+    if (removed) {
+      interface.prefix_bits.erase(interface.prefix_bits.begin() + (known - addresses.begin()));
+      addresses.erase(known);
+      return true;
+    }
     const auto at = std::upper_bound(addresses.begin(), addresses.end(), address,
                                      [](auto& a, auto& b) { return rank_of(a) < rank_of(b); }) -
                     addresses.begin();
     addresses.insert(addresses.begin() + at, address);
     interface.prefix_bits.insert(interface.prefix_bits.begin() + at, head.ifa_prefixlen);
+    return true;
   }
+  return false;
 }
 
 }  // namespace
+
+bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>& interfaces) {
+  if (type == RTM_NEWADDR || type == RTM_DELADDR) return read_address(message, type == RTM_DELADDR, interfaces);
+  if (type != RTM_NEWLINK && type != RTM_DELLINK) return false;
+  Interface now = read_link(message);
+  if (now.name.empty() || now.mtu == 0) return false;  // about a port of a bridge, or of a radio alone
+  const auto known = std::find_if(interfaces.begin(), interfaces.end(), [&](const Interface& each) { return each.index == now.index; });
+  if (type == RTM_DELLINK) {
+    if (known == interfaces.end()) return false;
+    interfaces.erase(known);
+    return true;
+  }
+  if (known == interfaces.end()) {
+    interfaces.push_back(std::move(now));
+    return true;
+  }
+  now.kind = known->kind;
+  now.hardware_port = known->hardware_port;
+  now.speed_mbit = known->speed_mbit;
+  now.addresses = known->addresses;
+  now.prefix_bits = known->prefix_bits;
+  if (now == *known) return false;
+  *known = std::move(now);
+  return true;
+}
 
 std::vector<Interface> list_interfaces() {
   std::vector<Interface> interfaces;
@@ -166,7 +202,7 @@ std::vector<Interface> list_interfaces() {
     Interface interface = read_link(message);
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
-  netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, interfaces); });
+  netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
   const Descriptor socket = ioctl_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);

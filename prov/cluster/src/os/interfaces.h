@@ -2,10 +2,12 @@
 // netlink rather than from /sys, which may belong to another namespace.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "base/address.h"
+#include "base/bytes.h"
 #include "link/interface.h"
 
 namespace cluster::os {
@@ -14,6 +16,9 @@ using link::Interface;
 
 /// In the kernel's order. Empty if netlink fails.
 std::vector<Interface> list_interfaces();
+
+/// Takes in what the kernel says of one link or address (RTM_NEWLINK, RTM_DELADDR...). False if nothing is different now.
+bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>& interfaces);
 
 /// The number of queues into which the interface of this name sorts what it receives; 1 if the driver reports
 /// none. Devices that have several spread IP traffic over them by addresses and ports, and put unknown

@@ -1,5 +1,5 @@
-// One request to the kernel's routing tables: a dump of all links or all addresses, handed to the caller
-// message by message.
+// What the kernel says of links and addresses: a dump of all, handed to the caller message by message, and what
+// changes from then on.
 #pragma once
 
 #include <linux/netlink.h>
@@ -10,12 +10,23 @@
 #include <functional>
 
 #include "base/bytes.h"
+#include "os/descriptor.h"
 
 namespace cluster::os {
 
 /// Asks for `request` (RTM_GETLINK, RTM_GETADDR) and calls `visit` with every answer's payload.
 /// False if the dump was cut short; what was visited before is valid.
 bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+
+/// A socket, readable when a link or an address of this network namespace has changed. None: errno says why.
+Descriptor open_netlink_events();
+
+enum class NetlinkEvents { all, some_lost };
+/// Calls visit(type, payload) with each message that waits. Where the kernel had no space for some, a dump tells the rest:
+/// ask_netlink() for links, then for addresses.
+NetlinkEvents read_netlink_events(int socket, const std::function<void(std::uint16_t, ConstBytes)>& visit);
+/// The answers are events of the same socket; NLMSG_DONE is the last.
+bool ask_netlink(int socket, std::uint16_t request);
 
 /// Calls visit(type, value) for each attribute in `attributes`.
 template <typename Visitor>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "os/aside_receiver.h"
+#include "os/interface_watch.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
 #include "os/ring_claim.h"
@@ -34,7 +35,9 @@ class PacketLink final : public link::Link {
              std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own,
              const Environment& environment)
       : port_(port),
-        frame_max_(frame_max_within(interface.mtu, port->name().family())),
+        interface_(port->name(), interface.index, environment.log),
+        frame_max_opened_(frame_max_within(interface.mtu, port->name().family())),
+        frame_max_(frame_max_opened_),
         claim_(std::move(claim)),
         ring_(std::move(ring)),
         ethertype_ring_(std::move(ethertype_ring)),
@@ -78,8 +81,11 @@ class PacketLink final : public link::Link {
   std::size_t receive_rings(std::span<link::InFrame> frames);
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
   bool socket_is_due();
+  void renew();
 
   std::shared_ptr<UdpPort> port_;
+  WatchedInterface interface_;
+  std::size_t frame_max_opened_;
   std::size_t frame_max_;
   Descriptor claim_;  ///< to the ring; released after it
   std::unique_ptr<PacketRing> ring_;
@@ -104,11 +110,24 @@ std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
       ++end;
     }
     const auto run = frames.subspan(sent, end - sent);
+    if (!raw_now) interface_.ask_for_doubtful(run);
     const std::size_t taken = raw_now ? sender_->send(run) : socket_sender_.send(run);
     sent += taken;
     if (taken < run.size()) break;
   }
   return sent;
+}
+
+void PacketLink::renew() {
+  const std::optional<Interface> now = interface_.renew();
+  if (!now || !now->has_ethernet) return;
+  own_ = interface_.addresses();
+  const SocketAddress::Family family = port_->name().family();
+  frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, family);
+  sender_->renew(now->index, now->mac, frame_max_within(now->mtu, family));
+  ring_->move_to(now->index);
+  if (ethertype_ring_) ethertype_ring_->move_to(now->index);
+  port_->move_to(now->index);
 }
 
 bool PacketLink::socket_is_due() {
@@ -128,6 +147,7 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
+  if (interface_.changed()) [[unlikely]] renew();
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
   return aside + receive_rings_and_socket(frames.subspan(aside));
 }

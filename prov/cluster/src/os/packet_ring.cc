@@ -52,6 +52,14 @@ bool ask_for_offload_headers(int socket) {
   return true;
 }
 
+int bind_to(int socket, int index, std::uint16_t ether_type) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ether_type);
+  address.sll_ifindex = index;
+  return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
 /// The filter is attached before the socket is bound, and an unbound socket of protocol 0 receives nothing:
 /// no other frame gets in.
 int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
@@ -68,11 +76,7 @@ int set_up(int socket, int index, const SocketAddress& ours, const RingShape& sh
       setsockopt(socket, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
     return errno;
   }
-  sockaddr_ll address{};
-  address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(shape.ether_type);
-  address.sll_ifindex = index;
-  return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  return bind_to(socket, index, shape.ether_type);
 }
 
 }  // namespace
@@ -129,6 +133,10 @@ PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
 
 std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
   return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
+}
+
+void PacketRing::move_to(int index) {
+  if (index != index_ && bind_to(socket_.number(), index, ether_type_) == 0) index_ = index;
 }
 
 bool PacketRing::waiting() const {

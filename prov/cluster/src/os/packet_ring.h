@@ -49,6 +49,9 @@ class PacketRing {
   /// As Link::receive_burst(): slots handed out last time go back to the kernel first.
   std::size_t receive(std::span<link::InFrame> frames);
 
+  /// From now on for frames that arrive on that interface.
+  void move_to(int index);
+
   /// True if the next frame is there.
   bool waiting() const;
 

@@ -16,6 +16,14 @@ namespace {
 
 constexpr int kSendBuffer = 2 * 1024 * 1024;
 
+int bind_to(int socket, int index) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = 0;  // sends only
+  address.sll_ifindex = index;
+  return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
 int set_up(int socket, int index, bool qdisc_bypass) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return errno;
@@ -24,11 +32,7 @@ int set_up(int socket, int index, bool qdisc_bypass) {
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   }
-  sockaddr_ll address{};
-  address.sll_family = AF_PACKET;
-  address.sll_protocol = 0;  // sends only
-  address.sll_ifindex = index;
-  return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  return bind_to(socket, index);
 }
 
 }  // namespace
@@ -61,6 +65,12 @@ std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   if (sent != 0 || frames.empty() || has_carrier()) return sent;
   counters_.link_unsendable += frames.size();
   return frames.size();
+}
+
+void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max) {
+  if (index != index_ && bind_to(socket_.number(), index) == 0) index_ = index;
+  origin_.mac = mac;
+  segment_max_ = segment_max;
 }
 
 /// Past the queueing discipline the kernel answers ENOBUFS for an interface without carrier as for one whose queue is full:

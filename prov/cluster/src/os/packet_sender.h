@@ -32,6 +32,8 @@ class PacketSender {
 
   /// As Link::send_burst; every path has its hardware address.
   std::size_t send(std::span<const link::OutFrame> frames);
+  /// The interface that has the origin's address is another now, or has another hardware address or MTU.
+  void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:
   PacketSender(Descriptor socket, int index, const Origin& origin, const PacketSenderSettings& settings,

@@ -16,7 +16,10 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 
 /// The largest frame behind IP and UDP headers in a packet of `mtu` bytes.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
-/// The inverse.
+/// The same for a link that was opened with frames of at most `opened` bytes, for which memory is laid out, and whose interface
+/// has another MTU now.
+std::size_t frame_max_renewed(std::size_t opened, unsigned mtu, SocketAddress::Family family);
+/// The inverse of frame_max_within().
 std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

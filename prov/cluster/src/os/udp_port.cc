@@ -148,6 +148,16 @@ bool UdpPort::ignore_interface(int index) {
   return true;
 }
 
+void UdpPort::move_to(int index) {
+  if (interface_ != 0 && interface_ != index) {
+    bind_egress(index);
+    for (const Descriptor* more : {&keep_alive_socket_, &aside_socket_}) {
+      if (*more) bind_interface(more->number(), name_.family(), index);
+    }
+  }
+  if (ignored_ != 0 && ignored_ != index) ignore_interface(index);
+}
+
 link::Thinning UdpPort::thin(link::Thinning thinning) {
   if (thinning.unmarked_aside && !aside_socket_) {
     thinning.unmarked_aside = share(aside_socket_, &PortSockets::aside) == 0;

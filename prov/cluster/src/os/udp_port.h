@@ -50,6 +50,9 @@ class UdpPort {
   /// permanent: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
 
+  /// The interface that has the port's address is that one now: what was said of the one before holds for it.
+  void move_to(int index);
+
   /// As Link::thin() of every link. Returns what is in effect: there may be no socket for what is to wait aside, or no memory
   /// for a filter, and then the flood costs what it costs.
   link::Thinning thin(link::Thinning thinning);

@@ -110,6 +110,23 @@ bool TwoHosts::plug(int host, bool in) const {
   return done;
 }
 
+bool TwoHosts::set(int host, const std::string& what) const {
+  bool done = false;
+  on(host, [&] { done = shell("ip link set " + device(host) + " " + what); });
+  return done;
+}
+
+bool TwoHosts::await_neighbour(int host, const std::string& hardware_address) const {
+  bool known = false;
+  on(host, [&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    do {
+      known = shell("ip neigh show | grep -q 'lladdr " + hardware_address + "'");
+    } while (!known && std::chrono::steady_clock::now() < end);
+  });
+  return known;
+}
+
 SocketAddress TwoHosts::address(int host, SocketAddress::Family family) const {
   const auto number = static_cast<std::byte>(host + 1);
   if (family == SocketAddress::Family::v4) {

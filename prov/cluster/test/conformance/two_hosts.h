@@ -27,6 +27,10 @@ class TwoHosts {
   bool forbid_segmentation(int host) const;
   /// Pulls the cable out of the host, or puts it in again: the other end loses its carrier. Addresses stay.
   bool plug(int host, bool in) const;
+  /// Gives the host's end of the cable what `ip link set` calls so ("mtu 1400"), while it is up.
+  bool set(int host, const std::string& what) const;
+  /// True as soon as the kernel of the host knows a neighbour by this hardware address; false after some seconds.
+  bool await_neighbour(int host, const std::string& hardware_address) const;
   /// The host's end of the cable.
   os::Interface interface(int host) const;
 

@@ -238,11 +238,14 @@ TEST(FlowSession, WithoutAnswersTheHardwareAddressIsForgotten) {
   ASSERT_TRUE(a.paths()[0].address.mac_known);
   pair.network.drop = [](const auto&, const auto&) { return true; };
   pair.a.send_small(1000);
-  pair.pass(2s);
+  pair.pass(200ms);
+  EXPECT_GE(a.paths()[0].address.doubts, 8) << "after which a link asks all hosts for it";
+  pair.pass(1800ms);
   EXPECT_FALSE(a.paths()[0].address.mac_known);
   pair.network.drop = nullptr;
   EXPECT_TRUE(pair.run(3s));
   pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(a.paths()[0].address.doubts, 0) << "the peer has been heard";
 }
 
 TEST(FlowSession, ARestartedPeerBeginsANewFlow) {

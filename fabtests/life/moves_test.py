@@ -1,0 +1,132 @@
+"""A node whose interface gets another hardware address, as after a fail-over or a move: fabtests/life.
+
+    moves_test.py --build BUILD --program life_peer [test...]
+
+Both sides follow: the node itself, whose frames carry the new address, and the other one, which would send to the old one.
+"""
+import time
+
+from life_process import LATE, Case, Process, acquaint, exchange, run_tests, virtual_nodes
+
+LINKS = ("packet", "udp")
+WINDOW = 0.25 * LATE
+WITHIN = 1.0 * LATE + WINDOW  # of the interface being up again
+UNPRIVILEGED = ("setpriv", "--bounding-set", "-net_raw,-net_admin", "--inh-caps", "-net_raw,-net_admin")
+
+
+class Moves(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.make(2, suffix="-moves")
+        cls.addClassCleanup(cls.cluster.down)
+        cls.moves = 0
+
+    def start(self, node, link, before=()):
+        process = Process(self.cluster.command(node, *before), FI_LOG_LEVEL="warn", FI_CLUSTER_LINK=link)
+        self.addCleanup(process.close)
+        return process
+
+    def ip(self, node, *words):
+        self.cluster.run(node, "ip", *words)
+
+    def move(self, node, down):
+        """Another hardware address, with the interface down meanwhile, as most drivers want it, or not. Returns it."""
+        type(self).moves += 1
+        address = f"02:00:00:00:{node:02x}:{self.moves:02x}"
+        if down:
+            self.ip(node, "link", "set", "eth0", "down")
+        self.ip(node, "link", "set", "eth0", "address", address)
+        if down:
+            self.ip(node, "link", "set", "eth0", "up")
+        return address
+
+    def know(self, node, other):
+        """The kernel of a node has the hardware address of another, for more than the second in which it takes no second answer."""
+        send = f"echo > /dev/udp/{self.cluster.address(other)}/9"
+        self.ip(node, "neigh", "flush", "dev", "eth0")
+        self.cluster.run(node, "bash", "-c", f"{send}; sleep 0.2; {send}; sleep 1.1")
+        self.assertIn("REACHABLE", self.cluster.run(node, "ip", "neigh", "show", self.cluster.address(other)))
+
+    def rate(self, process, seconds=WINDOW):
+        before, since = process.volleys(), time.monotonic()
+        time.sleep(seconds)
+        return (process.volleys() - before) / (time.monotonic() - since)
+
+    def volley(self, link):
+        processes = [self.start(node, link) for node in (1, 2)]
+        handles = acquaint(*processes)
+        processes[1].do(f"volley {handles[1]} 0")
+        processes[0].do(f"volley {handles[0]} 1")
+        return processes
+
+    def returns(self, process, former):
+        """To half of the rate that it had: the machine may do other things."""
+        deadline, rates = time.monotonic() + WITHIN, [0]
+        while rates[-1] < former / 2 and time.monotonic() < deadline:
+            rates.append(self.rate(process))
+        self.assertGreater(rates[-1], former / 2, f"{former}, then {rates}; {process.log()}")
+
+    def lines(self, process):
+        """What the provider says in the log."""
+        return [line for line in process.log().splitlines() if ":cluster:" in line]
+
+    def test_in_the_midst(self):
+        for link in LINKS:
+            for down in (False, True):
+                with self.subTest(link=link, down=down):
+                    processes = self.volley(link)
+                    former = self.rate(processes[0], 2 * WINDOW)
+                    address = self.move(2, down)
+                    self.returns(processes[0], former)
+                    self.assertRegex("\n".join(self.lines(processes[1])), f"^[^\n]*hardware address {address}[^\n]*$")
+                    self.assertFalse(self.lines(processes[0]))
+                    self.doCleanups()
+
+    def test_before_first_contact(self):
+        """The kernel of the side that calls knows the old one. Without privilege the other side cannot write what tells it."""
+        for link, before in (("packet", ()), ("udp", ()), ("udp", UNPRIVILEGED)):
+            for down in (False, True):
+                with self.subTest(link=link, before=before, down=down):
+                    one, other = self.start(1, link, before), self.start(2, link, before)
+                    self.know(1, 2)
+                    handle = one.peer(other.name)
+                    self.move(2, down)
+                    since = time.monotonic()
+                    exchange(one, other, handle)
+                    self.assertLess(time.monotonic() - since, WITHIN)
+                    self.doCleanups()
+
+    def test_before_the_process_began(self):
+        """It has not seen the change, so no host has been notified: the caller asks."""
+        for link in LINKS:
+            with self.subTest(link=link):
+                one = self.start(1, link)
+                self.know(1, 2)
+                self.move(2, True)
+                other = self.start(2, link)
+                since = time.monotonic()
+                exchange(one, other, one.peer(other.name))
+                self.assertLess(time.monotonic() - since, WITHIN)
+                self.doCleanups()
+
+    def test_to_another_interface(self):
+        """The node's address is that of a bridge over its interface from now on."""
+        for link in LINKS:
+            with self.subTest(link=link):
+                processes = self.volley(link)
+                former = self.rate(processes[0], 2 * WINDOW)
+                net = f"{self.cluster.address(2)}/24"
+                self.ip(2, "link", "add", "br7", "address", "02:00:00:00:07:07", "type", "bridge")
+                self.addCleanup(self.ip, 2, "addr", "add", net, "dev", "eth0")
+                self.addCleanup(self.ip, 2, "link", "del", "br7")
+                self.ip(2, "link", "set", "br7", "up")
+                self.ip(2, "addr", "del", net, "dev", "eth0")
+                self.ip(2, "link", "set", "eth0", "master", "br7")
+                self.ip(2, "addr", "add", net, "dev", "br7")
+                self.returns(processes[0], former)
+                self.assertIn("02:00:00:00:07:07 on br7", "\n".join(self.lines(processes[1])))
+                self.doCleanups()
+
+
+if __name__ == "__main__":
+    run_tests(__doc__, "setpriv")

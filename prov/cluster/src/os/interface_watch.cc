@@ -1,0 +1,252 @@
+#include "os/interface_watch.h"
+
+#include <linux/if_packet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "os/neighbour_frames.h"
+#include "os/netlink.h"
+#include "os/system_clock.h"
+
+namespace cluster::os {
+namespace {
+
+// The first may get lost while a switch begins to use its port again.
+constexpr unsigned kAnnouncements = 5;
+constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
+constexpr std::uint16_t kDiscardPort = 9;
+constexpr unsigned kKnockPrefixMax = 29;  // smaller networks have too few neighbours
+
+std::string text_of(const std::array<std::byte, 6>& mac) {
+  std::array<char, 18> text;
+  const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(mac[i]); };
+  std::snprintf(text.data(), text.size(), "%02x:%02x:%02x:%02x:%02x:%02x", at(0), at(1), at(2), at(3), at(4), at(5));
+  return text.data();
+}
+
+/// Names this thread's network namespace.
+std::uint64_t namespace_number() {
+  struct stat status{};
+  return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
+}
+
+auto find_host(const std::vector<SocketAddress>& addresses, const SocketAddress& host) {
+  return std::find_if(addresses.begin(), addresses.end(), [&](const SocketAddress& each) { return each.same_host(host); });
+}
+
+struct Known {
+  std::uint64_t name_space;
+  pid_t process;  // a forked child has no thread that would read its parent's socket
+  std::weak_ptr<InterfaceWatch> watch;
+};
+
+}  // namespace
+
+std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
+  static std::mutex& mutex = *new std::mutex;
+  static std::vector<Known>& all = *new std::vector<Known>;
+  const std::lock_guard guard(mutex);
+  std::erase_if(all, [](const Known& each) { return each.watch.expired() || each.process != getpid(); });
+  const std::uint64_t here = namespace_number();
+  for (const Known& each : all) {
+    std::shared_ptr<InterfaceWatch> watch = each.watch.lock();
+    if (each.name_space == here && watch != nullptr) return watch;
+  }
+  auto watch = std::make_shared<InterfaceWatch>(log);
+  if (!watch->open()) return nullptr;
+  all.push_back({here, getpid(), watch});
+  return watch;
+}
+
+/// All sockets are made here: the progress thread may be in another namespace.
+bool InterfaceWatch::open() {
+  events_ = open_netlink_events();
+  if (!events_) return false;
+  interfaces_ = list_interfaces();  // what changes meanwhile is an event as well
+  frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  int error = 0;
+  client_ = start_progress_client([this] { return run(); }, error);
+  return client_ != nullptr;
+}
+
+/// With the lock.
+const Interface* InterfaceWatch::find(const SocketAddress& address, int index) const {
+  const Interface* found = nullptr;
+  for (const Interface& each : interfaces_) {
+    if (find_host(each.addresses, address) == each.addresses.end()) continue;
+    if (each.index == index) return &each;
+    if (found == nullptr) found = &each;
+  }
+  return found;
+}
+
+std::optional<Interface> InterfaceWatch::with_address(const SocketAddress& address, int index) const {
+  const std::lock_guard guard(mutex_);
+  const Interface* const found = find(address, index);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
+}
+
+std::vector<SocketAddress> InterfaceWatch::addresses() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<SocketAddress> all;
+  for (const Interface& each : interfaces_) all.insert(all.end(), each.addresses.begin(), each.addresses.end());
+  return all;
+}
+
+void InterfaceWatch::add_user(const SocketAddress& address, int index) {
+  const std::optional<Interface> at = with_address(address, index);
+  const std::lock_guard guard(mutex_);
+  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.address.same_host(address); });
+  if (known != uses_.end()) {
+    ++known->users;
+  } else if (at) {
+    uses_.push_back({.address = address, .users = 1, .at = *at});
+  }
+}
+
+void InterfaceWatch::remove_user(const SocketAddress& address) {
+  if (process_ != getpid()) return;  // a forked child may have inherited the mutex locked
+  const std::lock_guard guard(mutex_);
+  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.address.same_host(address); });
+  if (known != uses_.end() && --known->users == 0) uses_.erase(known);
+}
+
+NextWake InterfaceWatch::run() {
+  const std::uint32_t before = changes_.load(std::memory_order_relaxed);
+  const auto each = [this](std::uint16_t type, ConstBytes message) { note(type, message); };
+  if (read_netlink_events(events_.number(), each) == NetlinkEvents::some_lost) {
+    asks_for_addresses_ = ask_netlink(events_.number(), RTM_GETLINK);
+  }
+  const bool changed = changes_.load(std::memory_order_relaxed) != before;
+  const Time now = SystemClock().now();
+  Time next = kNever;
+  std::vector<Use> due;
+  std::vector<std::string> news;
+  {
+    const std::lock_guard guard(mutex_);
+    for (Use& use : uses_) {
+      if (changed) news.push_back(review(use, now));
+      if (use.announce_at <= now && use.at.running) {
+        due.push_back(use);
+        ++use.announced;
+        use.announce_at = use.announced < kAnnouncements ? now + kAnnounceAgain * (1 << (use.announced - 1)) : kNever;
+      }
+      if (use.at.running) next = std::min(next, use.announce_at);
+    }
+  }
+  for (const Use& use : due) announce(use);
+  for (const std::string& line : news) {
+    if (!line.empty()) log_.warn("%s", line.c_str());
+  }
+  return {next == kNever ? NextWake::kUntilReadable : next - now, events_.number()};
+}
+
+void InterfaceWatch::note(std::uint16_t type, ConstBytes message) {
+  if (type == NLMSG_DONE) {
+    if (std::exchange(asks_for_addresses_, false)) ask_netlink(events_.number(), RTM_GETADDR);
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  if (note_change(type, message, interfaces_)) changes_.fetch_add(1, std::memory_order_release);
+}
+
+/// With the lock; returns what the log is to say. Where no interface has the address any more, one may have it soon.
+std::string InterfaceWatch::review(Use& use, Time now) {
+  const Interface* const found = find(use.address, use.at.index);
+  if (found == nullptr) return {};
+  const Interface before = std::exchange(use.at, *found);
+  if (found->mac == before.mac && found->index == before.index) return {};
+  use.announced = 0;
+  use.announce_at = now;
+  return use.address.ip_text() + " has the hardware address " + text_of(found->mac) + " on " + found->name + " now (before: " +
+         text_of(before.mac) + " on " + before.name + "): frames carry the new one";
+}
+
+/// Outside of the lock.
+void InterfaceWatch::announce(const Use& use) const {
+  if (!use.at.has_ethernet || use.at.loopback) return;
+  if (!frames_) return knock(use);
+  send(neighbour_announcement({use.at.mac, use.address}), use.at.index);
+}
+
+void InterfaceWatch::send(ConstBytes frame, int interface) const {
+  sockaddr_ll to{};
+  to.sll_family = AF_PACKET;
+  to.sll_ifindex = interface;
+  sendto(frames_.number(), frame.data(), frame.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&to), sizeof to);
+}
+
+/// An empty datagram to a neighbour, each time another one: the kernel, which has forgotten all of them with the old hardware
+/// address, asks all hosts for that one, and in the question stands the new address.
+void InterfaceWatch::knock(const Use& use) const {
+  const auto& addresses = use.at.addresses;
+  const auto own = find_host(addresses, use.address);
+  if (own == addresses.end() || use.address.family() != SocketAddress::Family::v4 || !datagrams_) return;
+  const unsigned bits = use.at.prefix_bits.at(static_cast<std::size_t>(own - addresses.begin()));
+  if (bits > kKnockPrefixMax) return;
+  std::uint32_t ip = 0;
+  std::memcpy(&ip, use.address.ip().data(), sizeof ip);
+  const std::uint32_t host_bits = static_cast<std::uint32_t>((std::uint64_t{1} << (32 - bits)) - 1);
+  std::uint32_t neighbour = (ntohl(ip) & ~host_bits) + use.announced + 1;
+  if (neighbour >= ntohl(ip)) ++neighbour;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(kDiscardPort);
+  to.sin_addr.s_addr = htonl(neighbour);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control{};
+  msghdr message{};
+  message.msg_name = &to;
+  message.msg_namelen = sizeof to;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = IPPROTO_IP;
+  header->cmsg_type = IP_PKTINFO;
+  header->cmsg_len = CMSG_LEN(sizeof(in_pktinfo));
+  in_pktinfo from{};
+  from.ipi_ifindex = use.at.index;
+  from.ipi_spec_dst.s_addr = ip;
+  std::memcpy(CMSG_DATA(header), &from, sizeof from);
+  sendmsg(datagrams_.number(), &message, MSG_DONTWAIT);
+}
+
+WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log& log)
+    : address_(address), watch_(InterfaceWatch::of_this_namespace(log)) {
+  if (watch_ == nullptr) return;
+  seen_ = watch_->changes() - 1;  // what the caller knows was read before
+  now_.index = index;
+  watch_->add_user(address_, index);
+}
+
+WatchedInterface::~WatchedInterface() {
+  if (watch_ != nullptr) watch_->remove_user(address_);
+}
+
+std::optional<Interface> WatchedInterface::renew() {
+  seen_ = watch_->changes();
+  std::optional<Interface> now = watch_->with_address(address_, now_.index);
+  if (now) now_ = *now;
+  return now;
+}
+
+void WatchedInterface::ask_for(const link::Path& path) {
+  if (watch_ == nullptr || !std::has_single_bit(path.doubts) || !now_.has_ethernet) return;
+  if (path.doubts == asked_.doubts && path.to == asked_.to) return;
+  asked_ = path;
+  if (find_host(now_.addresses, path.to) != now_.addresses.end()) return;
+  const auto own = find_host(now_.addresses, address_);
+  if (own == now_.addresses.end()) return;
+  const unsigned bits = now_.prefix_bits.at(static_cast<std::size_t>(own - now_.addresses.begin()));
+  if (same_network(path.to, address_, bits)) watch_->send(neighbour_question({now_.mac, address_}, path.to), now_.index);
+}
+
+}  // namespace cluster::os
