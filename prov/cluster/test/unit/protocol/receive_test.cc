@@ -160,6 +160,30 @@ TEST_F(MessengerTest, LossOfThePeerEndsEverythingInFlightAndNothingElse) {
   EXPECT_EQ(got[0].context, &any_source);
 }
 
+/// However short the message is, its sender keeps it until a receive has taken it.
+TEST_F(MessengerTest, AMatchIsWaitedFor) {
+  int context;
+  for (const bool inject : {false, true}) {
+    for (const std::size_t size : {0u, 8u, 900u, 50'000u}) {
+      if (inject && size > kInjectMax) continue;
+      const std::vector<std::byte> bytes = pattern(size);
+      const ConstBytes slices[] = {bytes};
+      SendOp op{.slices = slices, .length = size, .context = &context, .tag = 9, .tagged = true, .inject = inject};
+      op.completion_level = CompletionLevel::match;
+      ASSERT_EQ(left.messenger.send(left.channel, op), Status::ok);
+      run();
+      EXPECT_EQ(left.take().size(), 0u) << size;
+      EXPECT_EQ(right.messenger.matcher().stored(), 1u);
+      std::vector<std::byte> target(size);
+      receive(right, target, 9);
+      run();
+      EXPECT_EQ(outcome(left).status, Status::ok);
+      EXPECT_EQ(outcome(right).length, size);
+      EXPECT_EQ(target, bytes);
+    }
+  }
+}
+
 TEST_F(MessengerTest, InvalidSegmentsAreCountedAndChangeNothing) {
   const auto bytes = pattern(100);
   const auto deliver = [&](wire::Segment segment, std::size_t length) {
