@@ -105,6 +105,83 @@ SINGLE_TEST(Failure, OthersAreNotTouched) {
   EXPECT_GT(rounds, 0);
 }
 
+/// What the peer has announced and takes with it ends the receive that takes it, whenever that is posted. One that waits for
+/// a message that was never announced stays posted, and can be canceled: the peer's next incarnation may send it.
+PAIR_TEST(Failure, APeerThatClosesTakesItsAnnouncedMessagesWithIt) {
+  auto e = std::make_unique<Endpoint>();
+  const auto names = side.exchange(e->name());
+  const fi_addr_t peer = e->insert(names[static_cast<std::size_t>(1 - side.index())]);
+  constexpr std::uint64_t kFirst = 1, kSecond = 2, kThird = 3, kNone = 4;
+  std::vector<unsigned char> big(4 << 20);
+  int contexts[4];
+  int goodbye = 0;
+  char byte = 0;
+  if (!side.first()) {
+    for (const std::uint64_t tag : {kFirst, kSecond, kThird}) {
+      e->must([&] { return fi_tsend(e->ep(), big.data(), big.size(), nullptr, peer, tag, &contexts[tag]); });
+    }
+    e->must([&] { return fi_send(e->ep(), &byte, 1, nullptr, peer, &goodbye); });
+    e->finish(&goodbye);  // the announcements are there, too
+    e.reset();
+    side.send_blob(0, {1});
+    side.receive_blob(0);
+    return;
+  }
+  const auto receive = [&](std::uint64_t tag, fi_addr_t from, int& context) {
+    e->must([&] { return fi_trecv(e->ep(), big.data(), big.size(), nullptr, from, tag, 0, &context); });
+  };
+  receive(kNone, peer, contexts[0]);
+  e->must([&] { return fi_recv(e->ep(), &byte, 1, nullptr, peer, &goodbye); });
+  e->finish(&goodbye);
+  side.receive_blob(1);  // without progress: the close has not been seen
+  receive(kFirst, peer, contexts[1]);
+  const auto in_between = e->await(&contexts[1]);
+  EXPECT_TRUE(in_between && in_between->error);
+  ASSERT_TRUE(e->silent(std::chrono::milliseconds(300)));
+  receive(kSecond, FI_ADDR_UNSPEC, contexts[2]);
+  receive(kThird, peer, contexts[3]);
+  for (const int which : {2, 3}) {
+    const auto outcome = e->await(&contexts[which]);
+    ASSERT_TRUE(outcome.has_value()) << "the message is gone without a word";
+    EXPECT_TRUE(outcome->error);
+    EXPECT_EQ(outcome->failure.tag, static_cast<std::uint64_t>(which));
+  }
+  EXPECT_TRUE(e->silent(std::chrono::seconds(2)));
+  EXPECT_EQ(fi_cancel(&e->ep()->fid, &contexts[0]), 0);
+  e->fail(&contexts[0], FI_ECANCELED);
+  side.send_blob(1, {1});
+}
+
+/// Its buffers are its application's again, though its process lives and its memory can be read.
+PAIR_TEST(Failure, TheBuffersOfAPeerThatHasClosedAreNotRead) {
+  for (const char* option : {"FI_CLUSTER_SHM_EAGER", "FI_CLUSTER_NET_EAGER"}) setenv(option, "1000", 1);
+  auto e = std::make_unique<Endpoint>();
+  const auto names = side.exchange(e->name());
+  const fi_addr_t peer = e->insert(names[static_cast<std::size_t>(1 - side.index())]);
+  std::vector<unsigned char> buffer = pattern(8000, 1);
+  int context = 0;
+  int goodbye = 0;
+  char byte = 0;
+  if (!side.first()) {
+    e->must([&] { return fi_tsend(e->ep(), buffer.data(), buffer.size(), nullptr, peer, 1, &context); });
+    e->must([&] { return fi_send(e->ep(), &byte, 1, nullptr, peer, &goodbye); });
+    e->finish(&goodbye);
+    e.reset();
+    std::fill(buffer.begin(), buffer.end(), 0xee);
+    side.send_blob(0, {1});
+    side.receive_blob(0);
+    return;
+  }
+  e->must([&] { return fi_recv(e->ep(), &byte, 1, nullptr, peer, &goodbye); });
+  e->finish(&goodbye);
+  side.receive_blob(1);  // without progress: the close has not been seen
+  e->must([&] { return fi_trecv(e->ep(), buffer.data(), buffer.size(), nullptr, peer, 1, 0, &context); });
+  const auto outcome = e->await(&context);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->error) << "received what the sender has overwritten";
+  side.send_blob(1, {1});
+}
+
 SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
   expect_deaths_soon();
   Endpoint e;

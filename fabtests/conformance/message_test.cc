@@ -216,6 +216,29 @@ PAIR_TEST(Message, SendmsgAndRecvmsgTakeFlags) {
   }
 }
 
+PAIR_TEST(Message, AMatchIsReportedWhenAReceiveHasTakenTheMessage) {
+  Team team(side);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  for (const std::size_t size : {0u, 64u, 5000u, 300000u}) {
+    std::vector<unsigned char> buffer = side.first() ? pattern(size, 1) : std::vector<unsigned char>(size);
+    const iovec piece{buffer.data(), size};
+    const fi_msg_tagged message{&piece, nullptr, 1, team.peer(), 7, 0, &context, 0};
+    if (side.first()) {
+      e.must([&] { return fi_tsendmsg(e.ep(), &message, FI_COMPLETION | FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE); });
+      EXPECT_TRUE(e.silent(std::chrono::milliseconds(100)));
+    }
+    team.meet();
+    if (!side.first()) {
+      e.must([&] { return fi_trecv(e.ep(), buffer.data(), size, nullptr, team.peer(), 7, 0, &context); });
+    }
+    e.finish(&context);
+    EXPECT_TRUE(has_pattern(buffer, 1));
+  }
+  const fi_msg_tagged message{nullptr, nullptr, 0, team.peer(), 7, 0, &context, 0};
+  EXPECT_EQ(fi_tsendmsg(e.ep(), &message, FI_COMMIT_COMPLETE), -FI_EBADFLAGS);
+}
+
 PAIR_TEST(Message, EmptyMessagesNeedNoBuffer) {
   Team team(side);
   Endpoint& e = team.endpoint;

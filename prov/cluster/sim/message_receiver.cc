@@ -112,10 +112,7 @@ bool MessageReceiver::post(std::unique_ptr<Operation> operation) {
                     static_cast<unsigned long long>(receive.ignore), receive.tagged ? "tagged" : "untagged",
                     describe(status));
   }
-  if (status == Status::no_message && receive.claimed) {
-    env_.oracle.claimed_message_missing(env_.self, operation->claimed, operation->claimed_at);
-    return true;
-  }
+  if (status == Status::no_message && receive.claimed) env_.oracle.claimed_message_missing(operation->claimed);
   if (status == Status::again) return false;
   if (status != Status::ok) throw SafetyFailure(std::string("a receive was refused: ") + describe(status));
   if (operation->kind == Kind::receive) {
@@ -181,7 +178,7 @@ void MessageReceiver::peek_completed(Operation& operation, const protocol::Compl
                                                           : Oracle::PeekEffect::gone;
   const Message& message = env_.oracle.peeked(operation.receive, completion, effect);
   if (effect == Oracle::PeekEffect::claimed) {
-    claims_.push_back({operation.context, message.number, operation.receive.started});
+    claims_.push_back({operation.context, message.number});
   }
 }
 
@@ -201,7 +198,6 @@ bool MessageReceiver::use_claimed_message() {
   auto operation = std::make_unique<Operation>();
   operation->context = claim.context;
   operation->claimed = claim.message;
-  operation->claimed_at = claim.claimed_at;
   operation->kind = random_.chance(kMillion / 4) ? Kind::discard_claimed : Kind::receive_claimed;
   operation->receive.claimed = true;
   operation->receive.tagged = message.tagged;

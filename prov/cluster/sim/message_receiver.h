@@ -46,13 +46,11 @@ class MessageReceiver {
     bool wildcard = false;  ///< takes every message of its kind
     std::uint64_t context = 0;
     MessageNumber claimed = 0;
-    std::uint64_t claimed_at = 0;  ///< as Incarnations counts
     std::unique_ptr<std::byte[]> buffer;
   };
   struct Claim {
     std::uint64_t context;
     MessageNumber message;
-    std::uint64_t claimed_at;
   };
 
   void draw_receive(Receive& receive);

@@ -170,6 +170,7 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
 const Message& Oracle::peeked(const Receive& peek, const Completion& completion, PeekEffect effect) {
   Message& message = identify(peek, completion, {});
   if (completion.length != message.length) fail("peeked with a wrong length", message);
+  message.peeked_incarnation = peek.incarnation;
   if (effect != PeekEffect::stays) match(peek, message);
   if (effect == PeekEffect::gone) dropped(message);
   return message;
@@ -180,10 +181,26 @@ void Oracle::dropped(Message& message) {
   ++totals_.delivered;
 }
 
-void Oracle::claimed_message_missing(HostNumber host, MessageNumber number, std::uint64_t claimed) const {
-  const Message& message = messages_[number - 1];
-  if (!incarnations_.error_permitted(host, message.from, {message.from_incarnation, claimed}))
-    fail("a claimed message is gone without cause", message);
+void Oracle::claimed_message_missing(MessageNumber number) const {
+  fail("a message is gone that was claimed", messages_[number - 1]);
+}
+
+/// True if the receive may have ended in the place of a message that had begun to come when the session with its sender ended.
+bool Oracle::takes_lost_message(const Receive& receive, const Completion& failure, HostNumber from) {
+  const auto is_lost = [&](const Message& message) {
+    const bool same = message.from == from && message.to == receive.host && message.tagged == failure.tagged &&
+                      message.has_data == failure.has_data && (!message.tagged || message.tag == failure.tag) &&
+                      (!message.has_data || message.data == failure.data);
+    if (!same || message.received_incarnation == receive.incarnation || message.discarded_incarnation == receive.incarnation ||
+        message.lost_incarnation == receive.incarnation)
+      return false;
+    return message.state == State::failed || message.state == State::abandoned || message.from_incarnation != incarnations_.of(from) ||
+           incarnations_.error_permitted(from, message.to, message.started);
+  };
+  const auto message = std::ranges::find_if(messages_, is_lost);
+  if (message == messages_.end()) return false;
+  message->lost_incarnation = receive.incarnation;
+  return true;
 }
 
 void Oracle::receive_failed(const Receive& receive, const Completion& completion) {
@@ -193,10 +210,12 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
                          completion.status == Status::refused || completion.status == Status::ended;
+  const bool in_place_of_message = lost_peer && peer_known && takes_lost_message(receive, completion, peer);
   // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
   if (lost_peer && peer_known &&
       incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started}))
     return;
+  if (in_place_of_message) return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }
@@ -275,6 +294,11 @@ void Oracle::check_complete() {
   for (const Message& message : messages_) {
     if (message.state == State::under_way) throw LivenessFailure("a send never ended: " + text(message));
     if (must_arrive(message)) fail("a message was lost", message);
+    const std::uint32_t found = message.peeked_incarnation;
+    const bool ended = message.received_incarnation == found || message.discarded_incarnation == found ||
+                       message.lost_incarnation == found;
+    if (found != 0 && found == incarnations_.of(message.to) && incarnations_.alive(message.to) && !ended)
+      fail("a message that a peek had found is gone without a word", message);
   }
 }
 

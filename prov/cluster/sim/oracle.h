@@ -56,6 +56,8 @@ struct Message {
   std::uint32_t arrivals = 0;               ///< datagrams: frames with it that an engine has read
   std::uint32_t deliveries = 0;             ///< datagrams: receives that got it
   std::uint32_t discarded_incarnation = 0;  ///< of the receiver that threw it away; 0: none has
+  std::uint32_t peeked_incarnation = 0;     ///< of the receiver that has last found it by a peek; 0: none has
+  std::uint32_t lost_incarnation = 0;       ///< of the receiver of which a receive ended with an error in its place
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
@@ -110,8 +112,8 @@ class Oracle {
   enum class PeekEffect : std::uint8_t { stays, claimed, gone };
   /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
   const Message& peeked(const Receive& peek, const protocol::Completion& completion, PeekEffect effect);
-  /// A message claimed at that moment is not there any more when it is to be received.
-  void claimed_message_missing(HostNumber host, MessageNumber number, std::uint64_t claimed) const;
+  /// A message that was claimed is not there any more when it is to be received.
+  void claimed_message_missing(MessageNumber number) const;
   /// A claimed message was thrown away.
   void dropped(Message& message);
 
@@ -145,6 +147,7 @@ class Oracle {
   Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
+  bool takes_lost_message(const Receive& receive, const protocol::Completion& failure, HostNumber from);
   bool must_arrive(const Message& message) const;
   void datagram_read(HostNumber at, const wire::FrameView& view);
 

@@ -148,6 +148,25 @@ TEST_F(OracleTest, AMessageThatNeverArrives) {
   EXPECT_THROW(oracle.check_complete(), SafetyFailure);
 }
 
+TEST_F(OracleTest, AMessageThatAPeekHadFoundMustEndInAReceive) {
+  const MessageNumber number = send();
+  oracle.peeked(receive, got(number), Oracle::PeekEffect::stays);
+  oracle.incarnation_ends(0);
+  oracle.incarnations().begins(0, Time{}, false);
+  EXPECT_THROW(oracle.check_complete(), SafetyFailure);
+  protocol::Completion failure = got(number);
+  failure.status = Status::reset;
+  failure.peer = address_of(0);
+  oracle.receive_failed(receive, failure);
+  EXPECT_NO_THROW(oracle.check_complete());
+}
+
+TEST_F(OracleTest, AClaimedMessageThatIsGone) {
+  const MessageNumber number = send();
+  oracle.incarnation_ends(0);
+  EXPECT_THROW(oracle.claimed_message_missing(number), SafetyFailure);
+}
+
 TEST_F(OracleTest, ASendThatNeverEnds) {
   const MessageNumber number = send();
   oracle.received(receive, got(number), buffer);

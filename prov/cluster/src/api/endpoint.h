@@ -66,6 +66,8 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Null until the endpoint is enabled.
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return bound_; }
+  /// True if the receiver of a message to `to` says when a receive has matched it: one peer can, in a session.
+  bool learns_of_matches(fi_addr_t to) const { return type_ == engine::EndpointType::rdm && !engine::is_group(to); }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
 
  private:

@@ -114,9 +114,9 @@ ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
 /// The flags of the call replace the endpoint's.
 template <typename Message>
 ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
-  if (flags & kTxFlagsUnsupported) [[unlikely]]
-    return -FI_EBADFLAGS;
   Endpoint& endpoint = endpoint_of(handle);
+  if (flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported)) [[unlikely]]
+    return -FI_EBADFLAGS;
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
   SendOp op{
       .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};

@@ -18,16 +18,18 @@ struct TxFlags {
   bool has_data = false;
 };
 
-/// Flags that are refused because ignoring them would break what they ask for.
-inline constexpr std::uint64_t kTxFlagsUnsupported =
-    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER;
+/// Flags that are refused because ignoring them would break what they ask for. Messages may wait for their match one by one.
+inline constexpr std::uint64_t kMessageFlagsUnsupported = FI_COMMIT_COMPLETE | FI_TRIGGER;
+inline constexpr std::uint64_t kTxFlagsUnsupported = kMessageFlagsUnsupported | FI_MATCH_COMPLETE;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
 
 /// `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. Of several completion levels the strongest
 /// counts; without any, the default FI_TRANSMIT_COMPLETE.
 inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   TxFlags result;
-  if (flags & FI_DELIVERY_COMPLETE) {
+  if (flags & FI_MATCH_COMPLETE) {
+    result.completion_level = protocol::CompletionLevel::match;
+  } else if (flags & FI_DELIVERY_COMPLETE) {
     result.completion_level = protocol::CompletionLevel::delivery;
   } else if ((flags & (FI_TRANSMIT_COMPLETE | FI_INJECT_COMPLETE)) == FI_INJECT_COMPLETE) {
     result.completion_level = protocol::CompletionLevel::inject;

@@ -13,6 +13,10 @@ class ClosedSessions {
  public:
   /// It closes all earlier epochs with it.
   void add(const reliability::PeerSession& session) { until_ = std::max(until_, session.epoch); }
+  /// The peer's present incarnation begins there: what an earlier one has opened is over.
+  void add_before(std::uint64_t epoch) {
+    if (epoch != 0) until_ = std::max(until_, epoch - 1);
+  }
   bool contains(const wire::Opening& opening) const { return opening.epoch <= until_; }
   /// A new session needs a larger one.
   std::uint64_t epoch() const { return until_; }

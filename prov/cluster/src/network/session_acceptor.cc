@@ -163,6 +163,7 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
     return;
   }
   if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
+    peer->closed_sessions.add_before(view.reset.epoch);
     if (reopen(now, *peer, view.reset.epoch)) return;
   } else {
     sessions_.skip_epoch(view.reset.epoch);

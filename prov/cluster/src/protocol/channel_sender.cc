@@ -65,7 +65,7 @@ bool ChannelSender::advance(OutgoingRequest& request) {
 
 bool ChannelSender::advance_message(SendRequest& request) {
   if (request.posted == 0 && !request.rendezvous) {
-    request.rendezvous = !EagerProtocol::eligible(*request.channel, request.length);
+    request.rendezvous = !EagerProtocol::eligible(*request.channel, request.length, request.completion_level);
   }
   return request.rendezvous ? rendezvous_.announce(request) : eager_.advance(request);
 }

@@ -24,7 +24,7 @@ std::uint8_t flags_of(const Message& message, CompletionLevel level) {
 
 bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status) {
   if (!channel.tx.ordered.empty() || op.fence || outgoing_.blocked(channel, OutgoingRequest::Kind::message) ||
-      !eligible(channel, op.length))
+      !eligible(channel, op.length, op.completion_level))
     return false;
   wire::Segment segment;
   segment.flags = flags_of(op, op.completion_level);

@@ -168,6 +168,7 @@ struct UnexpectedMessage : MessageHeader {
   bool announced = false;    ///< the bytes are still with the sender
   bool claimed = false;      ///< by a peek (FI_CLAIM), with context `claimed_by`
   bool discarded = false;    ///< dropped when its last part has arrived
+  Status lost = Status::ok;  ///< else why what was still to come of it will not: its receive ends with that
   std::size_t arrived = 0;   ///< eager: equals total once complete
   std::uint64_t charge = 0;  ///< credit that it holds while it is stored
   std::unique_ptr<std::byte[]> bytes;
@@ -179,6 +180,7 @@ struct UnexpectedMessage : MessageHeader {
 
   /// True if a receive may match it.
   bool available() const { return !claimed && !discarded && receive == nullptr; }
+  bool incomplete() const { return announced || arrived < total; }
 };
 
 }  // namespace cluster::protocol

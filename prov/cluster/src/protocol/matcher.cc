@@ -93,7 +93,10 @@ RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
 /// Gives a stored message to a receive; what has not arrived yet follows.
 void Matcher::take(RecvRequest& receive, UnexpectedMessage& message) {
   receive.matched(*message.channel, message);
-  if (message.announced) {
+  if (const Status lost = message.lost; lost != Status::ok) {
+    drop(message);
+    pulls_.complete(receive, lost);
+  } else if (message.announced) {
     drop(message);
     pulls_.start(receive);
   } else if (message.arrived == message.total) {
@@ -174,12 +177,16 @@ void Matcher::completed(UnexpectedMessage& message) {
   if (message.discarded) discard(message);
 }
 
+void Matcher::free_bytes(UnexpectedMessage& message) {
+  if (message.bytes != nullptr) bytes_ -= message.total;
+  message.bytes.reset();
+}
+
 void Matcher::drop(UnexpectedMessage& message) {
   queues_.of(message).drop(message);
   message.channel->unexpected.messages.remove(message);
   --message.channel->unexpected.count;
-  if (message.bytes != nullptr) bytes_ -= message.total;
-  message.bytes.reset();
+  free_bytes(message);
   messages_.release(message);
   update_scarce();
 }
@@ -221,9 +228,28 @@ void Matcher::fail_messages(Channel& channel, Status status) {
     message->charge = 0;
     message->confirm = false;
     if (message->receive != nullptr) pulls_.complete(*message->receive, status);
-    if (message->announced || message->arrived < message->total) drop(*message);
+    if (message->incomplete()) lose(*message, status);
     message = next;
   }
+}
+
+/// Its receive has ended, or will end with `status`. A collective operation ends with its member, whatever that had sent.
+void Matcher::lose(UnexpectedMessage& message, Status status) {
+  if (message.receive != nullptr || message.discarded || message.collective) return drop(message);
+  free_bytes(message);
+  message.announced = false;
+  message.arrived = message.total;
+  message.lost = status;
+  update_scarce();
+}
+
+std::size_t Matcher::incomplete(const Channel& channel) {
+  std::size_t count = 0;
+  const auto& messages = channel.unexpected.messages;
+  for (const UnexpectedMessage* each = messages.front(); each != nullptr; each = messages.after(*each)) {
+    count += each->incomplete() && each->available() ? 1 : 0;
+  }
+  return count;
 }
 
 void Matcher::fail_wildcards(Status status) {

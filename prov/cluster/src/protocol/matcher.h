@@ -58,8 +58,11 @@ class Matcher {
   /// Throws a stored message away; its sender completes it as usual.
   void discard(UnexpectedMessage& message);
 
-  /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay.
+  /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay. So do the headers of the others, so
+  /// that the receives that take these messages end with `status`, as they had if they had been posted before.
   void fail_messages(Channel& channel, Status status);
+  /// Messages without a receive of which something is still to come.
+  static std::size_t incomplete(const Channel& channel);
   /// Receives that wait for this peer alone. Those of collectives end however the peer has ended, since none goes on
   /// with its next incarnation; the application's only if `directed`.
   void fail_directed(const Channel& channel, Status status, bool directed);
@@ -76,6 +79,8 @@ class Matcher {
   void take(RecvRequest& receive, UnexpectedMessage& message);
   void hand_over(RecvRequest& receive, UnexpectedMessage& message);
   void peek(Channel* from, const RecvOp& op);
+  void lose(UnexpectedMessage& message, Status status);
+  void free_bytes(UnexpectedMessage& message);
   void drop(UnexpectedMessage& message);
   void drop_and_release(UnexpectedMessage& message);
   bool ready_when_scarce(const Channel& channel, const wire::Segment& segment);

@@ -65,8 +65,8 @@ class Messenger {
   /// A carrier has reported tokens. False: nothing was done, since there is no memory for the completions.
   bool acked(std::span<const Token> tokens);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
-  /// Messages that have arrived completely stay. With `directed`, receives that wait for this peer alone end
-  /// too.
+  /// Messages that have arrived completely stay, and so do the headers of others (Matcher::fail_messages). With `directed`,
+  /// receives that wait for this peer alone end too.
   void fail(Channel& channel, Status status, bool directed);
 
   // --- progress ---

@@ -33,6 +33,7 @@ enum class CompletionLevel : std::uint8_t {
   inject,    ///< the application may change the buffer
   transmit,  ///< the peer's library has the message
   delivery,  ///< the peer's protocol has placed it in a receive or in its unexpected store
+  match,     ///< a receive of the peer's application has taken it
 };
 
 struct SendOp {

@@ -1,13 +1,15 @@
 #include "shm/peer_memory.h"
 
+#include <atomic>
 #include <cerrno>
 
 #include "os/process_memory.h"
 
 namespace cluster::shm {
 
-PeerMemory::PeerMemory(const os::PeerProcess& process, const Proof& proof)
+PeerMemory::PeerMemory(const os::PeerProcess& process, const ReaderEnd& end, const Proof& proof)
     : process_(process),
+      end_(end),
       proof_(proof),
       reachable_(proof.address != 0 && process.number() != 0 && shows_proof(error_)) {}
 
@@ -30,8 +32,10 @@ bool PeerMemory::same_process() const {
 
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {
-  // Checked afterwards: what was read before the end of the process was the peer's.
-  return os::read_process(process_.number(), address, slices, offset, length) && same_process();
+  if (!os::read_process(process_.number(), address, slices, offset, length)) return false;
+  // Checked afterwards: what was read before the end of the process was the peer's, and before it closed its ring, the message's.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return !end_.writer_closed() && same_process();
 }
 
 bool PeerMemory::write(std::uint64_t address, const Gather& source) {

@@ -3,6 +3,9 @@
 // address: memory that shows the secret there is the peer's, and the kernel permits access. From then on a handle
 // vouches for the number: as long as the process has not ended, the number is still its own. Where there
 // is no handle the secret is looked at again.
+//
+// What a process has announced lies in its buffers until it closes its end of the ring, and no longer: then they are its
+// application's again.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +13,7 @@
 
 #include "carrier/cross_memory.h"
 #include "os/peer_process.h"
+#include "shm/reader_end.h"
 
 namespace cluster::shm {
 
@@ -21,8 +25,8 @@ struct Proof {
 
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `process` outlives it.
-  PeerMemory(const os::PeerProcess& process, const Proof& proof);
+  /// `process` and `end`, of the ring from that process, outlive it.
+  PeerMemory(const os::PeerProcess& process, const ReaderEnd& end, const Proof& proof);
 
   /// False if this process may not access it. Then neither read() nor write() may be called.
   bool reachable() const { return reachable_; }
@@ -39,6 +43,7 @@ class PeerMemory final : public carrier::CrossMemory {
   bool same_process() const;
 
   const os::PeerProcess& process_;
+  const ReaderEnd& end_;
   Proof proof_;
   int error_ = 0;
   bool reachable_;

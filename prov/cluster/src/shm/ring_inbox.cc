@@ -14,7 +14,7 @@ RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::Shar
       doorbell_(std::move(doorbell)),
       peer_doorbell_(doorbell_name(hello.doorbell)),
       process_(socket),
-      peer_memory_(process_, single_copy ? hello.proof : Proof{}),
+      peer_memory_(process_, end_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
   end_.attach(doorbell_number);
   watch(reader_.next_word(), reader_.next_value());

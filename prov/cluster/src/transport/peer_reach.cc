@@ -142,9 +142,13 @@ std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
 void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   Log& log = environment_.log;
   const bool awaited = peer.channel.waits_for_peer();
+  const std::size_t incomplete = protocol::Matcher::incomplete(peer.channel);
   if (orderly && awaited) {
     log.warn("peer %s has closed before operations with it were complete: they end with an error",
              peer.name().text().c_str());
+  } else if (orderly && incomplete != 0) {
+    log.warn("peer %s has closed with %zu messages announced and not sent: receives that match them end with an error",
+             peer.name().text().c_str(), incomplete);
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else if (!awaited && !peers_.in_address_vector(peer.name())) {

@@ -23,5 +23,16 @@ TEST(ClosedSessions, ASessionClosesAllEarlierEpochs) {
   EXPECT_EQ(closed.epoch(), 1000u);
 }
 
+TEST(ClosedSessions, APeerThatHasBegunAnewClosesWhatItsEarlierIncarnationsOpened) {
+  ClosedSessions closed;
+  closed.add_before(0);
+  EXPECT_FALSE(closed.contains(opening(1, 1)));
+  closed.add_before(1000);
+  EXPECT_TRUE(closed.contains(opening(999, 1)));
+  EXPECT_FALSE(closed.contains(opening(1000, 2))) << "its own first one";
+  closed.add_before(500);
+  EXPECT_EQ(closed.epoch(), 999u);
+}
+
 }  // namespace
 }  // namespace cluster::network

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "protocol/region_table.h"
 #include "support/node.h"
@@ -134,6 +135,13 @@ TEST_F(SessionAcceptorTest, AForgedOpeningDoesNotDisturbOurs) {
 class AbandonedOpening : public SessionAcceptorTest {
  protected:
   AbandonedOpening() {
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+      if (early_call.empty()) early_call = packet.bytes;  // not its goodbye
+      return true;
+    };
+    Node(network, kA, kB, 500).send();
+    network.drop = nullptr;
+    a.emplace(network, kA, kB, 1000);
     std::vector<std::byte> answer;
     a->send();
     network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
@@ -163,9 +171,10 @@ class AbandonedOpening : public SessionAcceptorTest {
     late_answer = std::move(answer);
   }
 
-  std::optional<Node> a{std::in_place, network, kA, kB, 1000};
+  std::optional<Node> a;
   std::optional<Node> second;
   std::vector<std::byte> late_answer;  ///< of b's first incarnation
+  std::vector<std::byte> early_call;   ///< of the incarnation of a before this one
   std::vector<std::byte> offer;        ///< of a's session to b's second incarnation
 };
 
@@ -199,6 +208,31 @@ TEST_F(AbandonedOpening, IsNotBroughtBackByALateFrame) {
   EXPECT_TRUE(late);
   EXPECT_EQ(a->counters().unexpected, 1u);
   EXPECT_EQ(second->counters().sessions_opened, 2u) << "that which ended, and the one after it";
+}
+
+/// Found by the simulator (seed 5277121240): with the session that it had given up b forgot which incarnation of a is the present one.
+TEST_F(AbandonedOpening, LeavesACallOfAnEarlierIncarnationUnanswered) {
+  wire::FrameView call;
+  ASSERT_EQ(wire::admit(early_call, call), wire::Refusal::none);
+  inject(kB, kA, late_answer);
+  pass(*a);
+  pass(*second);
+  pass(*a);
+  std::size_t answers = 0;
+  bool reopened = false;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    if (to != kA || wire::admit(packet.bytes, view) != wire::Refusal::none) return false;
+    answers += view.session == call.opening.session ? 1 : 0;
+    if (view.session == 0 && view.sequenced() && !std::exchange(reopened, true)) inject(kA, kB, early_call);
+    return false;
+  };
+  for (int i = 0; i < 40; ++i) pass(*a, *second);
+  network.drop = nullptr;
+  EXPECT_TRUE(reopened);
+  EXPECT_EQ(answers, 0u);
+  EXPECT_EQ(a->counters().unexpected, 1u);
+  EXPECT_EQ(second->counters().sessions_closed, 0u);
 }
 
 // What the one that has ended had taken must not be delivered to the next.

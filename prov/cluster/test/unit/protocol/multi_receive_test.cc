@@ -158,6 +158,19 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsDirected) {
   EXPECT_FALSE(right.messenger.under_way());
 }
 
+TEST_F(MultiReceiveTest, AMessageThatWasLostBeforeTheBufferCameIsReportedInIt) {
+  send_message(pattern(50000, 1));
+  carry(left, right);
+  right.messenger.fail(right.channel, Status::reset, false);
+  post(100000, 10, &first);
+  const auto got = messages(0);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].status, Status::reset);
+  EXPECT_FALSE(got[0].releases_buffer);
+  EXPECT_TRUE(right.messenger.matcher().cancel(&first));
+  EXPECT_FALSE(right.messenger.under_way());
+}
+
 TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
   struct NoHandles final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }

@@ -160,6 +160,102 @@ TEST_F(MessengerTest, LossOfThePeerEndsEverythingInFlightAndNothingElse) {
   EXPECT_EQ(got[0].context, &any_source);
 }
 
+/// However short the message is, its sender keeps it until a receive has taken it.
+TEST_F(MessengerTest, AMatchIsWaitedFor) {
+  int context;
+  for (const bool inject : {false, true}) {
+    for (const std::size_t size : {0u, 8u, 900u, 50'000u}) {
+      if (inject && size > kInjectMax) continue;
+      const std::vector<std::byte> bytes = pattern(size);
+      const ConstBytes slices[] = {bytes};
+      SendOp op{.slices = slices, .length = size, .context = &context, .tag = 9, .tagged = true, .inject = inject};
+      op.completion_level = CompletionLevel::match;
+      ASSERT_EQ(left.messenger.send(left.channel, op), Status::ok);
+      run();
+      EXPECT_EQ(left.take().size(), 0u) << size;
+      EXPECT_EQ(right.messenger.matcher().stored(), 1u);
+      std::vector<std::byte> target(size);
+      receive(right, target, 9);
+      run();
+      EXPECT_EQ(outcome(left).status, Status::ok);
+      EXPECT_EQ(outcome(right).length, size);
+      EXPECT_EQ(target, bytes);
+    }
+  }
+}
+
+/// Messages that had begun to come when their sender was lost, and no receive was posted.
+class LostMessageTest : public MessengerTest {
+ protected:
+  void lose(std::size_t size, std::size_t arrived_segments) {
+    send(left, pattern(size), 5);
+    while (left.carrier.items.size() > arrived_segments) left.carrier.items.pop_back();
+    carry(left, right);
+    right.messenger.fail(right.channel, Status::reset, false);
+    EXPECT_EQ(right.take().size(), 0u);
+  }
+  std::vector<std::byte> target = std::vector<std::byte>(50'000);
+  int context;
+};
+
+TEST_F(LostMessageTest, EndsTheReceiveThatTakesIt) {
+  for (const bool directed : {false, true}) {
+    lose(target.size(), 1);
+    ASSERT_EQ(right.messenger.matcher().stored(), 1u);
+    receive(right, target, 5, 0, &context, directed);
+    const Completion got = outcome(right);
+    EXPECT_EQ(got.status, Status::reset);
+    EXPECT_EQ(got.context, &context);
+    EXPECT_EQ(got.tag, 5u);
+    EXPECT_EQ(got.source, 7u);
+    EXPECT_EQ(right.messenger.matcher().stored(), 0u);
+    EXPECT_FALSE(right.messenger.under_way());
+    right.channel.carrier = &right.carrier;
+  }
+  EXPECT_TRUE(right.carrier.items.empty()) << "nothing is asked for";
+}
+
+TEST_F(LostMessageTest, MayHaveArrivedInPart) {
+  lose(3'000, 2);
+  receive(right, target, 5);
+  EXPECT_EQ(outcome(right).status, Status::reset);
+}
+
+TEST_F(LostMessageTest, IsFoundByAPeekAndClaimed) {
+  lose(target.size(), 1);
+  peek(right, 5, Peek::look, &context);
+  EXPECT_EQ(outcome(right).length, target.size());
+  peek(right, 5, Peek::claim, &context);
+  EXPECT_EQ(outcome(right).status, Status::ok);
+  const Bytes slices[] = {target};
+  RecvOp take{.slices = slices, .context = &context, .tagged = true};
+  take.recv_claimed = true;
+  ASSERT_EQ(right.messenger.matcher().receive(nullptr, take), Status::ok);
+  EXPECT_EQ(outcome(right).status, Status::reset);
+}
+
+TEST_F(LostMessageTest, IsLostOnceThoughItsSenderIsLostAgain) {
+  lose(target.size(), 1);
+  right.messenger.fail(right.channel, Status::unreachable, true);
+  peek(right, 5, Peek::discard, &context);
+  EXPECT_EQ(outcome(right).status, Status::ok);
+  EXPECT_EQ(right.messenger.matcher().stored(), 0u);
+  EXPECT_TRUE(right.carrier.items.empty());
+}
+
+TEST_F(LostMessageTest, WasClaimedBefore) {
+  send(left, pattern(target.size()), 5);
+  carry(left, right);
+  peek(right, 5, Peek::claim, &context);
+  ASSERT_EQ(right.take().size(), 1u);
+  right.messenger.fail(right.channel, Status::reset, false);
+  const Bytes slices[] = {target};
+  RecvOp take{.slices = slices, .context = &context, .tagged = true};
+  take.recv_claimed = true;
+  ASSERT_EQ(right.messenger.matcher().receive(nullptr, take), Status::ok);
+  EXPECT_EQ(outcome(right).status, Status::reset);
+}
+
 TEST_F(MessengerTest, InvalidSegmentsAreCountedAndChangeNothing) {
   const auto bytes = pattern(100);
   const auto deliver = [&](wire::Segment segment, std::size_t length) {

@@ -76,12 +76,14 @@ class PeerMemoryTest : public testing::Test {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(10'000, std::byte{0x01});
   os::LocalSocket socket_;
   std::optional<os::PeerProcess> process_;
+  RingControl ring_{};
+  ReaderEnd ring_end_{as_bytes(&ring_, sizeof ring_)};
   int gate_[2] = {-1, -1};
   pid_t child_ = 0;
 };
 
 TEST_F(PeerMemoryTest, CopiesBothWays) {
-  PeerMemory memory(process(), proof());
+  PeerMemory memory(process(), ring_end_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::vector<std::byte> got(300);
   const Bytes slices[] = {{got.data(), 100}, {got.data() + 100, 200}};
@@ -100,13 +102,13 @@ TEST_F(PeerMemoryTest, CopiesBothWays) {
 TEST_F(PeerMemoryTest, AWrongProofOpensNothing) {
   Proof wrong = proof();
   ++wrong.value;
-  EXPECT_FALSE(PeerMemory(process(), wrong).reachable());
-  EXPECT_FALSE(PeerMemory(process(), Proof{}).reachable());
-  EXPECT_FALSE(PeerMemory(process(), Proof{8, secret_}).reachable()) << "an address that is not mapped";
+  EXPECT_FALSE(PeerMemory(process(), ring_end_, wrong).reachable());
+  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{}).reachable());
+  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{8, secret_}).reachable()) << "an address that is not mapped";
 }
 
 TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
-  PeerMemory memory(process(), proof());
+  PeerMemory memory(process(), ring_end_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   end();
   std::byte byte;
@@ -116,9 +118,20 @@ TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
   EXPECT_FALSE(memory.write(there(0), {source, 0, 1}));
 }
 
+/// Its process lives on, and may have overwritten what it had announced.
+TEST_F(PeerMemoryTest, AProcessThatHasClosedItsRingHasNoMessagesLeft) {
+  PeerMemory memory(process(), ring_end_, proof());
+  if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
+  std::byte byte;
+  const Bytes target[] = {{&byte, 1}};
+  EXPECT_TRUE(memory.read(there(0), target, 0, 1));
+  ring_.writer_state = EndState::kClosed;
+  EXPECT_FALSE(memory.read(there(0), target, 0, 1));
+}
+
 /// A later process that has the number does not show the secret.
 TEST_F(PeerMemoryTest, WithoutAHandleTheSecretIsLookedAtEachTime) {
-  PeerMemory memory(process(os::PeerProcess::Watch::number), proof());
+  PeerMemory memory(process(os::PeerProcess::Watch::number), ring_end_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::uint64_t other = 1;
   const ConstBytes source[] = {as_bytes(&other, sizeof other)};
@@ -135,7 +148,7 @@ TEST_F(PeerMemoryTest, WhereTheKernelForbidsItNothingIsInReach) {
   ASSERT_GE(careful, 0);
   if (careful == 0) {
     forbid_foreign_memory();
-    ::_exit(PeerMemory(process(), proof()).reachable() ? 1 : 0);
+    ::_exit(PeerMemory(process(), ring_end_, proof()).reachable() ? 1 : 0);
   }
   int status = -1;
   ::waitpid(careful, &status, 0);

@@ -94,6 +94,30 @@ TEST_F(LostPeersTest, AReceiveFromAPeerThatHasClosedWaitsForItsNextIncarnation) 
   EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
 }
 
+/// Whether the peer closes or is lost: the receive need not be posted before.
+TEST_F(LostPeersTest, AReceiveOfAMessageThatIsAnnouncedAndNotSentEndsWithAnError) {
+  for (const bool orderly : {true, false}) {
+    Node a(network, kA, kB, 1000);
+    std::vector<std::byte> message(1 << 20);
+    {
+      Node b(network, kB, kA, 2000);
+      const ConstBytes slice = message;
+      ASSERT_EQ(b.engine.send({.slices = {&slice, 1}, .length = message.size()}), Status::ok);
+      wait(100ms, a, b);
+      ASSERT_EQ(a.engine.unexpected_messages(), 1u);
+      network.conditions.blackout = !orderly;
+    }
+    if (!orderly) a.send();
+    wait(6s, a);
+    network.conditions.blackout = false;
+    EXPECT_EQ(a.logged("has closed with 1 messages announced and not sent"), orderly ? 1u : 0u);
+    EXPECT_EQ(a.logged("is lost"), orderly ? 0u : 1u);
+    a.receive();
+    EXPECT_EQ(outcomes(a.received), std::vector{orderly ? Status::reset : Status::unreachable});
+    EXPECT_EQ(a.engine.unexpected_messages(), 0u);
+  }
+}
+
 TEST_F(LostPeersTest, ReceivesFromAnySenderEndWithTheLastPeerIfThatIsAskedFor) {
   for (const bool wanted : {false, true}) {
     engine::EngineSettings settings = node_settings();
