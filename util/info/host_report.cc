@@ -153,7 +153,7 @@ void report_links(const InterfaceAddress& place, const Options& options, Report&
 }
 
 void report_shared_memory(const InterfaceAddress* place, const Options& options, Report& report) {
-  const engine::EngineSettings settings = options.settings();
+  const transport::EngineSettings settings = options.settings();
   if (!settings.shm) {
     report_way("shm", false, false, "FI_CLUSTER_SHM=no", report);
   } else if (place == nullptr) {
@@ -177,7 +177,7 @@ void report_shared_memory(const InterfaceAddress* place, const Options& options,
 }
 
 void report_thresholds(const Options& options, Report& report) {
-  const engine::EngineSettings settings = options.settings();
+  const transport::EngineSettings settings = options.settings();
   const auto add = [&](const char* name, std::size_t bytes, const char* meaning) {
     report.emplace_back("threshold").text("threshold", name).number("bytes", bytes).text("meaning", meaning);
   };

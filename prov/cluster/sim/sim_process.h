@@ -27,7 +27,7 @@ namespace cluster::sim {
 
 /// How a host behaves; drawn once.
 struct HostProfile {
-  engine::EngineSettings settings;
+  transport::EngineSettings settings;
   std::size_t frame_max = 1472;
   bool ethertype = false;       ///< its links have one
   bool kernel_answers = false;  ///< says whether its process exists

@@ -124,7 +124,7 @@ HostProfile Simulation::draw_profile() {
   profile.frame_cost = random_.between(0ns, 400ns);
   profile.clock_ahead = random_.between(1s, 1'000'000s);
   if (random_.chance(300'000)) profile.linger = random_.between(0us, 3ms);
-  engine::EngineSettings& settings = profile.settings;
+  transport::EngineSettings& settings = profile.settings;
   settings.net_eager_max = random_.pick(std::array<std::size_t, 6>{0, 256, 4096, 16384, 65536, 65536});
   settings.eager_credit =
       random_.pick(std::array<std::size_t, 4>{64 * 1024, 256 * 1024, 2048 * 1024, 2048 * 1024});
@@ -250,7 +250,7 @@ void Simulation::check_datagrams() const {
 /// An engine's memory is bounded by its settings and the number of its peers, whatever happens.
 void Simulation::check_memory() const {
   for (HostNumber host = 0; host < host_count_; ++host) {
-    const engine::EngineSettings& settings = profiles_[host].settings;
+    const transport::EngineSettings& settings = profiles_[host].settings;
     const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
     // Each rail remembers what travels on it.
     const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);

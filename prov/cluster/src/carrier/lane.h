@@ -1,4 +1,5 @@
-// The fast lane of a peer, as those see it who do not use it: a word that is null while the lane is closed.
+// The fast lane of a peer: a word that is null while the lane is closed. Short messages may take it while it is open, past
+// all that the general road judges afresh for each message.
 #pragma once
 
 namespace cluster::carrier {

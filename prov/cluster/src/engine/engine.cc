@@ -16,8 +16,9 @@ Engine::Engine(EngineParts parts)
       reach_(parts_.environment, parts_.settings, peers_, messenger_, parts_.region_connector.get()),
       context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch, peers_,
                messenger_,         waiter_,         admission_,  reach_,       packing_},
+      no_lane_(messenger_, false),
       transports_(make_transports(parts_, context_)),
-      lane_(transports_.lane != nullptr ? &transports_.lane->lane() : nullptr),
+      lane_(transports_.lane != nullptr ? &transports_.lane->lane() : &no_lane_),
       loop_(parts_, context_, transports_),
       collective_(parts_, peers_, messenger_, loop_),
       background_(loop_, waiter_, packing_, messenger_, parts_.environment.clock, parts_.environment.counters),
@@ -37,7 +38,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   all.engine.collectives = &collective_.collectives();
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
-  if (lane_ != nullptr) lane_->attach();
+  lane_->attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) shm::FastLane::close(*peer);
 }
 

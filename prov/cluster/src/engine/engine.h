@@ -65,8 +65,6 @@ class Engine {
     if (!lock_.try_lock()) [[unlikely]]
       return false;
     const std::lock_guard lock(lock_, std::adopt_lock);
-    if (lane_ == nullptr) [[unlikely]]
-      return false;
     Peer* const peer = peers_.used_before(handle);
     if constexpr (std::is_same_v<ShortOp, ShortSend>) {
       return peer != nullptr && lane_->send(*peer, op);
@@ -142,8 +140,9 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
+  shm::FastLane no_lane_;  ///< in the place of that of the transport, where there is no shared memory: never open
   Transports transports_;
-  shm::FastLane* const lane_;  ///< null: there is none
+  shm::FastLane* const lane_;
   EventLoop loop_;
   CollectiveEndpoint collective_;
   BackgroundRunner background_;

@@ -110,7 +110,7 @@ void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
   for (Transport* const each : transports()) {
     each->flush();  // however short the limit is
-    each->hurry();
+    each->begin_close();
   }
   Duration waited{};
   std::uint32_t idle = 0;

@@ -1,4 +1,5 @@
-// The table of transports, nearest first: which ones an endpoint has.
+// The table of transports, nearest first: which ones an endpoint has. A new transport is added to the table in
+// transports.cc; the engine then asks it what it asks all of them (transport/transport.h).
 #pragma once
 
 #include <functional>
@@ -21,11 +22,11 @@ namespace cluster::engine {
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
   /// Those of them that have a road of their own for some messages; null: the endpoint has no such transport.
-  shm::ShmTransport* lane = nullptr;             ///< fast lane
+  shm::ShmTransport* lane = nullptr;               ///< short messages inside the node
   network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses nothing else
 };
 
-/// `parts` and `context` outlive what is returned.
+/// What is given outlives what is returned.
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

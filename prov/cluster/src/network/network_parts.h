@@ -1,4 +1,5 @@
-// What the objects of this folder share: the endpoint's link and its identity.
+// What the objects of this folder share: the endpoint's link, its identity, and the way from a peer to what the network knows
+// of it.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 
   const char* name() const override { return parts_.link->name(); }
-  transport::Opening open(Peer& peer, std::string& reason) override;
+  transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer& peer) override;
   bool asking(const Peer& peer) const override;
   void close(Peer& peer) override;
@@ -65,7 +65,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   bool silent() const override;
   std::uint64_t ticks_between_looks() const override { return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook; }
   bool quiescent(transport::Towards towards) const override { return tx_.quiescent(towards); }
-  void hurry() override { tx_.disregard_turns(); }
+  void begin_close() override { tx_.disregard_turns(); }
 
   bool prepare_sleep() override;
   Time deadline() const override;

@@ -1,4 +1,5 @@
-// A peer as the network knows it: its session, and what there was before.
+// A peer as the network knows it: its session, what is known of earlier ones, and limits on what may be sent in its name.
+// It is made with the first frame from or to the peer, and kept as long as the peer is.
 #pragma once
 
 #include <cstddef>

@@ -73,12 +73,12 @@ struct BackgroundClients {
 };
 
 /// True if processes of this node may read and write each other's memory, as far as the user is concerned.
-bool reaches_memory(const engine::EngineSettings& settings) { return settings.shm && settings.single_copy; }
+bool reaches_memory(const transport::EngineSettings& settings) { return settings.shm && settings.single_copy; }
 
 /// Null, with the reason, if peers on this node are not reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
-                                             const engine::EngineSettings& settings, const KeyFindings& findings,
+                                             const transport::EngineSettings& settings, const KeyFindings& findings,
                                              const Environment& environment, std::string& reason) {
   if (type == engine::EndpointType::dgram) {
     reason = "datagram endpoints use the network only";
@@ -176,7 +176,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     resources->keep_alive_responders.push_back(
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
-  engine::EngineSettings settings = options_.settings();
+  transport::EngineSettings settings = options_.settings();
   if (request.collectives) settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;

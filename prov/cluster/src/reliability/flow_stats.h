@@ -1,4 +1,5 @@
-// What can be read of a flow from outside.
+// What can be read of a flow from outside: values of one moment, for reports. A header of its own, since reports of peers are
+// put together by components that know no flow.
 #pragma once
 
 #include <cstddef>

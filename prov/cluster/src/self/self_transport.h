@@ -1,4 +1,5 @@
-// An endpoint's way to itself: a queue in memory, since a flow or a ring cannot have one endpoint at both ends.
+// An endpoint's way to itself: a queue in memory, since a flow or a ring cannot have one endpoint at both ends. It reaches the
+// peers that have this endpoint's name, or another address of its interfaces.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ class SelfTransport final : public transport::Transport {
 
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
-  transport::Opening open(Peer& peer, std::string& reason) override;
+  transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer&) override { return false; }
   void close(Peer&) override {}
   bool holds(const Peer& peer) const override { return peer.transport() == this || &peer == self_; }

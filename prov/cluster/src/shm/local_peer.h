@@ -1,4 +1,5 @@
-// A peer as shared memory knows it: a ring in each direction.
+// A peer as shared memory knows it: a ring in each direction, and how far its opening has come. It is made with the first
+// attempt to reach the peer, and kept as long as the peer is.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ using transport::Peer;
 
 struct LocalPeer;
 
-/// Who is notified when a descriptor of a peer is ready: its connection or its process may have ended.
+/// Is notified when a descriptor of a peer is ready: its connection or its process may have ended.
 class PeerEvents {
  public:
   virtual void peer_ready(LocalPeer& peer) = 0;

@@ -1,4 +1,5 @@
-// What the objects of the shared-memory transport share.
+// What the objects of the shared-memory transport share: the endpoint's listener, and the way from a peer to what shared
+// memory knows of it.
 #pragma once
 
 #include <memory>

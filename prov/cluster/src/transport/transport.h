@@ -8,7 +8,7 @@
 //   prepare_sleep(), deadline()    what wakes a thread that is about to sleep
 //   close()      end what there is with this peer
 //
-// What a transport keeps about a peer is its own (TransportPeer): nobody else reads it. Whether a peer is reached, and by
+// What a transport keeps about a peer is its own (TransportPeer): no other component reads it. Whether a peer is reached, and by
 // which transport, is in Peer::reach, which PeerReach owns.
 //
 // A new transport is one folder with a class of this kind, and one line in engine/transports.cc.
@@ -37,7 +37,7 @@ class Turn {
   PollScope scope() const { return scope_; }
   /// Turns are counted from 1 and wrap around.
   std::uint32_t number() const { return number_; }
-  /// The clock in ticks (Clock::ticks), read once a turn, and only if somebody asks.
+  /// The clock in ticks (Clock::ticks), read once a turn, and only on demand.
   std::uint64_t ticks() {
     if (!ticks_) ticks_ = clock_.ticks();
     return *ticks_;
@@ -50,7 +50,7 @@ class Turn {
 
   /// A look at some nearer transport costs no more than a read of memory, and it has peers: dearer looks can be rare.
   bool cheaper_in_use = false;
-  /// A multicast group waits for what comes: nobody leaves out a look.
+  /// A multicast group waits for what comes: every transport looks.
   bool watchful = false;
   /// The time after everything that has arrived, where a transport has read it.
   std::optional<Time> now;
@@ -66,7 +66,7 @@ class Turn {
   bool brought_ = false;
 };
 
-enum class Opening : std::uint8_t {
+enum class OpenResult : std::uint8_t {
   reached,    ///< the peer has a carrier (PeerReach::reached was called)
   later,      ///< the peer is in reach, and cannot be opened just now: try again soon
   unreached,  ///< not by this transport
@@ -89,7 +89,7 @@ class Transport {
   // --- peers ---
   /// Gives the peer a carrier. `reason` comes with why the transports before could not, and leaves with why this one
   /// cannot, or with why it was taken.
-  virtual Opening open(Peer& peer, std::string& reason) = 0;
+  virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// The peer was lost: looks whether it is back. True: it is reached. A transport that has to ask does so, and calls
   /// PeerReach::reached() when the peer answers.
   virtual bool look_for(Peer& peer) = 0;
@@ -105,7 +105,7 @@ class Transport {
   virtual void say_goodbye(Peer&) {}
   /// There is something with the peer, so it must not be forgotten.
   virtual bool holds(const Peer& peer) const = 0;
-  /// The peer has shown that it is who it says.
+  /// The peer has proved its name.
   virtual bool has_met(const Peer&) const { return false; }
   /// The peer is as well known as an endpoint of the address vector.
   virtual bool vouches_for(Peer&) { return false; }
@@ -138,8 +138,8 @@ class Transport {
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
   /// Nothing is owed to these peers: what was promised has left, and what came was acknowledged.
   virtual bool quiescent(Towards) const { return true; }
-  /// The endpoint closes: nothing waits for a crowd any more.
-  virtual void hurry() {}
+  /// The endpoint closes: what waits for others to share its frame, or for a crowd of processes, waits no more.
+  virtual void begin_close() {}
 
   // --- sleeping ---
   /// Arms what wakes a thread; one more turn follows before the thread sleeps. False: it must not sleep now.

@@ -1,4 +1,5 @@
-// What every transport of an endpoint works with. The engine owns all of it; it outlives the transports.
+// What every transport of an endpoint works with: the endpoint's identity, its peers, its messenger, and how its threads
+// sleep. The engine owns all of it; it outlives the transports.
 #pragma once
 
 #include <cstdint>

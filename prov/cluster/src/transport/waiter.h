@@ -45,7 +45,7 @@ class Waiter {
   /// From now on the source hears when the descriptor is readable; -1: there is none.
   void watch(int descriptor, WakeSource& source);
   void unwatch(int descriptor);
-  /// Something that arrives is announced by no descriptor: nobody can sleep here.
+  /// Something that arrives is announced by no descriptor: no thread can sleep here.
   void forbid() { forbidden_ = true; }
 
   /// Tells the sources of all that is ready now; an alarm that went off is only cancelled.

@@ -103,8 +103,8 @@ struct Side {
     book.insert(name_of(other));
     engine.attach(book, {.tx_queue = &completed, .rx_queue = &completed});
   }
-  static engine::EngineSettings settings() {
-    engine::EngineSettings settings;
+  static transport::EngineSettings settings() {
+    transport::EngineSettings settings;
     settings.linger = 0s;  // the clock stands still while an engine closes
     return settings;
   }

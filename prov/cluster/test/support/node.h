@@ -22,8 +22,8 @@ namespace cluster::test {
 
 inline constexpr std::size_t kFlowsMax = 4;
 
-inline engine::EngineSettings node_settings() {
-  engine::EngineSettings settings;
+inline transport::EngineSettings node_settings() {
+  transport::EngineSettings settings;
   settings.flows_max = kFlowsMax;
   settings.linger = 0s;  // the clock stands still while an engine closes
   return settings;
@@ -53,7 +53,7 @@ struct NodeKind {
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
        std::unique_ptr<shm::LocalListener> listener = nullptr,
-       const engine::EngineSettings& settings = node_settings(), const NodeKind& kind = {})
+       const transport::EngineSettings& settings = node_settings(), const NodeKind& kind = {})
       : engine(engine::EngineParts{.environment = world(network, epoch).environment(),
                                    .settings = settings,
                                    .name = name,

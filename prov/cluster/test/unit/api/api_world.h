@@ -178,7 +178,7 @@ class MemoryPlatform final : public Platform {
 
   KeptLog kept;
   Network network;
-  engine::EngineSettings settings;
+  transport::EngineSettings settings;
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
   std::vector<std::byte> last_auth_key;

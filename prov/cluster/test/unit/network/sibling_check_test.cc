@@ -63,8 +63,8 @@ class SiblingCheckTest : public test::EngineTest {
       return view.kind == FrameKind::sibling_response && mute;
     };
   }
-  static engine::EngineSettings many_flows() {
-    engine::EngineSettings settings = test::node_settings();
+  static transport::EngineSettings many_flows() {
+    transport::EngineSettings settings = test::node_settings();
     settings.flows_max = 2 * kMany;
     return settings;
   }

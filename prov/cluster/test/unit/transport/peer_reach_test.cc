@@ -120,7 +120,7 @@ TEST_F(LostPeersTest, AReceiveOfAMessageThatIsAnnouncedAndNotSentEndsWithAnError
 
 TEST_F(LostPeersTest, ReceivesFromAnySenderEndWithTheLastPeerIfThatIsAskedFor) {
   for (const bool wanted : {false, true}) {
-    engine::EngineSettings settings = node_settings();
+    transport::EngineSettings settings = node_settings();
     settings.end_abandoned = wanted;
     Node a(network, kA, kB, 1000, nullptr, settings);
     a.receive();

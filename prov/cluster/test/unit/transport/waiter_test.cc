@@ -106,7 +106,7 @@ TEST(WaiterTestBefore, WhatIsWatchedBeforeTheFirstSleepCounts) {
   EXPECT_EQ(other.events, 0);
 }
 
-TEST(WaiterTestBefore, WhereSomethingCannotBeWaitedForNobodySleeps) {
+TEST(WaiterTestBefore, WhereSomethingCannotBeWaitedForNoThreadSleeps) {
   Waiter waiter;
   waiter.forbid();
   EXPECT_FALSE(waiter.open());
