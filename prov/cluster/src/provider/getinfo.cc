@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "api/auth_key.h"
+#include "api/domain.h"
+#include "api/fabric.h"
 #include "api/fid_object.h"
 #include "api/sockaddr_io.h"
 #include "os/udp_link.h"
@@ -25,13 +27,27 @@ struct FreeInfo {
 };
 using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 
-std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+/// Of an object that the hints name, or of none.
+template <typename Object>
+std::string opened_name(const typename Object::Handle* handle) {
+  return handle == nullptr ? "" : *Object::name_of(*handle);
+}
+
+/// False if the hints name an object that another provider has opened.
+bool opened_here(const fi_info& hints) {
+  const fid_domain* const domain = api::attributes_at(hints.domain_attr).domain;
+  const fid_fabric* const fabric = api::attributes_at(hints.fabric_attr).fabric;
+  return (domain == nullptr || api::Domain::name_of(*domain) != nullptr) &&
+         (fabric == nullptr || api::Fabric::name_of(*fabric) != nullptr);
+}
 
 AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const Options& options) {
   const fi_info& asked = api::attributes_at(hints);
   return {.interface = options.text(Options::Name::iface),
-          .domain = text_or_empty(api::attributes_at(asked.domain_attr).name),
-          .fabric = text_or_empty(api::attributes_at(asked.fabric_attr).name),
+          .domain = api::text_or_empty(api::attributes_at(asked.domain_attr).name),
+          .fabric = api::text_or_empty(api::attributes_at(asked.fabric_attr).name),
+          .opened_domain = opened_name<api::Domain>(api::attributes_at(asked.domain_attr).domain),
+          .opened_fabric = opened_name<api::Fabric>(api::attributes_at(asked.fabric_attr).fabric),
           .family = addresses.family,
           .source = addresses.source,
           .routed = {}};
@@ -146,7 +162,11 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   *list = nullptr;
   // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max};
+  if (!opened_here(api::attributes_at(hints))) {
+    log_.info("not offered: the fabric or domain in the hints is another provider's");
+    return -FI_ENODATA;
+  }
+  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max, provider_version_};
   std::string reason;
   const bool sealed = seals(options_, api::attributes_at(hints), version);
   if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {

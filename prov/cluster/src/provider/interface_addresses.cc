@@ -22,8 +22,9 @@ bool matches(const InterfaceAddress& place, const AddressFilter& filter) {
     return false;
   }
   if (filter.family != SocketAddress::Family::none && place.address.family() != filter.family) return false;
-  if (!filter.domain.empty() && !same_name(place.interface.name, filter.domain)) return false;
-  return filter.fabric.empty() || same_name(place.network, filter.fabric);
+  const auto may_be = [](const std::string& name, const std::string& wanted) { return wanted.empty() || same_name(name, wanted); };
+  return may_be(place.interface.name, filter.domain) && may_be(place.interface.name, filter.opened_domain) &&
+         may_be(place.network, filter.fabric) && may_be(place.network, filter.opened_fabric);
 }
 
 }  // namespace

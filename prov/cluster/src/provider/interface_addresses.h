@@ -28,6 +28,8 @@ struct AddressFilter {
   std::string domain;     ///< hints->domain_attr->name
   std::string fabric;     ///< hints->fabric_attr->name
   SocketAddress::Family family = SocketAddress::Family::none;
+  std::string opened_domain;  ///< name of hints->domain_attr->domain
+  std::string opened_fabric;  ///< name of hints->fabric_attr->fabric
   SocketAddress source;  ///< exactly this address, unless empty or a wildcard; precedes FI_CLUSTER_IFACE
   SocketAddress routed;  ///< the address that the kernel would use towards the peer: preferred
 };
