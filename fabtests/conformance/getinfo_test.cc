@@ -180,6 +180,18 @@ SINGLE_TEST(Getinfo, RefusesObjectsOfOtherProviders) {
   }
 }
 
+/// As the host's own name in /etc/hosts: no interface lists the address, and it is this node's all the same.
+SINGLE_TEST(Getinfo, KnowsAnAddressThatIsLocalByARoute) {
+  const Info hints = make_hints({});
+  fi_info* list = nullptr;
+  ASSERT_EQ(fi_getinfo(kApiVersion, "127.0.1.1", nullptr, FI_SOURCE, hints.get(), &list), 0);
+  const Info info(list);
+  sockaddr_in in{};
+  ASSERT_EQ(info->src_addrlen, sizeof in);
+  std::memcpy(&in, info->src_addr, sizeof in);
+  EXPECT_EQ(in.sin_addr.s_addr, inet_addr("127.0.1.1"));
+}
+
 SINGLE_TEST(Getinfo, RefusesNodesThatDoNotExist) {
   const Info hints = make_hints({});
   EXPECT_NE(ask(hints.get(), kApiVersion, "300.400.500.600", "9228"), 0);

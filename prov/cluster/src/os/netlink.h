@@ -1,5 +1,5 @@
 // One request to the kernel's routing tables: a dump of all links or all addresses, handed to the caller
-// message by message.
+// message by message, or the route to one address.
 #pragma once
 
 #include <linux/netlink.h>
@@ -14,8 +14,11 @@
 namespace cluster::os {
 
 /// Asks for `request` (RTM_GETLINK, RTM_GETADDR) and calls `visit` with every answer's payload.
-/// False if the dump was cut short; what was visited before is valid.
-bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+/// 0, or an errno if the dump was cut short; what was visited before is valid.
+int netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+
+/// Calls `visit` with the entry of the routing tables that applies to this address (4 or 16 bytes). 0 or an errno.
+int netlink_route(ConstBytes ip, const std::function<void(ConstBytes)>& visit);
 
 /// Calls visit(type, value) for each attribute in `attributes`.
 template <typename Visitor>

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/sockaddr_io.h"
+#include "os/error_text.h"
 
 namespace cluster::provider {
 namespace {
@@ -30,7 +31,7 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
   if (error != 0) {
     reason = std::string("cannot resolve ") + (host == nullptr ? "service " : host) +
              (service == nullptr ? "" : std::string(host == nullptr ? "" : ":") + service) + ": " +
-             gai_strerror(error);
+             (error == EAI_SYSTEM ? os::error_text(errno) : gai_strerror(error));
     return {};
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);

@@ -136,10 +136,10 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
 }  // namespace
 
 /// Null, after one log line, if no interface fits.
-const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
                                               const Addresses& addresses) {
   AddressFilter filter = filter_for(addresses, hints, options_);
-  if (!addresses.destination.empty()) {
+  if (!addresses.destination.empty() && !places.empty()) {
     filter.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
     if (filter.routed.empty()) {
       log_.info("not offered: no route to %s", addresses.destination.text().c_str());
@@ -148,7 +148,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   }
   const InterfaceAddress* place = choose_address(places, filter);
   if (place != nullptr) return place;
-  const std::string reason = no_address_reason(filter, places);
+  const std::string reason = no_address_reason(filter, places, listing_error);
   if (concerns_all_callers(filter, places) && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {
@@ -178,9 +178,10 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     log_.info("not offered: %s", reason.c_str());
     return error;
   }
-  const std::vector<InterfaceAddress> places = list_interface_addresses();
-  const InterfaceAddress* place = find_address(places, hints, addresses);
-  if (place == nullptr) return -FI_ENODATA;
+  int listing_error = 0;
+  const std::vector<InterfaceAddress> places = list_interface_addresses(addresses.source, listing_error);
+  const InterfaceAddress* place = find_address(places, listing_error, hints, addresses);
+  if (place == nullptr) return listing_error != 0 ? -listing_error : -FI_ENODATA;
   const std::size_t seal = sealed ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;

@@ -31,7 +31,7 @@ class GetInfo {
           const fi_info* hints, fi_info** list);
 
  private:
-  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
                                        const Addresses& addresses);
 
   Log& log_;
