@@ -47,7 +47,7 @@ Info make_hints(const Options& options) {
   hints->domain_attr->threading = options.threading;
   hints->domain_attr->control_progress = hints->domain_attr->data_progress = options.progress;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  hints->domain_attr->mr_mode = 0;
+  hints->domain_attr->mr_mode = options.mr_mode;
   hints->domain_attr->cq_data_size = 8;
   set_auth_key(options.domain_key, *hints->domain_attr);
   set_auth_key(options.endpoint_key, *hints->ep_attr);

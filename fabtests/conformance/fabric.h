@@ -56,6 +56,7 @@ struct Options {
   std::uint64_t order = FI_ORDER_NONE;  ///< asked for beside FI_ORDER_SAS
   std::uint64_t bind_flags = 0;         ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
   std::uint64_t counted = 0;            ///< kinds of events (FI_SEND, FI_REMOTE_READ...) with a counter each
+  int mr_mode = 0;                      ///< what the application can live with
   std::string service = {};             ///< the endpoint's port; empty: any
   std::string domain_key = {};          ///< auth_key of the domain; empty: none
   std::string endpoint_key = {};        ///< the same of the endpoint

@@ -150,6 +150,48 @@ SINGLE_TEST(Getinfo, RefusesWhatItCannotKeep) {
   refused("another protocol", [](fi_info& i) { i.ep_attr->protocol = FI_PROTO_PSMX2; });
 }
 
+SINGLE_TEST(Getinfo, AnswersForTheDomainThatIsOpen) {
+  const Domain opened;
+  const Info hints = make_hints({});
+  hints->fabric_attr->fabric = opened.fabric();
+  hints->domain_attr->domain = opened.domain();
+  const Info info = first(hints.get());
+  ASSERT_NE(info, nullptr);
+  EXPECT_STREQ(info->domain_attr->name, opened.info()->domain_attr->name);
+  EXPECT_EQ(info->domain_attr->domain, opened.domain());
+  EXPECT_EQ(info->fabric_attr->fabric, opened.fabric());
+  if (provider_under_test() != "cluster") return;
+  hints->domain_attr->name = strdup("another");
+  EXPECT_EQ(ask(hints.get()), -FI_ENODATA);
+}
+
+SINGLE_TEST(Getinfo, RefusesObjectsOfOtherProviders) {
+  fid_domain domain{};
+  fid_fabric fabric{};
+  const Info hints = make_hints({});
+  hints->domain_attr->domain = &domain;
+  if (provider_under_test() == "cluster") {
+    EXPECT_EQ(ask(hints.get()), -FI_ENODATA);
+  }
+  hints->domain_attr->domain = nullptr;
+  hints->fabric_attr->fabric = &fabric;
+  if (provider_under_test() == "cluster") {
+    EXPECT_EQ(ask(hints.get()), -FI_ENODATA);
+  }
+}
+
+/// As the host's own name in /etc/hosts: no interface lists the address, and it is this node's all the same.
+SINGLE_TEST(Getinfo, KnowsAnAddressThatIsLocalByARoute) {
+  const Info hints = make_hints({});
+  fi_info* list = nullptr;
+  ASSERT_EQ(fi_getinfo(kApiVersion, "127.0.1.1", nullptr, FI_SOURCE, hints.get(), &list), 0);
+  const Info info(list);
+  sockaddr_in in{};
+  ASSERT_EQ(info->src_addrlen, sizeof in);
+  std::memcpy(&in, info->src_addr, sizeof in);
+  EXPECT_EQ(in.sin_addr.s_addr, inet_addr("127.0.1.1"));
+}
+
 SINGLE_TEST(Getinfo, RefusesNodesThatDoNotExist) {
   const Info hints = make_hints({});
   EXPECT_NE(ask(hints.get(), kApiVersion, "300.400.500.600", "9228"), 0);

@@ -67,6 +67,29 @@ SINGLE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
   const auto nothing = reg(e.domain().domain(), nullptr, 0, 0, kRegionKey);
 }
 
+/// Whatever the application permits: without FI_MR_PROV_KEY in the answer its own keys work, without FI_MR_VIRT_ADDR offsets do.
+SINGLE_TEST(Region, KeysAndAddressesAreAsTheAnswerSays) {
+  constexpr int kPermitted[] = {FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_LOCAL | FI_MR_ENDPOINT | FI_MR_RAW};
+  for (unsigned chosen = 0; chosen < 1u << std::size(kPermitted); ++chosen) {
+    Options options = region_options();
+    for (std::size_t i = 0; i < std::size(kPermitted); ++i) options.mr_mode |= (chosen >> i & 1) != 0 ? kPermitted[i] : 0;
+    Endpoint e(options);
+    const int mode = e.domain().info()->domain_attr->mr_mode;
+    ASSERT_EQ(mode & ~options.mr_mode, 0);
+    const fi_addr_t self = e.insert(e.name());
+    for (const std::uint64_t wanted : {1u, 2u}) {
+      char memory[16] = {};
+      const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, wanted);
+      const std::uint64_t key = (mode & FI_MR_PROV_KEY) != 0 ? fi_mr_key(region.get()) : wanted;
+      const std::uint64_t start = (mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
+      char word[8] = "written";
+      e.must([&] { return fi_write(e.ep(), word, sizeof word, nullptr, self, start + 4, key, &e); });
+      e.finish(&e);
+      EXPECT_STREQ(memory + 4, "written") << options.mr_mode;
+    }
+  }
+}
+
 SINGLE_TEST(Region, HasARawKeyThatMapsToItself) {
   Domain domain(region_options());
   char memory[16];

@@ -193,6 +193,27 @@ class Warnings(unittest.TestCase):
     def test_22_no_such_option(self):
         self.says(self.start(FI_CLUSTER_PEER_TIMOUT="1000").log(), "no such option", "FI_CLUSTER_PEER_TIMEOUT")
 
+    def test_23_too_few_descriptors_for_an_endpoint(self):
+        """Whatever it is that gets none: the interfaces, the port, what an endpoint can do without."""
+        complete = 0
+        for limit in (8, 16, 24, 64):
+            log = self.refused(before=("prlimit", f"--nofile={limit}:{limit}"), FI_CLUSTER_RAILS="none")
+            if ":cluster:" in log and warnings(log):
+                self.says(log, "ulimit -n")
+            complete += not warnings(log)
+        self.assertEqual(complete, 1, "64 are enough")
+
+    def test_24_no_port_is_free(self):
+        setting = "net.ipv4.ip_local_port_range"
+        before = self.cluster.run(1, "sysctl", "-n", setting).strip()
+        self.cluster.run(1, "sysctl", "-w", f"{setting}=40000 40003")
+        self.addCleanup(self.cluster.run, 1, "sysctl", "-w", f"{setting}={before}")
+        for _ in range(4):
+            self.start()
+        with self.assertRaises(RuntimeError) as failure:
+            self.start()
+        self.says(str(failure.exception), "no port is free", setting)
+
 
 if __name__ == "__main__":
     run_tests(__doc__, "setpriv", "prlimit", "unshare")

@@ -50,6 +50,11 @@ constexpr Refusal kRefusals[] = {
     {"keys of the address vector",
      [](fi_info& hints) { hints.domain_attr->auth_key_size = SIZE_MAX; }},  // FI_AV_AUTH_KEY
     {"InfiniBand addresses", [](fi_info& hints) { hints.addr_format = FI_SOCKADDR_IB; }},
+    {"addresses as text", [](fi_info& hints) { hints.addr_format = FI_ADDR_STR; }},
+    {"buffers of a size", [](fi_info& hints) { hints.rx_attr->total_buffered_recv = 1; }},
+    {"prefixes", [](fi_info& hints) { hints.ep_attr->msg_prefix_size = 40; }},
+    {"every registration mode at once", [](fi_info& hints) { hints.domain_attr->mr_mode = ~0; }},
+    {"a later version", [](fi_info& hints) { hints.fabric_attr->prov_version = FI_VERSION(1000, 0); }},
     {"a domain that does not exist",
      [](fi_info& hints) { hints.domain_attr->name = strdup("invalid_domain"); }},
     {"a fabric that does not exist",

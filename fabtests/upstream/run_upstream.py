@@ -141,8 +141,10 @@ def main(arguments):
     options = parse(arguments)
     # A shell that starts this in the background has SIGINT ignored, and sighandler_test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    lines = [(kind, line) for _, kind, line in test_list.wanted(options.sets)
-             if not options.only or re.search(options.only, line)]
+    lines = [(kind, line) for _, kind, line in test_list.wanted(options.sets)]
+    if test_list.has_unit(options.sets):
+        lines += [("alone", line) for line in test_list.unit_programs(find_programs(options.fabtests).values())]
+    lines = [(kind, line) for kind, line in lines if not options.only or re.search(options.only, line)]
     if options.list:
         for kind, line in lines:
             print(f"{kind:<8} {line}")

@@ -33,6 +33,12 @@ class Lists(unittest.TestCase):
     def test_all_is_more_than_quick(self):
         self.assertGreater(set(test_list.ALL), set(test_list.QUICK) - {"short"})
 
+    def test_programs_of_the_unit_folder_that_have_no_line_are_run(self):
+        paths = ["/b/unit/fi_eq_test", "/b/unit/fi_new_test", "/b/functional/fi_rdm", "/b/unit/.libs/fi_old_test"]
+        self.assertEqual(test_list.unit_programs(paths), ["fi_new_test"])
+        self.assertTrue(test_list.has_unit("quick") and test_list.has_unit("all") and test_list.has_unit("negative,unit"))
+        self.assertFalse(test_list.has_unit("negative"))
+
     def test_every_exclusion_still_excludes_something_and_has_a_reason(self):
         path = os.path.join(HERE, "..", "cluster.exclude")
         lines = [line for _, _, line in test_list.wanted(EVERYTHING)]

@@ -8,12 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "environment_check.h"
 #include "multipath/interface_choice.h"
+#include "os/error_text.h"
 #include "os/interfaces.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
@@ -136,7 +136,7 @@ void report_links(const InterfaceAddress& place, const Options& options, Report&
   int error = 0;
   const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(place.address, error);
   if (port == nullptr) {
-    const std::string why = place.address.ip_text() + ": " + std::generic_category().message(error);
+    const std::string why = place.address.ip_text() + ": " + os::error_text(error);
     for (const char* name : {"packet", "udp"}) report_way(name, false, false, why, report);
     return;
   }
@@ -198,11 +198,12 @@ Report host_report() {
   report_ignored_options(report);
   provider::AddressFilter filter;
   filter.interface = options.text(Options::Name::iface);
-  const std::vector<InterfaceAddress> places = provider::list_interface_addresses();
+  int listing_error = 0;
+  const std::vector<InterfaceAddress> places = provider::list_interface_addresses({}, listing_error);
   const InterfaceAddress* chosen = provider::choose_address(places, filter);
   if (chosen == nullptr) {
     report.emplace_back("refusal").text("why",
-                                        "nothing is offered: " + provider::no_address_reason(filter, places));
+                                        "nothing is offered: " + provider::no_address_reason(filter, places, listing_error));
   }
   report_warnings(options, places, chosen, report);
   report_interfaces(places, chosen, report);

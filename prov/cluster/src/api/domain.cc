@@ -53,6 +53,7 @@ bool is_basic(int mr_mode) { return mr_mode == FI_MR_BASIC || (mr_mode & FI_MR_P
 Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops},
       fabric_(fabric),
+      name_(text_or_empty(attributes_at(info.domain_attr).name)),
       address_format_(info.addr_format),
       regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
       basic_registration_(info.domain_attr != nullptr && is_basic(info.domain_attr->mr_mode)),
@@ -68,6 +69,10 @@ int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void*
   }
   *handle = new Domain(fabric, *info, context);
   return 0;
+}
+
+const std::string* Domain::name_of(const fid_domain& handle) {
+  return handle.ops == &domain_ops ? &static_cast<const Domain&>(handle).name_ : nullptr;
 }
 
 int Domain::bind(fid_t object, std::uint64_t flags) {

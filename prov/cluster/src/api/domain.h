@@ -4,6 +4,9 @@
 
 #include <rdma/fi_domain.h>
 
+#include <atomic>
+#include <string>
+
 #include "api/auth_key.h"
 #include "api/eq.h"
 #include "api/fabric.h"
@@ -18,6 +21,8 @@ class Domain : public fid_domain, public RefCounted {
   using Handle = fid_domain;
 
   static int open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context);
+  /// The name with which it was opened, or null: the handle is another provider's.
+  static const std::string* name_of(const fid_domain& handle);
 
   /// Binds an event queue. Asynchronous registration is not supported, so no event is ever written to it.
   int bind(fid_t object, std::uint64_t flags);
@@ -43,6 +48,7 @@ class Domain : public fid_domain, public RefCounted {
 
   InheritedFid inherited_fid_{fid};
   Ref<Fabric> fabric_;
+  std::string name_;
   Ref<Eq> eq_;
   std::uint32_t address_format_;
   protocol::RegionTable regions_;

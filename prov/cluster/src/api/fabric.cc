@@ -44,13 +44,19 @@ constinit fi_ops_fabric fabric_ops = {
 
 }  // namespace
 
-Fabric::Fabric(Platform& platform, std::uint32_t version, void* context)
-    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, version}, platform_(platform) {}
+Fabric::Fabric(Platform& platform, const fi_fabric_attr* attributes, void* context)
+    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, attributes_at(attributes).api_version},
+      platform_(platform),
+      name_(text_or_empty(attributes_at(attributes).name)) {}
+
+const std::string* Fabric::name_of(const fid_fabric& handle) {
+  return handle.ops == &fabric_ops ? &static_cast<const Fabric&>(handle).name_ : nullptr;
+}
 
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform) {
   if (handle == nullptr) return -FI_EINVAL;
   return guarded([&] {
-    *handle = new Fabric(platform, attributes != nullptr ? attributes->api_version : 0, context);
+    *handle = new Fabric(platform, attributes, context);
     return 0;
   });
 }

@@ -15,6 +15,8 @@
 
 #include <rdma/fi_domain.h>
 
+#include <string>
+
 #include "api/fid_object.h"
 #include "api/inherited_fids.h"
 #include "api/platform.h"
@@ -28,12 +30,16 @@ class Fabric : public fid_fabric, public RefCounted {
  public:
   using Handle = fid_fabric;
 
-  Fabric(Platform& platform, std::uint32_t version, void* context);
+  Fabric(Platform& platform, const fi_fabric_attr* attributes, void* context);
+
+  /// The name with which it was opened, or null: the handle is another provider's.
+  static const std::string* name_of(const fid_fabric& handle);
 
   Platform& platform() { return platform_; }
 
  private:
   Platform& platform_;
+  std::string name_;
   InheritedFid inherited_fid_{fid};
 };
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "api/errno_map.h"
@@ -107,6 +108,8 @@ const Attributes& attributes_at(const Attributes* attributes) {
   static constexpr Attributes kNone{};
   return attributes != nullptr ? *attributes : kNone;
 }
+
+inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 /// Base of objects that others hold: counts them.
 class RefCounted {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace cluster::os {
 namespace {
@@ -42,6 +43,15 @@ void OwnedDescriptors::close_all() {
 }
 
 Descriptor Descriptor::spare() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+bool can_open(std::size_t descriptors) {
+  std::vector<Descriptor> spares;
+  while (spares.size() < descriptors) {
+    spares.push_back(Descriptor::spare());
+    if (!spares.back()) return false;
+  }
+  return true;
+}
 
 void raise_descriptor_limit() {
   rlimit limit{};

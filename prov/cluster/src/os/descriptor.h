@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <string>
-#include <system_error>
+#include <cstddef>
 #include <utility>
 
 namespace cluster::os {
@@ -21,6 +19,8 @@ struct OwnedDescriptors {
 /// From now on this process may have as many descriptors as the hard limit says: each peer on this node takes one,
 /// and the soft limit is 1024 nearly everywhere.
 void raise_descriptor_limit();
+/// True if this process may open so many more.
+bool can_open(std::size_t descriptors);
 
 class Descriptor {
  public:
@@ -49,10 +49,5 @@ class Descriptor {
  private:
   int number_ = -1;
 };
-
-/// "bind: Address already in use": a system call has just failed with errno.
-inline std::string failed(const char* call) {
-  return std::string(call) + ": " + std::generic_category().message(errno);
-}
 
 }  // namespace cluster::os

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "os/error_text.h"
+
 namespace cluster::os {
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "os/error_text.h"
 #include "os/interfaces.h"
 #include "os/udp_receiver.h"
 
@@ -51,7 +51,7 @@ class GroupJoiner final : public link::MulticastJoiner {
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);
     }
-    reason = std::generic_category().message(error) +
+    reason = error_text(error) +
              (error == EADDRINUSE ? " (another program has the group's port for itself: choose another port)"
               : error == ENOBUFS  ? " (net.ipv4.igmp_max_memberships)"
                                   : "");

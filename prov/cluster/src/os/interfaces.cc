@@ -196,13 +196,14 @@ bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>&
   return true;
 }
 
-std::vector<Interface> list_interfaces() {
+std::vector<Interface> list_interfaces(int* error) {
   std::vector<Interface> interfaces;
-  netlink_dump(RTM_GETLINK, [&](ConstBytes message) {
+  const int no_links = netlink_dump(RTM_GETLINK, [&](ConstBytes message) {
     Interface interface = read_link(message);
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
-  netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
+  const int no_addresses = netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
+  if (error != nullptr) *error = no_links != 0 ? no_links : no_addresses;
   const Descriptor socket = ioctl_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);
@@ -220,6 +221,24 @@ std::size_t receive_queues(const std::string& interface) {
     count = static_cast<std::size_t>(rings.data);
   }
   return std::max<std::size_t>(1, count);
+}
+
+std::optional<LocalRoute> local_route(const SocketAddress& address) {
+  std::optional<LocalRoute> found;
+  if (address.empty()) return found;
+  netlink_route(address.ip(), [&found](ConstBytes message) {
+    rtmsg head;
+    if (message.size() < NLMSG_ALIGN(sizeof head)) return;
+    std::memcpy(&head, message.data(), sizeof head);
+    if (head.rtm_type != RTN_LOCAL) return;
+    found = LocalRoute{0, head.rtm_dst_len};
+    each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&found](unsigned type, ConstBytes value) {
+      if (type == RTA_OIF && value.size() >= sizeof found->interface) {
+        std::memcpy(&found->interface, value.data(), sizeof found->interface);
+      }
+    });
+  });
+  return found;
 }
 
 std::optional<SocketAddress> source_for(const SocketAddress& peer) {

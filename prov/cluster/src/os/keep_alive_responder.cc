@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "os/error_text.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"
 #include "wire/admit.h"
@@ -91,7 +92,7 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   port->close_keep_alive_socket();
   log.warn("%s: no %s to answer keep-alives (%s); peers may take a busy process for dead",
            port->name().text().c_str(), socket < 0 ? "second socket" : "background thread",
-           std::strerror(error));
+           error_text(error).c_str());
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "os/doorbell.h"
+#include "os/error_text.h"
 
 namespace cluster::os {
 namespace {

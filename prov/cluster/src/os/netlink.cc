@@ -2,8 +2,9 @@
 
 #include <sys/socket.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "os/descriptor.h"
@@ -13,51 +14,104 @@ namespace {
 
 constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel fills at most 32 KiB at a time
 
-enum class DumpState { more, done, failed };
+template <typename Body>
+struct Request {
+  nlmsghdr header{};
+  Body body{};
+
+  Request(std::uint16_t type, std::uint16_t flags) {
+    header.nlmsg_len = NLMSG_LENGTH(sizeof body);
+    header.nlmsg_type = type;
+    header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+    header.nlmsg_seq = 1;
+  }
+};
+
+struct RouteQuestion {
+  rtmsg route{};
+  rtattr attribute{};
+  std::byte ip[16]{};
+};
+
+int error_in(ConstBytes payload) {
+  nlmsgerr report{};
+  if (payload.size() < sizeof report.error) return EBADMSG;
+  std::memcpy(&report.error, payload.data(), sizeof report.error);
+  return -report.error;
+}
+
+/// What one datagram of the kernel says of those that follow.
+struct Walk {
+  bool done = false;    ///< it is the last of a dump
+  bool single = false;  ///< it was no part of a dump
+  int error = 0;
+};
 
 template <typename Visitor>
-DumpState walk(ConstBytes answer, Visitor&& visit) {
+Walk walk(ConstBytes answer, Visitor&& visit) {
+  Walk result;
   while (answer.size() >= sizeof(nlmsghdr)) {
     nlmsghdr header;
     std::memcpy(&header, answer.data(), sizeof header);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > answer.size()) return DumpState::failed;
-    if (header.nlmsg_type == NLMSG_DONE) return DumpState::done;
-    if (header.nlmsg_type == NLMSG_ERROR) return DumpState::failed;
-    visit(header.nlmsg_type, answer.subspan(sizeof header, header.nlmsg_len - sizeof header));
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > answer.size()) return {.error = EBADMSG};
+    const ConstBytes payload = answer.subspan(sizeof header, header.nlmsg_len - sizeof header);
+    if (header.nlmsg_type == NLMSG_DONE) return {.done = true};
+    if (header.nlmsg_type == NLMSG_ERROR) return {.error = error_in(payload)};
+    visit(header.nlmsg_type, payload);
+    result.single = (header.nlmsg_flags & NLM_F_MULTI) == 0;
     const std::size_t step = NLMSG_ALIGN(header.nlmsg_len);
     if (step >= answer.size()) break;
     answer = answer.subspan(step);
   }
-  return DumpState::more;
+  return result;
 }
 
-}  // namespace
-
-bool ask_netlink(int socket, std::uint16_t request) {
-  struct {
-    nlmsghdr header;
-    rtgenmsg body;
-  } message{};
-  message.header.nlmsg_len = NLMSG_LENGTH(sizeof message.body);
-  message.header.nlmsg_type = request;
-  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  message.header.nlmsg_seq = 1;
-  message.body.rtgen_family = AF_UNSPEC;
-  return send(socket, &message, message.header.nlmsg_len, 0) >= 0;
+template <typename Body>
+bool send_request(int socket, const Request<Body>& request) {
+  return send(socket, &request, request.header.nlmsg_len, 0) >= 0;
 }
 
-bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit) {
+/// 0, or an errno.
+template <typename Body>
+int ask(const Request<Body>& request, const std::function<void(ConstBytes)>& visit) {
   const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!socket || !ask_netlink(socket.number(), request)) return false;
+  if (!socket || !send_request(socket.number(), request)) return errno;
   std::vector<std::byte> buffer(kAnswerMax);
   for (;;) {
     const ssize_t got = recv(socket.number(), buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
+    if (got <= 0) return got < 0 ? errno : EBADMSG;
     const auto each = [&](std::uint16_t, ConstBytes message) { visit(message); };
-    const DumpState state = walk({buffer.data(), static_cast<std::size_t>(got)}, each);
-    if (state != DumpState::more) return state == DumpState::done;
+    const Walk walked = walk({buffer.data(), static_cast<std::size_t>(got)}, each);
+    if (walked.done || walked.single || walked.error != 0) return walked.error;
   }
+}
+
+Request<rtgenmsg> dump_request(std::uint16_t type) {
+  Request<rtgenmsg> request(type, NLM_F_DUMP);
+  request.body.rtgen_family = AF_UNSPEC;
+  return request;
+}
+
+}  // namespace
+
+int netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit) {
+  return ask(dump_request(request), visit);
+}
+
+bool ask_netlink(int socket, std::uint16_t request) { return send_request(socket, dump_request(request)); }
+
+int netlink_route(ConstBytes ip, const std::function<void(ConstBytes)>& visit) {
+  Request<RouteQuestion> message(RTM_GETROUTE, 0);
+  RouteQuestion& question = message.body;
+  question.route.rtm_family = ip.size() == 4 ? AF_INET : AF_INET6;
+  question.route.rtm_dst_len = static_cast<unsigned char>(8 * ip.size());
+  question.route.rtm_flags = RTM_F_FIB_MATCH;  // the entry itself, with its own prefix and interface
+  question.attribute.rta_type = RTA_DST;
+  question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));
+  std::copy(ip.begin(), ip.end(), question.ip);
+  message.header.nlmsg_len = static_cast<std::uint32_t>(NLMSG_LENGTH(sizeof question.route) + RTA_LENGTH(ip.size()));
+  return ask(message, visit);
 }
 
 Descriptor open_netlink_events() {
@@ -83,7 +137,7 @@ NetlinkEvents read_netlink_events(int socket, const std::function<void(std::uint
     }
     if (got <= 0) return result;
     if (from.nl_pid != 0) continue;  // from another process
-    if (walk({buffer.data(), static_cast<std::size_t>(got)}, visit) == DumpState::done) visit(NLMSG_DONE, {});
+    if (walk({buffer.data(), static_cast<std::size_t>(got)}, visit).done) visit(NLMSG_DONE, {});
   }
 }
 

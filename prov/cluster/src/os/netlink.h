@@ -1,5 +1,5 @@
-// What the kernel says of links and addresses: a dump of all, handed to the caller message by message, and what
-// changes from then on.
+// The kernel's routing tables: a dump of all links or all addresses, handed to the caller message by message, what changes
+// of them from then on, and the route to one address.
 #pragma once
 
 #include <linux/netlink.h>
@@ -15,8 +15,11 @@
 namespace cluster::os {
 
 /// Asks for `request` (RTM_GETLINK, RTM_GETADDR) and calls `visit` with every answer's payload.
-/// False if the dump was cut short; what was visited before is valid.
-bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+/// 0, or an errno if the dump was cut short; what was visited before is valid.
+int netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+
+/// Calls `visit` with the entry of the routing tables that applies to this address (4 or 16 bytes). 0 or an errno.
+int netlink_route(ConstBytes ip, const std::function<void(ConstBytes)>& visit);
 
 /// A socket, readable when a link or an address of this network namespace has changed. None: errno says why.
 Descriptor open_netlink_events();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "os/aside_receiver.h"
+#include "os/error_text.h"
 #include "os/interface_watch.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
@@ -194,7 +195,7 @@ std::string explain(const Interface& interface, int error) {
              "on the program)";
     case ENOMEM: return what + "no memory for the receive ring; ask for fewer slots";
     case EAFNOSUPPORT: return what + "the kernel has no packet sockets (CONFIG_PACKET)";
-    default: return what + std::strerror(error);
+    default: return what + error_text(error);
   }
 }
 
@@ -223,7 +224,7 @@ std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Inter
     environment.log.warn(
         "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
         "silences this",
-        interface.name.c_str(), std::strerror(error));
+        interface.name.c_str(), error_text(error).c_str());
   }
   return ring;
 }

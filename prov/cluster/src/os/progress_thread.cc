@@ -91,7 +91,7 @@ ProgressThread* ProgressThread::instance(int& error) {
   if (thread != nullptr && thread->of_this_process()) return thread;
   auto* const fresh = new ProgressThread;
   const auto body = [](void* self) -> void* { static_cast<ProgressThread*>(self)->serve(); };
-  error = fresh->open() ? start_thread(body, fresh) : EMFILE;
+  error = fresh->open() ? start_thread(body, fresh) : errno;
   if (error != 0) {
     delete fresh;
     return nullptr;

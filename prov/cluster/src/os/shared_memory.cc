@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <new>
 
+#include "os/error_text.h"
+
 namespace cluster::os {
 namespace {
 

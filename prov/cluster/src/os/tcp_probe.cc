@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "os/error_text.h"
 #include "os/port_filter.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"
@@ -177,7 +178,7 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   if (error != 0) {
     port.reset();
     log.info("%s: no TCP port of this number (%s): should this process stop, peers take it for dead",
-             name.text().c_str(), std::strerror(error));
+             name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));
   probe->set_members({});

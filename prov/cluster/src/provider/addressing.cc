@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "api/sockaddr_io.h"
+#include "os/error_text.h"
 
 namespace cluster::provider {
 namespace {
@@ -30,7 +31,7 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
   if (error != 0) {
     reason = std::string("cannot resolve ") + (host == nullptr ? "service " : host) +
              (service == nullptr ? "" : std::string(host == nullptr ? "" : ":") + service) + ": " +
-             gai_strerror(error);
+             (error == EAI_SYSTEM ? os::error_text(errno) : gai_strerror(error));
     return {};
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);
@@ -73,18 +74,8 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
 }
 
 /// An address in the hints, in the format that the hints name.
-SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::uint64_t flags,
-                        std::string& reason) {
+SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::string& reason) {
   const Family family = api::family_of_format(format);
-  if (format == FI_ADDR_STR) {
-    const char* text = static_cast<const char*>(address);
-    const auto parsed = parse_address_text({text, strnlen(text, size)});
-    if (!parsed) {
-      reason = "the address in the hints is not an fi_sockaddr string";
-      return {};
-    }
-    return resolve_text(*parsed, family, flags | FI_NUMERICHOST, reason);
-  }
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (found.empty() || (family != Family::none && found.family() != family)) {
     reason = "the address in the hints is not a socket address of addr_format";
@@ -140,11 +131,11 @@ int read_addresses(const char* node, const char* service, std::uint64_t flags, c
     if (target.empty()) return -FI_ENODATA;
   }
   if (hints != nullptr && hints->src_addr != nullptr && !local) {
-    out.source = from_hint(hints->src_addr, hints->src_addrlen, format, flags | FI_SOURCE, reason);
+    out.source = from_hint(hints->src_addr, hints->src_addrlen, format, reason);
     if (out.source.empty()) return -FI_ENODATA;
   }
   if (hints != nullptr && hints->dest_addr != nullptr && out.destination.empty()) {
-    out.destination = from_hint(hints->dest_addr, hints->dest_addrlen, format, flags & ~FI_SOURCE, reason);
+    out.destination = from_hint(hints->dest_addr, hints->dest_addrlen, format, reason);
     if (out.destination.empty()) return -FI_ENODATA;
   }
   out.port = out.source.port();

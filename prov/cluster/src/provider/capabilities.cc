@@ -15,9 +15,12 @@ std::uint64_t with_direction(std::uint64_t caps) {
   return caps;
 }
 
-std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info* hints) {
-  if (hints == nullptr || hints->caps == 0) return capabilities.primary_caps | kDomainCaps;
-  return with_direction(hints->caps) | kDomainCaps;
+/// What the hints of one side ask for is asked of the endpoint.
+std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
+  const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitOnly) |
+                                 (api::attributes_at(asked.rx_attr).caps & kReceiveOnly);
+  const std::uint64_t all = asked.caps == 0 ? capabilities.primary_caps : with_direction(asked.caps);
+  return with_direction(all | of_sides) | kDomainCaps;
 }
 
 /// The granted capabilities of one side: all of them, or those that the hint of that side names.
@@ -25,6 +28,9 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
   const std::uint64_t all = granted & side;
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
+
+/// A class is a wish, which programs have without need: the answer says that all traffic has the same.
+std::uint32_t traffic_class(std::uint32_t asked) { return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT; }
 
 /// What both sides of an endpoint have: fi_tx_attr and fi_rx_attr.
 template <typename Attributes>
@@ -78,6 +84,8 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;
     attributes.av_type = hint->av_type;
+    attributes.domain = hint->domain;
+    if (!old_registration(version)) attributes.tclass = traffic_class(hint->tclass);
   }
   attributes.mr_mode = registration_mode(version, hint);
   attributes.mr_key_size = kKeySize;
@@ -109,14 +117,16 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
 
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
-  info.caps = granted_caps(capabilities, hints);
   const fi_info& asked = api::attributes_at(hints);
+  info.caps = granted_caps(capabilities, asked);
   describe_side(*info.tx_attr, capabilities, info.caps, capabilities.transmit_caps, asked.tx_attr);
   info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
+  info.tx_attr->tclass = traffic_class(api::attributes_at(asked.tx_attr).tclass);
   describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities);
   describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
+  info.fabric_attr->fabric = api::attributes_at(asked.fabric_attr).fabric;
 }
 
 }  // namespace cluster::provider

@@ -30,11 +30,22 @@ inline constexpr std::uint64_t kTransmitCaps =
     kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE | FI_MULTICAST | FI_COLLECTIVE;
 inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |
                                               FI_SOURCE | FI_SOURCE_ERR | kRemoteCaps | FI_REMOTE_READ |
-                                              FI_REMOTE_WRITE | FI_RMA_EVENT | FI_MULTICAST | FI_COLLECTIVE;
+                                              FI_REMOTE_WRITE | FI_RMA_EVENT | FI_COLLECTIVE;
 
+// Bits that libfabric knows on one side. In the other side's attributes they are ignored, because old callers put
+// the whole capability word into both. FI_MULTICAST is one of the sender: members of a group receive without it.
+inline constexpr std::uint64_t kTransmitOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
+                                               FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER |
+                                               FI_FENCE | FI_HMEM | FI_NAMED_RX_CTX | FI_RMA_PMEM;
+inline constexpr std::uint64_t kReceiveOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_COLLECTIVE |
+                                              FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV |
+                                              FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT |
+                                              FI_TRIGGER | FI_HMEM | FI_RMA_PMEM | FI_VARIABLE_MSG;
+
+// What may be the default of all operations. FI_MORE may not: the last of them would wait for one that never comes.
 inline constexpr std::uint64_t kTransmitOpFlags =
-    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
-inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MULTI_RECV;
 /// Every order is supported, at any size. Those that cost nothing are always granted; the others may delay
 /// operations (protocol/ops.h: Ordering) and are granted on request.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR |
@@ -52,7 +63,7 @@ inline constexpr std::uint64_t kTagFormat =
 inline constexpr std::uint64_t kDatagramPrimaryCaps = FI_MSG | kDirectionCaps | FI_DIRECTED_RECV;
 inline constexpr std::uint64_t kDatagramCaps = kDatagramPrimaryCaps | kDomainCaps | FI_SOURCE;
 inline constexpr std::uint64_t kDatagramTransmitFlags =
-    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE;
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE;
 
 /// One endpoint type.
 struct Capabilities {

@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "api/auth_key.h"
+#include "api/domain.h"
+#include "api/fabric.h"
 #include "api/fid_object.h"
 #include "api/sockaddr_io.h"
 #include "os/udp_link.h"
@@ -25,13 +27,27 @@ struct FreeInfo {
 };
 using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 
-std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+/// Of an object that the hints name, or of none.
+template <typename Object>
+std::string opened_name(const typename Object::Handle* handle) {
+  return handle == nullptr ? "" : *Object::name_of(*handle);
+}
+
+/// False if the hints name an object that another provider has opened.
+bool opened_here(const fi_info& hints) {
+  const fid_domain* const domain = api::attributes_at(hints.domain_attr).domain;
+  const fid_fabric* const fabric = api::attributes_at(hints.fabric_attr).fabric;
+  return (domain == nullptr || api::Domain::name_of(*domain) != nullptr) &&
+         (fabric == nullptr || api::Fabric::name_of(*fabric) != nullptr);
+}
 
 AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const Options& options) {
   const fi_info& asked = api::attributes_at(hints);
   return {.interface = options.text(Options::Name::iface),
-          .domain = text_or_empty(api::attributes_at(asked.domain_attr).name),
-          .fabric = text_or_empty(api::attributes_at(asked.fabric_attr).name),
+          .domain = api::text_or_empty(api::attributes_at(asked.domain_attr).name),
+          .fabric = api::text_or_empty(api::attributes_at(asked.fabric_attr).name),
+          .opened_domain = opened_name<api::Domain>(api::attributes_at(asked.domain_attr).domain),
+          .opened_fabric = opened_name<api::Fabric>(api::attributes_at(asked.fabric_attr).fabric),
           .family = addresses.family,
           .source = addresses.source,
           .routed = {}};
@@ -111,10 +127,10 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
 }  // namespace
 
 /// Null, after one log line, if no interface fits.
-const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
                                               const Addresses& addresses) {
   AddressFilter filter = filter_for(addresses, hints, options_);
-  if (!addresses.destination.empty()) {
+  if (!addresses.destination.empty() && !places.empty()) {
     filter.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
     if (filter.routed.empty()) {
       log_.info("not offered: no route to %s", addresses.destination.text().c_str());
@@ -123,7 +139,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   }
   const InterfaceAddress* place = choose_address(places, filter);
   if (place != nullptr) return place;
-  const std::string reason = no_address_reason(filter, places);
+  const std::string reason = no_address_reason(filter, places, listing_error);
   if (concerns_all_callers(filter, places) && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {
@@ -137,7 +153,11 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   *list = nullptr;
   // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max};
+  if (!opened_here(api::attributes_at(hints))) {
+    log_.info("not offered: the fabric or domain in the hints is another provider's");
+    return -FI_ENODATA;
+  }
+  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max, provider_version_};
   std::string reason;
   const bool sealed = seals(options_, api::attributes_at(hints), version);
   if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
@@ -149,9 +169,10 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     log_.info("not offered: %s", reason.c_str());
     return error;
   }
-  const std::vector<InterfaceAddress> places = list_interface_addresses();
-  const InterfaceAddress* place = find_address(places, hints, addresses);
-  if (place == nullptr) return -FI_ENODATA;
+  int listing_error = 0;
+  const std::vector<InterfaceAddress> places = list_interface_addresses(addresses.source, listing_error);
+  const InterfaceAddress* place = find_address(places, listing_error, hints, addresses);
+  if (place == nullptr) return listing_error != 0 ? -listing_error : -FI_ENODATA;
   const std::size_t seal = sealed ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;

@@ -23,20 +23,21 @@ namespace cluster::provider {
 class GetInfo {
  public:
   /// `log` and `options` outlive this object.
-  GetInfo(Log& log, const Options& options, std::uint32_t core_version)
-      : log_(log), options_(options), core_version_(core_version) {}
+  GetInfo(Log& log, const Options& options, std::uint32_t core_version, std::uint32_t provider_version)
+      : log_(log), options_(options), core_version_(core_version), provider_version_(provider_version) {}
 
   /// fi_getinfo: 0 and a list in memory of the core, or a negative libfabric error.
   int get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
           const fi_info* hints, fi_info** list);
 
  private:
-  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
                                        const Addresses& addresses);
 
   Log& log_;
   const Options& options_;
   std::uint32_t core_version_;
+  std::uint32_t provider_version_;
   std::atomic<bool> warned_{false};  ///< the warning that no interface is usable was written
 };
 

@@ -12,16 +12,6 @@
 namespace cluster::provider {
 namespace {
 
-// Bits that concern one side only; in the other side's attributes they are ignored, because old callers put
-// the whole capability word into both.
-constexpr std::uint64_t kTransmitOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
-                                        FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE |
-                                        FI_HMEM | FI_NAMED_RX_CTX | FI_RMA_PMEM;
-constexpr std::uint64_t kReceiveOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
-                                       FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |
-                                       FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |
-                                       FI_RMA_EVENT | FI_TRIGGER | FI_HMEM | FI_RMA_PMEM | FI_VARIABLE_MSG;
-
 /// Keeps the first mismatch.
 class Check {
  public:
@@ -65,6 +55,7 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
+  check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);  // credit decides what is buffered
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
 }
@@ -77,6 +68,10 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
              "the hints ask for another wire protocol");
   check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
   check.at_most("max_msg_size", hint.max_msg_size, capabilities.message_max);
+  check.at_most("msg_prefix_size", hint.msg_prefix_size, 0);
+  check.at_most("max_order_raw_size", hint.max_order_raw_size, capabilities.ordered_max);
+  check.at_most("max_order_war_size", hint.max_order_war_size, capabilities.ordered_max);
+  check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   check.that(api::auth_key_allowed(hint, version), api::auth_key_refusal(hint));
@@ -88,6 +83,13 @@ bool is_progress(const fi_progress& field) {
          level == kProgressControlUnified;
 }
 
+/// FI_MR_BASIC and FI_MR_SCALABLE are values of an enumeration and stand alone; other bits are since 1.5 what the caller can
+/// live with.
+bool is_registration_mode(int mode, std::uint32_t version) {
+  if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+  return mode == 0 || !old_registration(version);
+}
+
 void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
   // Control operations are complete when their call returns, so every control_progress is satisfied.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
@@ -96,10 +98,15 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
              "unknown threading");
   check.that(number_of(hint.av_type) >= FI_AV_UNSPEC && number_of(hint.av_type) <= FI_AV_TABLE,
              "unknown av_type");
+  check.that(number_of(hint.resource_mgmt) >= FI_RM_UNSPEC && number_of(hint.resource_mgmt) <= FI_RM_ENABLED,
+             "unknown resource_mgmt");
+  check.that(is_registration_mode(hint.mr_mode, caller.version), "mr_mode is no registration mode");
   check.at_most("mr_key_size", hint.mr_key_size, kKeySize);
   check.at_most("cq_data_size", hint.cq_data_size, kCompletionDataSize);
   check.at_most("cq_cnt", hint.cq_cnt, kObjectsMax);
   check.at_most("ep_cnt", hint.ep_cnt, kObjectsMax);
+  check.at_most("domain_attr->tx_ctx_cnt", hint.tx_ctx_cnt, kObjectsMax);
+  check.at_most("domain_attr->rx_ctx_cnt", hint.rx_ctx_cnt, kObjectsMax);
   check.at_most("max_ep_tx_ctx", hint.max_ep_tx_ctx, 1);
   check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
   check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
@@ -117,7 +124,7 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
 
 bool known_format(std::uint32_t format) {
   return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
-         format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR || format == kSockaddrIp;
+         format == FI_SOCKADDR_IN6 || format == kSockaddrIp;
 }
 
 }  // namespace
@@ -128,9 +135,11 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
   check.subset("caps", hints.caps, capabilities.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
+  check.that(hints.handle == nullptr, "a handle names a passive endpoint or a request to connect: there is none");
   if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
   if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);
+  if (hints.fabric_attr != nullptr) check.at_most("prov_version", hints.fabric_attr->prov_version, caller.provider_version);
   return check.reason();
 }
 

@@ -15,9 +15,10 @@ struct GetinfoCaller {
   std::uint32_t version = 0;       ///< of the interface that the caller was written for
   std::uint32_t core_version = 0;  ///< decides the length of the core's structs
   std::size_t sends_max = 4096;    ///< concurrent sends of an endpoint
+  std::uint32_t provider_version = 0;
 };
 
-struct Capabilities;  // offer.h
+struct Capabilities;  // capabilities.h
 
 /// Empty if the hints can be satisfied, else the first mismatch, for the log. Names and addresses are checked
 /// elsewhere (interface_addresses.h).

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "multipath/interface_choice.h"
+#include "os/error_text.h"
 #include "os/interfaces.h"
 
 namespace cluster::provider {
@@ -22,8 +23,22 @@ bool matches(const InterfaceAddress& place, const AddressFilter& filter) {
     return false;
   }
   if (filter.family != SocketAddress::Family::none && place.address.family() != filter.family) return false;
-  if (!filter.domain.empty() && !same_name(place.interface.name, filter.domain)) return false;
-  return filter.fabric.empty() || same_name(place.network, filter.fabric);
+  const auto may_be = [](const std::string& name, const std::string& wanted) { return wanted.empty() || same_name(name, wanted); };
+  return may_be(place.interface.name, filter.domain) && may_be(place.interface.name, filter.opened_domain) &&
+         may_be(place.network, filter.fabric) && may_be(place.network, filter.opened_fabric);
+}
+
+bool has_host(std::span<const InterfaceAddress> places, const SocketAddress& host) {
+  return std::any_of(places.begin(), places.end(), [&](const InterfaceAddress& place) { return place.address.same_host(host); });
+}
+
+void add_routed(const SocketAddress& address, std::span<const os::Interface> interfaces, std::vector<InterfaceAddress>& places) {
+  const std::optional<os::LocalRoute> route = os::local_route(address);
+  if (!route) return;
+  for (const os::Interface& interface : interfaces) {
+    if (interface.index != route->interface || !interface.up) continue;
+    places.push_back({interface, address.with_port(0), network_name(address, route->prefix_bits), "local by a route", route->prefix_bits});
+  }
 }
 
 }  // namespace
@@ -42,8 +57,8 @@ std::string network_name(const SocketAddress& address, unsigned prefix_bits) {
   return network.ip_text() + "/" + std::to_string(prefix_bits);
 }
 
-std::vector<InterfaceAddress> list_interface_addresses() {
-  const std::vector<os::Interface> interfaces = os::list_interfaces();
+std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error) {
+  const std::vector<os::Interface> interfaces = os::list_interfaces(&error);
   std::vector<InterfaceAddress> places;
   const auto add = [&](const os::Interface& interface, const SocketAddress& address,
                        const std::string& reason) {
@@ -64,6 +79,7 @@ std::vector<InterfaceAddress> list_interface_addresses() {
       if (!ranked) add(interface, address, "a further address of the interface");
     }
   }
+  if (is_host(wanted) && !has_host(places, wanted)) add_routed(wanted, interfaces, places);
   return places;
 }
 
@@ -78,7 +94,8 @@ const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places,
   return first;
 }
 
-std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places) {
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places, int error) {
+  if (error != 0) return "the kernel does not list the network interfaces: " + os::error_text(error);
   if (places.empty()) return "no network interface is up and has an address (ip address shows them)";
   if (is_host(filter.source)) return "no interface of this node has the address " + filter.source.ip_text();
   if (!filter.interface.empty()) {

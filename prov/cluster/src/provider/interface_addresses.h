@@ -16,8 +16,9 @@ namespace cluster::provider {
 using link::InterfaceAddress;
 
 /// Every address of every interface that is up: the best address of each interface in rank order, then the
-/// further ones. Empty if no interface is usable.
-std::vector<InterfaceAddress> list_interface_addresses();
+/// further ones, and `wanted`, if it is local by a route alone. Empty if no interface is usable; with an errno in `error`
+/// if the kernel did not list them.
+std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error);
 
 /// "10.88.0.0/24" for an address and the length of its prefix.
 std::string network_name(const SocketAddress& address, unsigned prefix_bits);
@@ -27,6 +28,8 @@ struct AddressFilter {
   std::string interface;  ///< the option FI_CLUSTER_IFACE
   std::string domain;     ///< hints->domain_attr->name
   std::string fabric;     ///< hints->fabric_attr->name
+  std::string opened_domain;  ///< name of hints->domain_attr->domain
+  std::string opened_fabric;  ///< name of hints->fabric_attr->fabric
   SocketAddress::Family family = SocketAddress::Family::none;
   SocketAddress source;  ///< exactly this address, unless empty or a wildcard; precedes FI_CLUSTER_IFACE
   SocketAddress routed;  ///< the address that the kernel would use towards the peer: preferred
@@ -34,7 +37,7 @@ struct AddressFilter {
 
 /// The best match; null if there is none.
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
-/// Why there is no match, with the cure.
-std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places);
+/// Why there is no match, with the cure; `error` as list_interface_addresses() has left it.
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places, int error);
 
 }  // namespace cluster::provider

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "os/descriptor.h"
+#include "os/error_text.h"
 #include "os/ipsec_mb.h"
 #include "os/libcrypto.h"
 #include "os/secret_memory.h"

@@ -3,10 +3,10 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "api/sockaddr_io.h"
 #include "os/descriptor.h"
+#include "os/error_text.h"
 #include "os/group_joiner.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
@@ -24,6 +24,9 @@
 
 namespace cluster::provider {
 namespace {
+
+/// Of descriptors that are left when an endpoint is open: each peer of its node takes one.
+constexpr std::size_t kSpareDescriptors = 8;
 
 /// The counters that are not 0, as " name=value".
 std::string text_of(const Counters& counters) {
@@ -139,7 +142,7 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& request, int& error) {
   os::raise_descriptor_limit();
-  const std::vector<InterfaceAddress> places = list_interface_addresses();
+  const std::vector<InterfaceAddress> places = list_interface_addresses(request.wanted, error);
   AddressFilter filter;
   filter.interface = options_.text(Options::Name::iface);
   filter.family = request.wanted.family();
@@ -147,8 +150,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   const InterfaceAddress* place = choose_address(places, filter);
   if (place == nullptr) {
     log_.warn("no endpoint at %s: %s", request.wanted.empty() ? "any address" : request.wanted.text().c_str(),
-              no_address_reason(filter, places).c_str());
-    error = FI_EADDRNOTAVAIL;
+              no_address_reason(filter, places, error).c_str());
+    if (error == 0) error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
   const KeyFindings keys = keys_.find(request.auth_key);
@@ -203,7 +206,15 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
       std::move(rails.rails), std::move(probe), std::move(region_connector),
       open_multicast(port, *place, keys, environment), request.roster});
   engine->set_progress_client(run_in_background(*engine, setup));
+  warn_if_few_descriptors(name);
   return engine;
+}
+
+/// Once in a process.
+void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
+  if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
+  log_.warn("endpoint %s: hardly a file descriptor is left, and what needs one is done without: raise ulimit -n",
+            opened.text().c_str());
 }
 
 std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
@@ -219,7 +230,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
   clients->engine = os::start_progress_client([&engine] { return engine.run_in_background(); }, error);
   if (clients->engine == nullptr) {
     log_.warn("no progress thread (%s): peers wait while the application makes no libfabric call",
-              std::generic_category().message(error).c_str());
+              (os::error_text(error) + (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : "")).c_str());
     return nullptr;
   }
   std::string reason;

@@ -3,6 +3,7 @@
 // destroyed, because libfabric closes objects after the destructors of static objects have run.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "api/platform.h"
@@ -35,6 +36,7 @@ class Machine final : public api::Platform {
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override;
 
  private:
+  void warn_if_few_descriptors(const SocketAddress& opened);
   std::shared_ptr<void> run_in_background(engine::Engine& engine, const EndpointSetup& setup);
 
   Log& log_;
@@ -44,6 +46,7 @@ class Machine final : public api::Platform {
   os::SystemClock clock_;
   os::SystemRandom random_;
   CounterPool counters_;
+  std::atomic<bool> few_descriptors_{false};  ///< said once
 };
 
 }  // namespace cluster::provider

@@ -42,7 +42,7 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
 Provider::Provider(fi_provider& handle)
     : log_(handle),
       options_(read_options(handle, log_, refused_)),
-      getinfo_(log_, options_, handle.fi_version),
+      getinfo_(log_, options_, handle.fi_version, handle.version),
       machine_(log_, options_) {}
 
 int Provider::get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,

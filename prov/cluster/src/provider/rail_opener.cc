@@ -1,22 +1,22 @@
 #include "provider/rail_opener.h"
 
 #include <cerrno>
-#include <system_error>
 
 #include "multipath/interface_choice.h"
 #include "multipath/link_bundle.h"
+#include "os/error_text.h"
 
 namespace cluster::provider {
 namespace {
 
-std::string text_of(int error) { return std::generic_category().message(error); }
-
-const char* cure_for(int error) {
+/// What to do about it beside what os::error_text() says. Port 0 asks for a free one.
+const char* cure_for(int error, std::uint16_t port) {
   switch (error) {
-    case EADDRINUSE: return "; another process has this port: choose another one, or none to get a free one";
+    case EADDRINUSE:
+      return port == 0 ? "; no port is free: widen net.ipv4.ip_local_port_range"
+                       : "; another process has this port: choose another one, or none to get a free one";
     case EADDRNOTAVAIL: return "; no interface of this node has this address: ip address shows them";
     case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another one";
-    case EMFILE: return "; the process has too many open files: raise ulimit -n";
     default: return "";
   }
 }
@@ -40,7 +40,7 @@ std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint1
   std::shared_ptr<os::UdpPort> opened = os::UdpPort::open(name, error);
   if (opened == nullptr) {
     log.warn("cannot use %s on %s: %s%s", name.text().c_str(), place.interface.name.c_str(),
-             text_of(error).c_str(), cure_for(error));
+             os::error_text(error).c_str(), cure_for(error, port));
   }
   return opened;
 }
@@ -81,7 +81,7 @@ void RailOpener::add_further(std::span<const InterfaceAddress> places, const Int
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);
     if (port == nullptr) {
-      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), text_of(error).c_str(), cure_for(error));
+      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(), cure_for(error, 0));
       continue;
     }
     port->bind_egress(place->interface.index);

@@ -1,7 +1,8 @@
 #include "shm/region_server.h"
 
-#include <system_error>
 #include <utility>
+
+#include "os/error_text.h"
 
 namespace cluster::shm {
 namespace {
@@ -31,7 +32,7 @@ void RegionServer::start(const seal::JobKeys& keys) {
     int error = 0;
     progress_client_ = os::start_progress_client([this] { return serve(); }, error);
     if (progress_client_ != nullptr) return;
-    reason = std::generic_category().message(error);
+    reason = os::error_text(error);
     listener_ = {};
   }
   log_.info("%s offers its regions to no peer of this node (%s): its library serves them",

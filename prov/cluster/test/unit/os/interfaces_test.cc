@@ -100,6 +100,21 @@ TEST(Interfaces, TakesInWhatChanges) {
   EXPECT_FALSE(note_change(RTM_NEWLINK, {}, interfaces));
 }
 
+TEST(Interfaces, LocalRoutesAreFound) {
+  const auto route = local_route(test::loopback(Family::v4));
+  ASSERT_TRUE(route);
+  EXPECT_GT(route->interface, 0);
+  EXPECT_TRUE(local_route(test::loopback(Family::v6)));
+  const std::byte own_name[4] = {std::byte{127}, std::byte{0}, std::byte{1}, std::byte{1}};
+  const auto covered = local_route(SocketAddress::v4(own_name, 9));
+  ASSERT_TRUE(covered);
+  EXPECT_EQ(covered->interface, route->interface);
+  EXPECT_EQ(covered->prefix_bits, 8U);
+  const std::byte elsewhere[4] = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{1}};
+  EXPECT_FALSE(local_route(SocketAddress::v4(elsewhere, 0)));
+  EXPECT_FALSE(local_route({}));
+}
+
 TEST(Interfaces, SourceIsWhatTheKernelWouldUse) {
   EXPECT_EQ(source_for(test::loopback(Family::v4).with_port(9)), test::loopback(Family::v4));
   EXPECT_EQ(source_for(test::loopback(Family::v4)), test::loopback(Family::v4)) << "without a port too";

@@ -116,17 +116,6 @@ TEST_F(AddressingTest, BothEndsAreOfOneFamily) {
   EXPECT_EQ(read("fd00::1", "9228", FI_NUMERICHOST), -FI_ENODATA);
 }
 
-TEST_F(AddressingTest, HintsMayBeText) {
-  char text[] = "fi_sockaddr_in://192.0.2.1:11";
-  info.addr_format = FI_ADDR_STR;
-  info.src_addr = text;
-  info.src_addrlen = sizeof text;
-  ASSERT_EQ(read(nullptr, nullptr, 0), 0);
-  EXPECT_EQ(out.source, host(1, 11));
-  info.src_addrlen = std::strlen("fi_sock");
-  EXPECT_EQ(read(nullptr, nullptr, 0), -FI_ENODATA);
-}
-
 TEST(AddressTextTest, IsReadInAllItsForms) {
   struct Case {
     const char* text;

@@ -55,6 +55,56 @@ TEST_F(CapabilitiesTest, EachSideHasTheGrantedBitsOfItsSide) {
   }
 }
 
+/// What libfabric knows of capabilities and operation flags (include/ofi.h), since a version.
+struct CapabilityTable {
+  std::uint32_t since;
+  std::uint64_t transmit;
+  std::uint64_t receive;
+  std::uint64_t domain;
+};
+constexpr std::uint64_t kTransmitOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_READ | FI_WRITE | FI_SEND |
+                                         FI_COLLECTIVE | FI_NAMED_RX_CTX | FI_HMEM | FI_TRIGGER | FI_FENCE | FI_RMA_PMEM;
+constexpr std::uint64_t kReceiveOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV |
+                                        FI_DIRECTED_RECV | FI_COLLECTIVE | FI_HMEM | FI_MULTI_RECV | FI_TRIGGER | FI_RMA_PMEM |
+                                        FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR;
+constexpr std::uint64_t kDomainOfAll = FI_REMOTE_COMM | FI_LOCAL_COMM | FI_SHARED_AV;
+constexpr std::uint64_t kAvUserId = 1ull << 41;
+constexpr std::uint64_t kPeer = 1ull << 43;
+constexpr CapabilityTable kTables[] = {
+    {FI_VERSION(1, 17), kTransmitOfAll, kReceiveOfAll | FI_VARIABLE_MSG, kDomainOfAll},
+    {FI_VERSION(1, 20), kTransmitOfAll, kReceiveOfAll | FI_VARIABLE_MSG, kDomainOfAll | kAvUserId},
+    {FI_VERSION(1, 21), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId},
+    {FI_VERSION(2, 0), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId | kPeer},
+};
+constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_INJECT |
+                                              FI_INJECT_COMPLETE | FI_MULTICAST | FI_TRANSMIT_COMPLETE;
+constexpr std::uint64_t kReceiveFlagsOfAll = FI_COMPLETION | FI_MULTI_RECV;
+
+TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
+  constexpr std::uint64_t kNamed[] = {FI_MSG,     FI_TAGGED,     FI_RMA,        FI_ATOMIC, FI_MULTICAST, FI_COLLECTIVE,
+                                      FI_SOURCE,  FI_SOURCE_ERR, FI_RMA_EVENT,  FI_FENCE,  FI_DIRECTED_RECV,
+                                      FI_SEND,    FI_RECV,       FI_MULTI_RECV, FI_READ,   FI_REMOTE_WRITE};
+  for (const CapabilityTable& table : kTables) {
+    for (const Capabilities& offer : {kRdmCapabilities, kDgramCapabilities}) {
+      EXPECT_EQ(offer.transmit_flags & ~kTransmitFlagsOfAll, 0u);
+      EXPECT_EQ(offer.transmit_caps & ~table.transmit, 0u);
+      EXPECT_EQ(offer.receive_caps & ~table.receive, 0u);
+      for (unsigned chosen = 0; chosen < 1u << std::size(kNamed); ++chosen) {
+        std::uint64_t asked = 0;
+        for (std::size_t i = 0; i < std::size(kNamed); ++i) asked |= (chosen >> i & 1) != 0 ? kNamed[i] : 0;
+        if ((asked & ~offer.caps) != 0) continue;
+        hints.info.caps = asked;
+        describe(out.info, offer, table.since, asked == 0 ? nullptr : &hints.info, table.since);
+        ASSERT_EQ(out.info.caps & ~(table.transmit | table.receive | table.domain), 0u) << asked;
+        ASSERT_EQ(out.tx.caps, out.info.caps & table.transmit) << asked;
+        ASSERT_EQ(out.rx.caps, out.info.caps & table.receive) << asked;
+        ASSERT_EQ(out.domain.attributes.caps & ~table.domain, 0u) << asked;
+      }
+    }
+  }
+  EXPECT_EQ(kReceiveOpFlags & ~kReceiveFlagsOfAll, 0u);
+}
+
 TEST_F(CapabilitiesTest, FreeOrdersAreAlwaysGrantedOthersOnRequest) {
   answer();
   EXPECT_EQ(out.tx.msg_order, kFreeOrder);

@@ -100,13 +100,35 @@ TEST(NetworkName, MasksTheHost) {
 }
 
 TEST(ListInterfaceAddresses, ContainsLoopback) {
-  for (const InterfaceAddress& found : list_interface_addresses()) {
+  int error = -1;
+  for (const InterfaceAddress& found : list_interface_addresses({}, error)) {
     if (found.interface.name == "lo" && found.address == v4("127.0.0.1")) {
       EXPECT_EQ(found.network, "127.0.0.0/8");
       return;
     }
   }
   FAIL() << "no lo with 127.0.0.1";
+}
+
+TEST(ListInterfaceAddresses, ContainsWhatIsLocalByARouteIfItIsWanted) {
+  int error = -1;
+  AddressFilter filter;
+  filter.source = v4("127.0.1.1").with_port(7);
+  const auto places = list_interface_addresses(filter.source, error);
+  EXPECT_EQ(error, 0);
+  const InterfaceAddress* const found = choose_address(places, filter);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->interface.name, "lo");
+  EXPECT_EQ(found->address, v4("127.0.1.1"));
+  EXPECT_EQ(found->network, "127.0.0.0/8");
+  filter.source = v4("192.0.2.1");
+  EXPECT_EQ(choose_address(list_interface_addresses(filter.source, error), filter), nullptr);
+}
+
+TEST(NoAddressReason, NamesWhatHasRunOut) {
+  EXPECT_EQ(no_address_reason({}, {}, 0), "no network interface is up and has an address (ip address shows them)");
+  EXPECT_EQ(no_address_reason({}, {}, EMFILE),
+            "the kernel does not list the network interfaces: Too many open files: raise ulimit -n");
 }
 
 TEST(AddressText, Forms) {

@@ -1,0 +1,39 @@
+// What is said of a failed call, and the cure of what has run out.
+#include "os/error_text.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "os/descriptor.h"
+#include "os/interfaces.h"
+
+namespace cluster::os {
+namespace {
+
+TEST(ErrorText, NamesTheCureOfWhatHasRunOut) {
+  EXPECT_EQ(error_text(EADDRINUSE), "Address already in use");
+  EXPECT_EQ(error_text(EMFILE), "Too many open files: raise ulimit -n");
+  EXPECT_NE(error_text(ENFILE).find(": raise fs.file-max"), std::string::npos);
+  errno = EMFILE;
+  EXPECT_EQ(failed("socket"), "socket: Too many open files: raise ulimit -n");
+}
+
+TEST(ErrorText, InterfacesAreNotMissingWhereDescriptorsAre) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(can_open(4));
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  int error = 0;
+  const bool empty = list_interfaces(&error).empty();
+  const bool one_is_left = can_open(1);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(empty);
+  EXPECT_EQ(error, EMFILE);
+  EXPECT_FALSE(one_is_left);
+  EXPECT_FALSE(list_interfaces(&error).empty());
+  EXPECT_EQ(error, 0);
+}
+
+}  // namespace
+}  // namespace cluster::os
