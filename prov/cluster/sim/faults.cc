@@ -6,7 +6,7 @@
 namespace cluster::sim {
 namespace {
 
-constexpr std::size_t kNarrowPath = 1272;  ///< an MTU of 1300
+constexpr std::size_t kNarrowPath = 548;  ///< an MTU of 576
 
 constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "restarts", "outage"};
 

@@ -106,7 +106,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   const Framing framing = ethertype ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
   write_headers(header + kVnetBytes, origin_, *run[0].path, payload, framing);
   if (ethertype) ++counters_.link_ethertype_sent;
-  batch_.open(run.size());
+  batch_.open(run.size(), run[0].size);
   batch_.add({header, kVnetBytes + size});
   batch_.add_pieces(run);
 }

@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cerrno>
 
+#include "os/system_clock.h"
+
 namespace cluster::os {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr std::size_t kSuperBytesMax = 65000;
 /// one, and of one that has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
+/// Far above what a queue takes to have space for one frame, far below what a peer may be silent.
+constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace
 
@@ -31,9 +35,10 @@ std::size_t run_length(std::span<const link::OutFrame> frames) {
   return count;
 }
 
-msghdr& SendBatch::open(std::size_t frames) {
+msghdr& SendBatch::open(std::size_t frames, std::size_t size) {
   assert(!full());
   frames_[messages_] = frames;
+  sizes_[messages_] = size;
   msghdr& header = headers_[messages_++].msg_hdr;
   header = msghdr{};
   header.msg_iov = &iovecs_[parts_];
@@ -70,13 +75,15 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
     if (sent > 0) {
       for (int i = 0; i < sent; ++i) {
         proven_ = proven_ || frames_[done] > 1;
+        if (sizes_[done] >= refused_.size && frames_[done] == 1) [[unlikely]]
+          refused_.size = SIZE_MAX;
         outcome.frames += frames_[done++];
       }
       refusals_ = 0;
       repeated = doubtful_ = false;
       continue;
     }
-    switch (judge(errno, frames_[done], repeated, counters)) {
+    switch (judge(errno, done, repeated, counters)) {
       case Verdict::repeat: repeated = true; break;
       case Verdict::stop: outcome.buffers_full = true; return outcome;
       case Verdict::rebuild: return outcome;
@@ -102,11 +109,22 @@ void SendBatch::restore_offload(Counters& counters) {
   counters.link_offload_refused -= 1;
 }
 
-SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated, Counters& counters) {
+/// There was no buffer for the message. A longer frame may be refused for its length, but what is refused with a shorter one
+/// is not known yet.
+bool SendBatch::refused_for_good(std::size_t message) {
+  const Time now = SystemClock().now();
+  if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;
+  if (frames_[message] == 1) refused_ = {sizes_[message], now};
+  return false;
+}
+
+SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeated, Counters& counters) {
+  const std::size_t frames = frames_[message];
   switch (error) {
     case EINTR: return Verdict::repeat;
     case ENOBUFS:
       if (doubtful_ && frames == 1) restore_offload(counters);
+      if (refused_for_good(message)) break;
       if (!offload_is_futile(frames)) return Verdict::stop;
       offload_ = false;
       doubtful_ = true;

@@ -8,6 +8,12 @@
 // cannot segment drops every super-datagram with the same error as one whose queue is full (ENOBUFS): so a
 // device that has never taken one is retried only a few times, and one that has, for long; and if the next single frame finds no
 // space either, the queue is full, or the cable cut, and the offload works.
+//
+// A full queue has space again soon. A frame that is refused for lack of buffers (ENOBUFS) again and again for
+// kRefusedMax is refused for what it is: a port of a bridge behind a veth, a policer or a tap device takes no
+// frame of its length. It counts as taken and lost, and so do those at least as long, until one of them leaves: a
+// flow judges what a loss means. That a super-frame leaves says nothing, since a veth takes
+// it whatever its segments are.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,11 +22,13 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/counters.h"
+#include "base/units.h"
 #include "link/link.h"
 
 namespace cluster::os {
@@ -45,8 +53,8 @@ class SendBatch {
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
 
-  /// Begins the message for `frames`; its pieces are added by add() and add_pieces().
-  msghdr& open(std::size_t frames);
+  /// Begins the message for `frames` of `size` bytes each; its pieces are added by add() and add_pieces().
+  msghdr& open(std::size_t frames, std::size_t size);
   void add(ConstBytes part);
   void add_pieces(std::span<const link::OutFrame> frames);
 
@@ -77,13 +85,15 @@ class SendBatch {
   enum class Verdict { repeat, stop, drop, rebuild };
   bool offload_is_futile(std::size_t frames);
   void restore_offload(Counters& counters);
-  Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
+  bool refused_for_good(std::size_t message);
+  Verdict judge(int error, std::size_t message, bool repeated, Counters& counters);
 
   // One header part per message besides the pieces.
   static constexpr std::size_t kPartsMax = link::kBurstMax * (link::kPiecesMax + 1);
 
   std::array<mmsghdr, link::kBurstMax> headers_;
   std::array<std::size_t, link::kBurstMax> frames_;
+  std::array<std::size_t, link::kBurstMax> sizes_;  ///< of one frame of each message
   std::array<iovec, kPartsMax> iovecs_;
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;
@@ -92,6 +102,10 @@ class SendBatch {
   unsigned refusals_ = 0;  ///< of super-datagrams for lack of buffers, in a row
   bool reported_ = false;  ///< take_reported()
   bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
+  struct {
+    std::size_t size = SIZE_MAX;  ///< of the shortest single frame for which there was no buffer; none so long has left...
+    Time since{};                 ///< ...since then
+  } refused_;
 };
 
 }  // namespace cluster::os

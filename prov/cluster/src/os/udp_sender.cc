@@ -21,7 +21,7 @@ std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
 }
 
 void UdpSender::open_message(std::span<const link::OutFrame> run, Slot& slot) {
-  msghdr& header = batch_.open(run.size());
+  msghdr& header = batch_.open(run.size(), run[0].size);
   header.msg_name = &slot.address;
   header.msg_namelen = static_cast<socklen_t>(run[0].path->to.to(slot.address));
   if (run.size() > 1) {

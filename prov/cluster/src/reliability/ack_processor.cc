@@ -68,7 +68,7 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
     ++acked;
     paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
     for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, view.ack);
-    frame_size_.on_acked(s);
+    frame_size_.on_acked(s, frame.sendings);
     queue_.recycle(std::move(frame.body));
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {

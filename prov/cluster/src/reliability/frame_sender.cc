@@ -66,9 +66,9 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
     }
-    const bool cuts = frame_size_.cuts(queue_.window().first());
-    if (cuts ? send_some_in_parts(now, link, selection, ack, outcome.ack)
-             : send_burst(now, link, selection, ack, outcome.ack))
+    if (!handshake_.knows_peer()                         ? send_call(now, link, selection, ack, outcome.ack)
+        : frame_size_.singly(queue_.window().first()) ? send_singly(now, link, selection, ack, outcome.ack)
+                                                         : send_burst(now, link, selection, ack, outcome.ack))
       continue;
     outcome.link_full = true;
     const bool news = paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
@@ -79,6 +79,29 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   outcome.now = now;
   outcome.sent_any = transmission_ != before;
   return outcome;
+}
+
+/// Sends the one frame of the selection, but for its segments.
+bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
+                            AckIncluded& included) {
+  const FrameSelector::Pick& pick = selection.picks[0];
+  link::OutFrame out;
+  out.path = &paths_[selection.path].address;
+  empty_.set_padding(0);
+  const FrameIdentity identity{wire::FrameKind::flow, kSequenced | kAckNow, pick.sequence, transmission_ + 1};
+  const AckIncluded carried = encode_session_frame(identity, handshake_, limits_of(link), ack, empty_, out);
+  const bool taken = paths_[selection.path].recovery.reserve(1) && link.send_burst({&out, 1}) != 0;
+  empty_.reset();
+  if (!taken) {
+    selector_.put_back(pick);
+    return false;
+  }
+  note_sent(now, selection, 1, selection.path);
+  paths_.scheduler().on_burst_sent(selection.path, transmission_);
+  included = std::max(included, carried);
+  ++counters_.frames_sent;
+  ++sent_;
+  return true;
 }
 
 /// Encodes the selected frames, hands them to the link and notes what it took. False if it did not take all.
@@ -141,14 +164,14 @@ bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) co
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
     const std::size_t size = size_of(s);
-    if (size > frame_size_.frame_max() || frame_size_.pmtu_probe() == s) continue;  // found already
-    if (frame_size_.suspects(size, queue_.window().at(s).sendings)) return true;
+    if (frame_size_.pmtu_probe() == s) continue;
+    if (frame_size_.suspects(std::min(size, frame_size_.frame_max()), queue_.window().at(s).sendings)) return true;
   }
   return false;
 }
 
-/// Like send_burst(), frame by frame.
-bool FrameSender::send_some_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
+/// Like send_burst(), frame by frame, and those that are too long in parts.
+bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                      const OutgoingAck& ack, AckIncluded& included) {
   for (std::size_t i = 0; i < selection.count; ++i) {
     FrameSelector::Selection one = selection;

@@ -9,7 +9,8 @@
 // timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
 // and says nothing (RFC 9293 3.8.6.1).
 //
-// A frame that has become too long for the path leaves in parts, all of them together one sending.
+// A frame that has become too long for the path leaves in parts, all of them together one sending. One that calls a peer, before
+// its session is known, leaves without what it carries: nothing of that would be taken, and it might be too long.
 //
 // Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; when one is due is
 // the matter of the path (multipath/path_validator.h). A path that has never worked is sent a path_challenge,
@@ -82,10 +83,12 @@ class FrameSender {
   std::uint64_t retransmitted() const { return retransmitted_; }
 
  private:
+  bool send_call(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
+                 AckIncluded& included);
   bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                   const OutgoingAck& ack, AckIncluded& included);
-  bool send_some_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
-                          const OutgoingAck& ack, AckIncluded& included);
+  bool send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
+                   AckIncluded& included);
   bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
                      AckIncluded& included);
   FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
@@ -118,7 +121,7 @@ class FrameSender {
   FrameSelector selector_;
   RetransmissionTimer& timer_;
   Counters& counters_;
-  FrameBody empty_{0};               ///< for frames without segments
+  FrameBody empty_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
   TransmissionNumber transmission_;  ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one

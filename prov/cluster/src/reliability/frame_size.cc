@@ -1,41 +1,73 @@
 #include "reliability/frame_size.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "reliability/send_queue.h"
 
 namespace cluster::reliability {
 
+/// The companion comes behind the probe and leaves with it.
 void FrameSize::send_pmtu_probe(SendQueue& queue) {
-  if (search_complete() || pmtu_probe_ || probes_ == kProbesMax) return;
+  if (search_complete() || pmtu_probe_) return;
   pmtu_probe_ = queue.push_padding(probe_size() - sizeof(wire::FrameHeader));
   if (!pmtu_probe_) return;
   padded_ = true;
-  ++probes_;
+  companion_arrived_ = false;
+  companion_ = queue.push_padding(0);
+  singly_before_ = queue.window().end();
+}
+
+/// Its companion may arrive later, but then as late as others do.
+void FrameSize::on_pmtu_probe_lost(FrameBody& body) {
+  body.set_padding(0);
+  padded_ = false;
+  if (companion_arrived_) ++lost_;
 }
 
 void FrameSize::on_pmtu_probe_acked() {
   pmtu_probe_.reset();
-  answered_ = padded_ || probes_ == kProbesMax;
-  const std::size_t longest = probe_size();
   if (padded_) {
-    path_max_ = longest;
-  } else if (answered_ && longest > kBasePlpmtu && base_ < kBasePlpmtu) {
-    answered_ = false;
-    probes_ = 0;
-    probed_max_ = kBasePlpmtu;
-  } else if (answered_) {
-    log_.warn(
-        "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu "
-        "(check the MTU of the switches between)",
-        paths_[0].address.to.text().c_str(), longest, frame_max());
+    path_max_ = proven_ = probe_size();
+  } else if (lost_ == kProbesMax) {
+    swallowed_ = probe_size();
+    probed_max_ = shorter(swallowed_);
+    path_max_ = std::min(path_max_, probed_max_);
+  } else {
+    return;
   }
+  padded_ = false;
+  lost_ = 0;
+  if (search_complete()) report();
+}
+
+/// What is probed when frames of `size` bytes do not arrive.
+std::size_t FrameSize::shorter(std::size_t size) const {
+  for (const std::size_t next : {base_, initial_max_}) {
+    if (next < size) return next;
+  }
+  return least();
+}
+
+/// Once for each size that is used because longer frames do not arrive.
+void FrameSize::report() {
+  const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
+  if (std::exchange(reported_, used) == used || used == 0) return;
+  log_.warn(
+      "path to %s: frames of %zu bytes do not arrive; using %zu (check the MTU of the interfaces and of the "
+      "switches between)",
+      paths_[0].address.to.text().c_str(), swallowed_, used);
 }
 
 void FrameSize::on_black_hole(Sequence end) {
-  cut_before_ = end;
-  path_max_ = base_ = initial_max_;
+  singly_before_ = end;
+  const bool again = search_complete();
+  path_max_ = path_max_ > initial_max_ ? initial_max_ : least();
+  proven_ = least();
+  if (!again) return;
   probed_max_ = wire::kFrameMax;
-  answered_ = false;
-  probes_ = 0;
+  swallowed_ = 0;
+  lost_ = 0;
 }
 
 }  // namespace cluster::reliability

@@ -2,14 +2,20 @@
 // drop longer frames without a word: so before more than kBasePlpmtu bytes (an Ethernet of 1500) are sent, a
 // PMTU probe finds out whether they arrive (RFC 8899). It is a frame of the length that both links take,
 // which carries only padding; if it has to be sent again it goes without. So a lost probe holds up ordered frames
-// behind it as any lost frame does, and is no sign of congestion (RFC 8899 3); nothing waits for the result. After
-// kProbesMax lost probes the base is used.
+// behind it as any lost frame does, and is no sign of congestion (RFC 8899 3); nothing waits for the result.
 //
-// The base itself is not probed, unlike in RFC 8899 5.1.2: that would cost each session a long frame. Where a router or
-// a tunnel carries less, or begins to while the session lasts, it is a black hole (RFC 8899 4.3): a frame has been
-// sent kBlackHoleSendings times without effect. Then frames are at most kInitialFrameSize long, and the search begins again,
-// for an outage or a peer that computes looks the same. Frames that are queued or outstanding keep their sequences, so
-// those that are too long now leave in parts (part_encoder.h), if the peer takes these.
+// A probe that is acknowledged late, or lost with everything else, says nothing about its length: the peer may
+// have had no processor, or the network an outage. So a short frame, its companion, leaves right behind it, and the probe
+// counts as lost for its length only if the companion has arrived meanwhile, sent once. After kProbesMax such losses
+// the next shorter size is probed.
+//
+// The base itself is not probed, unlike in RFC 8899 5.1.2: that would cost each session a long frame. Where a router, a
+// tunnel or the device of this host carries less, or begins to while the session lasts, it is a black hole (RFC 8899 4.3): a
+// frame has been sent kBlackHoleSendings times without effect. Then frames are at most kInitialFrameSize long, and after twice as
+// many sendings at most least(), which every path carries. The search begins again, for an outage or a peer that computes looks
+// the same until the first probe arrives; nothing longer than least() is used for good but what has arrived. Frames that
+// are queued or outstanding keep their sequences, so those that are too long now leave in parts (part_encoder.h), if the
+// peer takes these.
 //
 // Invariant: at most one PMTU probe is outstanding. It is retransmitted by the flow's own timers.
 #pragma once
@@ -37,8 +43,10 @@ class FrameSize {
         paths_(paths),
         log_(log),
         initial_max_(kInitialFrameSize - overhead),
+        least_(kLeastFrameSize - overhead),
         base_(kBasePlpmtu - overhead),
-        path_max_(base_) {}
+        path_max_(base_),
+        proven_(base_) {}
 
   /// Largest frame to send, header included: both links and the path carry it.
   std::size_t frame_max() const {
@@ -49,58 +57,73 @@ class FrameSize {
     return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
   }
   /// True if there is nothing (more) to find out (RFC 8899 5.2).
-  bool search_complete() const { return handshake_.link_frame_max() <= base_ || answered_; }
+  bool search_complete() const { return probe_size() <= proven_; }
 
-  /// True if a frame of `size` bytes that was sent so often has probably met a black hole.
+  /// True if a frame of `size` bytes, or one that leaves in parts so long, that was sent so often has probably met a black hole.
   bool suspects(std::size_t size, std::uint32_t sendings) const {
-    return sendings >= kBlackHoleSendings && size > initial_max_ && handshake_.peer_takes_parts();
+    return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings && size > least() && handshake_.peer_takes_parts();
   }
-  /// Frames from now on are short; those before `end` have their length.
+  /// Frames from now on are shorter; those before `end` have their length.
   void on_black_hole(Sequence end);
-  /// True if frames from `first` on, the oldest there is, may be longer than frame_max().
-  bool cuts(Sequence first) {
-    if (!cut_before_) [[likely]] return false;
-    if (!first.before(*cut_before_)) cut_before_.reset();
-    return cut_before_.has_value();
+  /// True if frames from `first` on, the oldest there is, may be longer than frame_max(), or are probes: each leaves by itself, since
+  /// with others a link may hand it on as a super-frame, which says nothing about its length.
+  bool singly(Sequence first) {
+    if (!singly_before_) [[likely]] return false;
+    if (!first.before(*singly_before_)) singly_before_.reset();
+    return singly_before_.has_value();
   }
 
   /// Once the peer has our opening: queues a PMTU probe if one is due.
   void send_pmtu_probe(SendQueue& queue);
   /// The frame is lost and goes again: a PMTU probe without its padding.
   void on_retransmit(Sequence s, FrameBody& body) {
-    if (pmtu_probe_ != s) return;
-    padded_ = false;
-    body.set_padding(0);
+    if (pmtu_probe_ == s && padded_) on_pmtu_probe_lost(body);
   }
   /// The PMTU probe, while it has its padding.
   std::optional<Sequence> pmtu_probe() const { return padded_ ? pmtu_probe_ : std::nullopt; }
-  void on_acked(Sequence s) {
+  void on_acked(Sequence s, std::uint32_t sendings) {
+    if (!pmtu_probe_) return;
+    if (companion_ == s) companion_arrived_ = sendings == 1;
     if (pmtu_probe_ == s) on_pmtu_probe_acked();
   }
 
  private:
-  /// Fits on every IPv6 path (1280 bytes, RFC 8200), so the first frames pass any smaller MTU.
+  /// Fits on every IPv6 path (1280 bytes, RFC 8200), and on nearly every other.
   static constexpr std::size_t kInitialFrameSize = 1232;
+  /// Fits where IPv4 has the least that it is used with (576 bytes, RFC 1122 3.3.2).
+  static constexpr std::size_t kLeastFrameSize = 548;
   /// Needs no probe: an IPv4 frame on an Ethernet of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::uint32_t kBlackHoleSendings = 3;
 
+  void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
+  void report();
+  /// What every path carries; the longest frames that the links take can be cut into so few parts that the peer puts them together.
+  std::size_t least() const {
+    return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 + handshake_.link_frame_max() / wire::kPartsMax);
+  }
+  std::size_t shorter(std::size_t size) const;
   std::size_t probe_size() const { return std::min(handshake_.link_frame_max(), probed_max_); }
 
   const Handshake& handshake_;
   const multipath::PathManager& paths_;
   Log& log_;
   const std::size_t initial_max_;
-  std::size_t base_;
+  const std::size_t least_;
+  const std::size_t base_;
   std::size_t path_max_;
+  std::size_t proven_;                        ///< longer frames have not arrived yet, or not for long
   std::size_t probed_max_ = wire::kFrameMax;  ///< longer frames are not probed
-  std::optional<Sequence> cut_before_;        ///< frames before it may be longer than frame_max()
+  std::size_t swallowed_ = 0;                 ///< the shortest frames that this search has found not to arrive; 0: none
+  std::size_t reported_ = 0;                  ///< the size that the last line has named as used
+  std::optional<Sequence> singly_before_;     ///< frames before it leave singly
   std::optional<Sequence> pmtu_probe_;
-  bool padded_ = false;  ///< the probe outstanding still has its padding
-  bool answered_ = false;
-  unsigned probes_ = 0;
+  std::optional<Sequence> companion_;  ///< of the last probe
+  bool padded_ = false;                ///< the probe outstanding still has its padding
+  bool companion_arrived_ = false;
+  unsigned lost_ = 0;  ///< probes of this size, for their length
 };
 
 }  // namespace cluster::reliability

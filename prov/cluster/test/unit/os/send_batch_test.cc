@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <vector>
 
 #include "os/descriptor.h"
@@ -84,7 +85,7 @@ class Submit : public ::testing::Test {
     out_ = Descriptor(ends[1]);
   }
   void add(std::size_t frames, std::size_t size) {
-    batch_.open(frames);
+    batch_.open(frames, size);
     batch_.add(ConstBytes(data_).first(size));
   }
 
@@ -105,10 +106,10 @@ TEST_F(Submit, CountsFramesNotMessages) {
 
 TEST_F(Submit, PiecesThatLieBackToBackAreOneForTheKernel) {
   const ConstBytes data(data_);
-  const msghdr& first = batch_.open(3);
+  const msghdr& first = batch_.open(3, 100);
   for (const std::size_t begin : {0, 100, 250}) batch_.add(data.subspan(begin, 100));
   EXPECT_EQ(first.msg_iovlen, 2U);
-  const msghdr& second = batch_.open(1);
+  const msghdr& second = batch_.open(1, 100);
   batch_.add(data.subspan(350, 100));
   EXPECT_EQ(second.msg_iovlen, 1U) << "not of two messages";
   EXPECT_EQ(batch_.submit(in_.number(), counters_).frames, 4U);
@@ -151,9 +152,9 @@ TEST_F(Submit, DropsWhatCannotBeSentAtAll) {
 }
 
 TEST_F(Submit, GivesOffloadUpWhenARunIsRefused) {
-  batch_.open(5).msg_flags = 0;
+  batch_.open(5, 10).msg_flags = 0;
   batch_.add(ConstBytes(data_).first(10));
-  msghdr& refused = batch_.open(5);
+  msghdr& refused = batch_.open(5, 10);
   batch_.add(ConstBytes(data_).first(10));
   sockaddr_storage nonsense{};
   refused.msg_name = &nonsense;  // EINVAL, as from a kernel without segmentation
@@ -221,6 +222,35 @@ TEST_F(Refused, WhereASingleFrameFindsNoSpaceEitherTheOffloadIsNotToBlame) {
     EXPECT_TRUE(batch_.offload());
     EXPECT_EQ(counters_.link_offload_refused, 0U);
   }
+}
+
+/// For longer than a queue is full: its length is to blame, and the sender hears of it as of any loss.
+TEST_F(Refused, AFrameThatIsRefusedForGoodCountsAsLostUntilOneSoLongLeaves) {
+  const auto submit = [this](std::size_t size, bool taken) {
+    refusals = taken ? 0 : 1;
+    batch_.clear();
+    add(1, size);
+    const std::size_t sent = batch_.submit(in_.number(), counters_).frames;
+    std::byte arrived;
+    while (recv(out_.number(), &arrived, sizeof arrived, MSG_DONTWAIT) > 0) continue;
+    refusals = 0;
+    return sent;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t tries = 0;
+  for (; submit(1400, false) == 0; ++tries) {
+    EXPECT_EQ(submit(300, true), 1U) << "a shorter one says nothing";
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  }
+  EXPECT_GT(tries, 100U) << "a full queue is waited for";
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 10ms);
+  EXPECT_EQ(counters_.link_unsendable, 1U);
+  EXPECT_EQ(submit(1400, false), 1U) << "known";
+  EXPECT_EQ(submit(1500, false), 1U) << "longer ones as well";
+  EXPECT_EQ(submit(1300, false), 0U) << "of this length nothing is known yet";
+  EXPECT_EQ(submit(1400, true), 1U);
+  EXPECT_EQ(submit(1400, false), 0U) << "the queue may be full again";
+  EXPECT_EQ(counters_.link_unsendable, 3U);
 }
 
 TEST_F(Refused, SingleFramesDoNotCount) {

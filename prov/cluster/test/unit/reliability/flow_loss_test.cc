@@ -273,7 +273,8 @@ TEST(FlowTail, APeerThatComputesForLongCostsFewFrames) {
     pair.clock.set(pair.a.flow->deadline());
     pair.a.turn();
   }
-  EXPECT_LT(pair.a.counters.frames_sent - before, 30u + 16u);
+  // One with each timeout; after six in two parts, since the frame may be too long for the path.
+  EXPECT_LT(pair.a.counters.frames_sent - before, 30u + 6u + 2 * 10u);
   pair.clock.set(back);
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
