@@ -24,6 +24,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/messenger.h"
+#include "reliability/burst.h"
 #include "reliability/flow.h"
 #include "reliability/frame_body.h"
 #include "shm/local_listener.h"
@@ -154,6 +155,7 @@ class PeerTable final : public protocol::AddressHandles {
 
   /// The memory of the frames that the peers' flows send.
   reliability::BodyPool& bodies() { return bodies_; }
+  reliability::Burst& burst() { return burst_; }
 
  private:
   /// Peers fail also because there is no memory.
@@ -170,6 +172,7 @@ class PeerTable final : public protocol::AddressHandles {
   std::vector<Failure> failed_;
   std::size_t unknown_bytes_ = 0;
   reliability::BodyPool bodies_;
+  reliability::Burst burst_;
   std::vector<std::unique_ptr<Peer>> all_;  ///< behind bodies_: flows give their frames back
 };
 
