@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 15);
 constexpr std::size_t kNameMax = 64;
+/// The provider alone. For the name without exclusions libfabric also asks its layers, whose failures it logs as warnings.
+constexpr const char* kProvider = "cluster;^ofi_rxm;^ofi_rxd;^ofi_mrail";
 
 std::mutex guard;
 bool tried = false;
@@ -60,7 +62,7 @@ bool ProcessEndpoint::open(std::string& reason) {
   // arrival (automatic progress) takes part of the processor from ranks that are about to serve it themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
-  hints->fabric_attr->prov_name = strdup("cluster");
+  hints->fabric_attr->prov_name = strdup(kProvider);
   fi_info* found = nullptr;
   int status = libfabric_.getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found);
   const std::unique_ptr<fi_info, FreeInfo> info(found, free);

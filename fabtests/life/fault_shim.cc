@@ -94,7 +94,7 @@ Function real_of(Call& call) {
 // Errors that the kernel may give at that place; numbers and pointers fit into registers that the real functions read.
 #define LIFE_CALLS(X)                                                                                                \
   X(accept4, EMFILE) X(bind, ENOMEM) X(close_range, ENOMEM) X(connect, ENOMEM) X(epoll_create1, EMFILE)              \
-  X(epoll_ctl, ENOSPC) X(epoll_wait, EINTR) X(eventfd, EMFILE) X(fcntl, ENOMEM) X(fstat, ENOMEM) X(fstatfs, ENOMEM)  \
+  X(epoll_ctl, ENOSPC) X(epoll_pwait, EINTR) X(epoll_wait, EINTR) X(eventfd, EMFILE) X(fcntl, ENOMEM) X(fstat, ENOMEM) X(fstatfs, ENOMEM)  \
   X(fstatat, ENOMEM) X(ftruncate, ENOSPC) X(getentropy, EIO) X(getrandom, EINTR) X(getrlimit, EPERM)                 \
   X(getsockname, ENOBUFS) X(getsockopt, ENOBUFS) X(ioctl, ENOMEM) X(listen, ENOBUFS) X(madvise, EAGAIN)              \
   X(memfd_create, EMFILE) X(mlock, ENOMEM) X(open, EMFILE) X(openat, EMFILE) X(poll, EINTR) X(pread, EIO)            \

@@ -31,7 +31,7 @@ class FlowHarness {
         peer_(SocketAddress::v4(kIpB, 2)),
         link_(network_, name_),
         flow_({.window = 16}, {name_, 1, kSession, kToken}, {peer_, {}, false}, world_.log, world_.counters,
-              bodies_, world_.random) {}
+              bodies_, burst_, world_.random) {}
 
   void step() {
     switch (input_.ConsumeIntegralInRange<int>(0, 6)) {
@@ -165,6 +165,7 @@ class FlowHarness {
   SocketAddress peer_;
   test::FakeLink link_;
   reliability::BodyPool bodies_{reliability::FlowSettings{}.frame_max};
+  reliability::Burst burst_;
   reliability::Flow flow_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
   std::uint64_t posted_ = 0;

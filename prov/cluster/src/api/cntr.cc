@@ -1,11 +1,13 @@
 #include "api/cntr.h"
 
+#include <mutex>
+
 #include "api/wait.h"
 
 namespace cluster::api {
 namespace {
 
-/// How long a second waiting thread of one counter sleeps at a time.
+/// How long all but the first waiting thread of one counter sleep at a time.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
 /// fi_cntr_add, fi_cntr_set and the like.
@@ -23,19 +25,9 @@ constinit fi_ops_cntr cntr_ops = {
     .readerr = Method<&Cntr::errors>::entry,
     .add = change_value<&protocol::Counter::add>,
     .set = change_value<&protocol::Counter::set>,
-    .wait = Method<&Cntr::wait>::entry,
+    .wait = SleepingMethod<&Cntr::wait>::entry,
     .adderr = change_value<&protocol::Counter::add_errors>,
     .seterr = change_value<&protocol::Counter::set_errors>,
-};
-
-/// A thread in Cntr::wait.
-struct Waiting {
-  explicit Waiting(std::atomic<int>& waiting) : threads(waiting), first(waiting.fetch_add(1) == 0) {}
-  ~Waiting() { threads.fetch_sub(1); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  std::atomic<int>& threads;
-  const bool first;
 };
 
 }  // namespace
@@ -84,15 +76,13 @@ std::uint64_t Cntr::errors() {
 }
 
 int Cntr::wait(std::uint64_t threshold, int timeout) {
-  const Waiting waiting(waiting_);
   const std::uint64_t errors = counter_.errors();
   const auto verdict = [&]() -> ssize_t {
     if (counter_.value() >= threshold) return 0;
     return counter_.errors() != errors ? -FI_EAVAIL : -FI_EAGAIN;
   };
-  // A change wakes only the counter's own sleeper. A second waiting thread has a sleeper of its own and
-  // polls.
-  std::unique_ptr<engine::Sleeper> own;
+  // A change wakes only one thread that sleeps on the counter's own sleeper. The others poll.
+  engine::Sleeper* claimed = nullptr;
   const ssize_t result = wait_until(
       domain_->platform(), timeout,
       [&]() -> ssize_t {
@@ -102,17 +92,26 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
         return verdict();
       },
       [&] {
-        if (waiting.first || wait_object_ == FI_WAIT_YIELD) return sleeper();
-        own = domain_->platform().open_sleeper();
-        return own.get();
+        engine::Sleeper* const own = sleeper();
+        if (own == nullptr) return own;
+        if (own->claim()) claimed = own;
+        return claimed != nullptr ? claimed : sleeper_of_others();
       },
       [&](engine::Sleeper& sleep_on) {
-        if (!waiting.first) return kSharedWaitInterval;
+        if (claimed == nullptr) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);
         const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
         return ready ? kForever : 0ms;
       });
+  if (claimed != nullptr) claimed->release();
   return result == -FI_EAGAIN ? -FI_ETIMEDOUT : static_cast<int>(result);
+}
+
+/// Opened on first use; null if no descriptors are left.
+engine::Sleeper* Cntr::sleeper_of_others() {
+  const std::lock_guard guard(others_lock_);
+  if (others_ == nullptr) others_ = domain_->platform().open_sleeper();
+  return others_.get();
 }
 
 int Cntr::arm() {

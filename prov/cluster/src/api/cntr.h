@@ -4,9 +4,12 @@
 
 #include <rdma/fi_eq.h>
 
+#include <memory>
+
 #include "api/domain.h"
 #include "api/poll_backoff.h"
 #include "api/progress.h"
+#include "base/lock.h"
 #include "protocol/completion.h"
 
 namespace cluster::api {
@@ -36,6 +39,7 @@ class Cntr : public fid_cntr, public RefCounted {
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
   void progress_endpoints() noexcept;
+  engine::Sleeper* sleeper_of_others();
   std::uint64_t record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read);
 
   protocol::Counter counter_;
@@ -43,7 +47,8 @@ class Cntr : public fid_cntr, public RefCounted {
   std::atomic<std::uint64_t> value_read_{0};  ///< what the application has read, and need not be woken for
   std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
-  std::atomic<int> waiting_{0};  ///< threads in wait()
+  SpinLock others_lock_;
+  std::unique_ptr<engine::Sleeper> others_;  ///< for all threads in wait() but one; nothing ever wakes it
   Ref<Domain> domain_;
   InheritedFid inherited_fid_{fid};
   fi_wait_obj wait_object_;

@@ -30,8 +30,8 @@ template <typename Entry>
 }
 
 template <typename Entry>
-ssize_t cq_wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
-  return Method<&Cq::wait<Entry>>::entry(cq, buffer, count, nullptr, condition, timeout);
+ssize_t cq_wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) {
+  return SleepingMethod<&Cq::wait<Entry>>::entry(cq, buffer, count, nullptr, condition, timeout);
 }
 
 const char* cq_error_text(fid_cq* cq, int provider_error, const void*, char* buffer,
@@ -48,7 +48,7 @@ constinit fi_ops_cq cq_ops = {
     .readfrom = Method<&Cq::read<Entry>>::entry,
     .readerr = Method<&Cq::read_error>::entry,
     .sread = cq_wait<Entry>,
-    .sreadfrom = Method<&Cq::wait<Entry>>::entry,
+    .sreadfrom = SleepingMethod<&Cq::wait<Entry>>::entry,
     .signal = Method<&Cq::signal>::entry,
     .strerror = cq_error_text,
 };
@@ -109,7 +109,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
       [&] { return sleeper(); },
       [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
   if (result != -FI_EAGAIN && !signaled) return result;
-  return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
+  return enough > 1 ? guarded([&] { return read<Entry>(buffer, count, sources); }) : -FI_EAGAIN;
 }
 
 /// The queue is armed before the engines: entries that their turn of progress adds must find the sleeper

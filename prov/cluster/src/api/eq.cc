@@ -27,7 +27,7 @@ constinit fi_ops_eq eq_ops = {
     .read = Method<&Eq::read>::entry,
     .readerr = Method<&Eq::read_error>::entry,
     .write = Method<&Eq::write>::entry,
-    .sread = Method<&Eq::wait>::entry,
+    .sread = SleepingMethod<&Eq::wait>::entry,
     .strerror = eq_error_text,
 };
 

@@ -87,6 +87,18 @@ struct Method<method> {
   }
 };
 
+/// As Method, for calls that sleep and therefore catch what is thrown themselves (api/wait.h): here nothing may stand in the
+/// way of a thread that is cancelled in its sleep.
+template <auto method>
+struct SleepingMethod;
+template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
+struct SleepingMethod<method> {
+  template <typename Handle>
+  static Result entry(Handle* handle, Arguments... arguments) {
+    return (object_of<Object>(handle).*method)(arguments...);
+  }
+};
+
 /// fi_domain, fi_cq_open and the like: the table entry of a parent that opens an Object.
 template <typename Object, typename Parent, typename Attributes>
 int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,

@@ -31,7 +31,7 @@ class Platform {
   /// Lets other threads run; returns for how many ticks of clock() they had the processor, the cost of the
   /// system call included.
   virtual std::uint64_t yield_processor() = 0;
-  /// Sleeps for the shortest time that the system has, some 50 us.
+  /// Sleeps for the shortest time that the system has, some 50 us. A thread that is cancelled ends there.
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }

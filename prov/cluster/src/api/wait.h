@@ -2,6 +2,11 @@
 // on the descriptors of the engines. Without such a descriptor (FI_WAIT_YIELD, no descriptors left, an engine
 // that has none) it goes on polling and yields in between.
 //
+// A thread that is cancelled (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
+// (os/cancellation.h). It has taken nothing then, and holds nothing: from the table entry down to the sleep there is no lock, no
+// object to destroy, no try and no noexcept. So it does not matter whether the C library unwinds the thread or just
+// ends it, nor whether the unwinder of the process gets on with the one that is linked into the plugin.
+//
 // fi_control(FI_GETWAIT) returns the same descriptor. Only fi_trywait makes it valid: it polls the engines
 // and arms them if nothing came in.
 #pragma once
@@ -59,10 +64,10 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 /// (negative: never; 0: one attempt). A signal to the process is no reason to return: applications take that
 /// for a failure, and a debugger or a job that is continued sends one. `sleeper()` is what to sleep on, or
 /// null; `arm(sleeper)` says for how long that is safe: kForever if it wakes as soon as another attempt may
-/// succeed.
+/// succeed. Either may throw, which becomes the result.
 template <typename Attempt, typename MakeSleeper, typename Arm>
 ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
-  ssize_t result = attempt();
+  ssize_t result = guarded(attempt);
   if (timeout == 0 || result != -FI_EAGAIN) return result;
   Clock& clock = platform.clock();
   Time now = clock.now();
@@ -70,13 +75,18 @@ ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleep
   const Time sleep_from = now + kSpinBeforeSleep;
   engine::Sleeper* sleep_on = nullptr;
   for (unsigned spins = 1; now < end; ++spins, now = clock.now()) {
-    if (now >= sleep_from && sleep_on == nullptr) sleep_on = sleeper();
-    const std::chrono::milliseconds safe = sleep_on != nullptr ? arm(*sleep_on) : 0ms;
+    std::chrono::milliseconds safe = 0ms;
+    const auto prepare = [&]() -> ssize_t {
+      if (now >= sleep_from && sleep_on == nullptr) sleep_on = sleeper();
+      if (sleep_on != nullptr) safe = arm(*sleep_on);
+      return 0;
+    };
+    if (const ssize_t error = guarded(prepare); error != 0) return error;
     if (safe > 0ms) {
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       sleep_on->wait(std::min(safe, left));
     }
-    result = attempt();  // where sleeping was not safe, that may be since it is there
+    result = guarded(attempt);  // where sleeping was not safe, that may be since it is there
     if (result != -FI_EAGAIN) return result;
     if (safe > 0ms) continue;
     if (spins % kSpinsPerSleep == 0) {

@@ -9,6 +9,7 @@
 
 #include "base/waker.h"
 #include "engine/engine.h"
+#include "os/robust_mark.h"
 #include "os/wait_set.h"
 
 namespace cluster::engine {
@@ -34,6 +35,11 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
+  /// For threads of which only one may sleep until it is woken: false if another one does. release() ends that, as does the end
+  /// of the thread.
+  bool claim() { return claimed_.try_take(); }
+  void release() { claimed_.give_back(); }
+
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
@@ -48,6 +54,7 @@ class Sleeper final : public Waker {
 
   std::unique_ptr<os::WaitSet> set_;
   std::unique_ptr<os::Signal> signal_;
+  os::RobustMark claimed_;
 };
 
 }  // namespace cluster::engine

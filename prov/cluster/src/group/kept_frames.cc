@@ -1,7 +1,6 @@
 #include "group/kept_frames.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "wire/frame.h"
@@ -38,25 +37,26 @@ void KeptFrames::append(std::size_t size) {
 
 std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path, std::span<const std::uint64_t> sequences,
                              bool report) {
-  std::array<link::OutFrame, link::kBurstMax> out;
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    KeptFrame& leaving = at(sequences[i]);
+  burst_->clear();
+  for (const std::uint64_t sequence : sequences) {
+    KeptFrame& leaving = at(sequence);
     const ConstBytes whole(leaving.bytes.get(), kHeader + leaving.size);
     wire::FrameHeader& header = wire::header_at(leaving.bytes.get());
     header.kind = static_cast<std::uint8_t>(wire::FrameKind::group);
     header.flags = wire::frame_flag::kSequenced;
-    if (report && sequences[i] + 1 == next_) header.flags |= wire::frame_flag::kAckNow;
+    if (report && sequence + 1 == next_) header.flags |= wire::frame_flag::kAckNow;
     header.session = stream_.id;
-    header.sequence = static_cast<std::uint32_t>(sequences[i]);
+    header.sequence = static_cast<std::uint32_t>(sequence);
     header.transmission = static_cast<std::uint32_t>(stream_.key);
-    header.ack = static_cast<std::uint32_t>(sequences[i] + 1);
+    header.ack = static_cast<std::uint32_t>(sequence + 1);
     header.largest_acked = static_cast<std::uint32_t>(stream_.membership);
     wire::encode_frame(header, {&whole, 1}, link.integrity());
     leaving.sent_at = now;
-    out[i].path = &path;
-    out[i].add(whole);
+    link::OutFrame& out = burst_->add();
+    out.path = &path;
+    out.add(whole);
   }
-  return link.send_burst(std::span(out).first(sequences.size()));
+  return link.send_burst(burst_->frames());
 }
 
 bool KeptFrames::repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence) {

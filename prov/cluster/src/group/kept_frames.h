@@ -63,6 +63,7 @@ class KeptFrames {
   std::size_t body_max_;
   std::vector<KeptFrame> frames_;
   std::vector<std::unique_ptr<std::byte[]>> spare_;  ///< memory of released ones: what was used last is still in a cache
+  std::unique_ptr<link::OutBurst> burst_ = std::make_unique<link::OutBurst>();
   std::uint64_t base_ = 0;
   std::uint64_t next_ = 0;
 };

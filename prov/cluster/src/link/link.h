@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/address.h"
@@ -65,6 +67,23 @@ struct OutFrame {
     pieces[count++] = piece;
     size += piece.size();
   }
+};
+
+/// The frames of one call of a link, built in place. They are some 9 KB, too many to lie on the stack of a thread that the
+/// application has made, or to be cleared for every call: each sender of bursts owns one.
+class OutBurst {
+ public:
+  void clear() { count_ = 0; }
+  /// A new empty frame behind the others; at most kBurstMax.
+  OutFrame& add() { return *new (&frames_[count_++]) OutFrame; }
+  OutFrame& front() { return frames_.front(); }
+  std::span<const OutFrame> frames() const { return std::span(frames_).first(count_); }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<OutFrame>);
+
+  std::array<OutFrame, kBurstMax> frames_;
+  std::size_t count_ = 0;
 };
 
 /// Bytes that arrived; frames describe their own length, several may lie back to back.

@@ -304,9 +304,8 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
 void NetworkReceiver::read_path_errors(Time now, bool force) {
   if (now < next_path_errors_ && !force) return;
   next_path_errors_ = now + kPathErrorInterval;
-  std::array<link::PathError, 64> errors;
-  const std::size_t count = parts_.link->read_path_errors(errors);
-  for (const link::PathError& error : std::span(errors).first(count)) {
+  const std::size_t count = parts_.link->read_path_errors(path_errors_);
+  for (const link::PathError& error : std::span(path_errors_).first(count)) {
     RemotePeer* const peer = parts_.find(peers_.find(error.peer));
     // What a half-open session has been sent to need not be where anything was ever sent from.
     if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;

@@ -84,6 +84,7 @@ class NetworkReceiver {
     std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
   } held_;
   Time next_path_errors_{};
+  std::array<link::PathError, 64> path_errors_;  ///< read last
   bool sealed_reported_ = false;
 };
 

@@ -111,7 +111,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       parts_.name, epoch, session, secrets_.token_of(session, name), parts_.rails,
       parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
-                                             parts_.environment.counters, bodies_,
+                                             parts_.environment.counters, bodies_, burst_,
                                              parts_.environment.random);
 }
 

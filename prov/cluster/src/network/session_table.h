@@ -20,6 +20,7 @@
 #include "network/session_secrets.h"
 #include "network/tx_scheduler.h"
 #include "protocol/messenger.h"
+#include "reliability/burst.h"
 #include "reliability/frame_body.h"
 
 namespace cluster::network {
@@ -100,6 +101,7 @@ class SessionTable {
   protocol::Messenger& messenger_;
   PeerReach& reach_;
   reliability::BodyPool bodies_;  ///< the memory of the frames that flows send
+  reliability::Burst burst_;      ///< the frames of one call of a flow
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, RemotePeer*> sessions_;
   const Time started_;

@@ -30,7 +30,8 @@ struct Answered {
 
 /// Answers one datagram; false if there was none.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  std::array<std::byte, 64 * 1024> buffer;  // those that challenge a path are as long as its frames
+  // Those that challenge a path are as long as its frames. Only the progress thread comes here.
+  static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);

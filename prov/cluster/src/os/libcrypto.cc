@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "os/cancellation.h"
+
 namespace cluster::os {
 namespace {
 
@@ -167,6 +169,7 @@ bool computes(const Cryptography& library) {
 }  // namespace
 
 std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
+  const PutOffCancellation off;  // it reads its configuration
   void* library = nullptr;
   for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "os/doorbell.h"
@@ -68,15 +69,21 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
-/// A number in a file of /proc, the one behind `skipped` others.
+/// A number in the first line of a file of /proc, the one behind `skipped` others.
 std::optional<unsigned> read_number(const char* path, int skipped) {
   std::FILE* const file = std::fopen(path, "re");
   if (file == nullptr) return std::nullopt;
-  unsigned number = 0;
-  bool found = true;
-  for (int i = 0; i <= skipped && found; ++i) found = std::fscanf(file, "%u", &number) == 1;
+  char line[128];
+  const bool got = std::fgets(line, sizeof line, file) != nullptr;
   std::fclose(file);
-  return found ? std::optional(number) : std::nullopt;
+  for (const char* at = line; got; --skipped) {
+    char* end = nullptr;
+    const unsigned long number = std::strtoul(at, &end, 10);
+    if (end == at) break;
+    if (skipped == 0) return static_cast<unsigned>(number);
+    at = end;
+  }
+  return std::nullopt;
 }
 
 /// What the kernel shows for users that are not mapped (user_namespaces(7)).

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "os/descriptor.h"
 
@@ -77,9 +78,9 @@ bool find_file(const Descriptor& process, std::uint64_t address, std::uint64_t l
   if (!file) return false;
   const std::unique_ptr<std::FILE, CloseStream> maps(::fdopen(duplicate(file), "r"));
   if (maps == nullptr) return false;
-  char line[kLineMax];
+  std::vector<char> buffer(kLineMax);
   Map before;
-  while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
+  while (const char* const line = std::fgets(buffer.data(), static_cast<int>(buffer.size()), maps.get())) {
     Map map;
     if (!map.parse(line)) return false;
     if (map.end <= address) continue;

@@ -6,9 +6,15 @@
 #include "os/system_clock.h"
 
 namespace cluster::os {
+
 void sleep_shortest() {
   const timespec shortest{0, 1};
   nanosleep(&shortest, nullptr);
+}
+
+void sleep_shortest_cancellable() {
+  const timespec shortest{0, 1};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &shortest, nullptr);
 }
 
 void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep) {

@@ -17,5 +17,7 @@ std::uint64_t timed_yield();
 
 /// Sleeps for the shortest time that the kernel has, some 50 us.
 void sleep_shortest();
+/// The same where a thread that is cancelled may end (cancellation.h).
+void sleep_shortest_cancellable();
 
 }  // namespace cluster::os

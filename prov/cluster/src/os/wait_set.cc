@@ -54,7 +54,7 @@ WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) con
   constexpr auto kLongest = std::chrono::milliseconds(std::numeric_limits<int>::max());
   const int timeout = limit ? static_cast<int>(std::clamp(*limit, 0ms, kLongest).count()) : -1;
   epoll_event ready;
-  return epoll_wait(set_.number(), &ready, 1, timeout) == 0 ? Wake::timeout : Wake::event;
+  return epoll_pwait(set_.number(), &ready, 1, timeout, nullptr) == 0 ? Wake::timeout : Wake::event;
 }
 
 std::unique_ptr<Alarm> Alarm::open() {

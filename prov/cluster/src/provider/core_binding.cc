@@ -11,6 +11,8 @@
 #include <string>
 #include <type_traits>
 
+#include "os/cancellation.h"
+
 namespace cluster::provider {
 namespace {
 
@@ -131,6 +133,7 @@ int fi_log_ready(const fi_provider* provider, fi_log_level level, fi_log_subsys 
 void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem, const char* function,
             int line, const char* format, ...) {
   if (core.log == nullptr) return;
+  const cluster::os::PutOffCancellation off;
   char text[cluster::provider::kTextMax];
   va_list arguments;
   va_start(arguments, format);
@@ -142,6 +145,7 @@ void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsy
 int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help,
                     ...) {
   if (core.param_define == nullptr) return -FI_ENOSYS;
+  const cluster::os::PutOffCancellation off;  // it logs, too
   char text[cluster::provider::kTextMax];
   va_list arguments;
   va_start(arguments, help);
@@ -151,7 +155,9 @@ int fi_param_define(const fi_provider* provider, const char* name, fi_param_type
 }
 
 int fi_param_get(fi_provider* provider, const char* name, void* value) {
-  return core.param_get == nullptr ? -FI_ENOSYS : core.param_get(provider, name, value);
+  if (core.param_get == nullptr) return -FI_ENOSYS;
+  const cluster::os::PutOffCancellation off;
+  return core.param_get(provider, name, value);
 }
 
 }  // extern "C"

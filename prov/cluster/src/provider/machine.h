@@ -28,7 +28,7 @@ class Machine final : public api::Platform {
   Clock& clock() override { return clock_; }
   Random& random() override { return random_; }
   std::uint64_t yield_processor() override { return os::timed_yield(); }
-  void sleep_shortest() override { os::sleep_shortest(); }
+  void sleep_shortest() override { os::sleep_shortest_cancellable(); }
   ThreadFence fence() override { return os::thread_fence(); }
   std::unique_ptr<engine::Engine> build_engine(const api::EngineRequest& request, int& error) override;
   std::unique_ptr<protocol::RegionOffers> open_region_offers() override;

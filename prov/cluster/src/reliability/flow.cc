@@ -70,14 +70,14 @@ void note_peer(const Handshake& handshake, Liveness& liveness, Counters& counter
 }  // namespace
 
 Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
-           Counters& counters, BodyPool& bodies, Random& random)
+           Counters& counters, BodyPool& bodies, Burst& burst, Random& random)
     : counters_(counters),
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling),
       frame_size_(handshake_, paths_, log, settings.seal_overhead),
       timer_(kAckDelay, settings.turns),
       queue_(handshake_, frame_size_, paths_, bodies, status_),
-      sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
+      sender_(queue_, handshake_, frame_size_, paths_, timer_, counters, burst),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
       liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings)),

@@ -73,10 +73,10 @@ struct Identity {
 
 class Flow {
  public:
-  /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow, as do log and
-  /// counters.
+  /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow, as do log, counters and
+  /// `burst`.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
-       Counters& counters, BodyPool& bodies, Random& random);
+       Counters& counters, BodyPool& bodies, Burst& burst, Random& random);
 
   SendQueue& queue() { return queue_; }
   FrameReceiver& receiver() { return receiver_; }

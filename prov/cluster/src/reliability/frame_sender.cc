@@ -1,8 +1,6 @@
 #include "reliability/frame_sender.h"
 
 #include <algorithm>
-#include <new>
-#include <type_traits>
 #include <utility>
 
 #include "reliability/part_encoder.h"
@@ -14,35 +12,19 @@ namespace {
 
 using namespace wire::frame_flag;
 
-/// The frames of one call of a link, built in place: kBurstMax of them are too many bytes to be cleared for
-/// every call.
-class Burst {
- public:
-  /// A new empty frame behind the others; at most link::kBurstMax.
-  link::OutFrame& add() { return *new (storage_ + sizeof(link::OutFrame) * count_++) link::OutFrame; }
-  link::OutFrame& front() { return *std::launder(reinterpret_cast<link::OutFrame*>(storage_)); }
-  std::span<const link::OutFrame> frames() const {
-    return {std::launder(reinterpret_cast<const link::OutFrame*>(storage_)), count_};
-  }
-
- private:
-  static_assert(std::is_trivially_destructible_v<link::OutFrame>);
-
-  alignas(link::OutFrame) std::byte storage_[sizeof(link::OutFrame) * link::kBurstMax];
-  std::size_t count_ = 0;
-};
-
 }  // namespace
 
 FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize& frame_size,
-                         multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters)
+                         multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters,
+                         Burst& burst)
     : queue_(queue),
       handshake_(handshake),
       frame_size_(frame_size),
       paths_(paths),
       selector_(queue, handshake, paths),
       timer_(timer),
-      counters_(counters) {}
+      counters_(counters),
+      burst_(burst) {}
 
 FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack) {
   Outcome outcome;
@@ -110,9 +92,8 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
                              const OutgoingAck& ack, AckIncluded& included) {
   SendWindow& window = queue_.window();
   const FrameLimits limits = limits_of(link);
-  Burst burst;
-  std::array<AckIncluded, link::kBurstMax> carried;
-  std::array<RunEncoder::Front, link::kBurstMax> fronts;  // of frames in runs; left as they are until then
+  link::OutBurst& burst = burst_.out;
+  burst.clear();
   std::optional<RunEncoder> encoder;
   const FrameRun* encoded_run = nullptr;
   for (std::size_t i = 0; i < selection.count; ++i) {
@@ -128,13 +109,13 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
     const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission};
     if (run == nullptr) {
       if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, *frame.body);
-      carried[i] = encode_session_frame(identity, handshake_, limits, ack, *frame.body, out);
+      burst_.carried[i] = encode_session_frame(identity, handshake_, limits, ack, *frame.body, out);
       continue;
     }
     if (run != encoded_run) encoder.emplace(*run, handshake_, limits, ack);
     encoded_run = run;
-    encoder->encode(identity, fronts[i], out);
-    carried[i] = encoder->included();
+    encoder->encode(identity, burst_.fronts[i], out);
+    burst_.carried[i] = encoder->included();
   }
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
@@ -142,7 +123,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   // Without memory to note what leaves, nothing does, as if the link were full.
   const std::size_t taken = paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
   note_sent(now, selection, taken, path);
-  for (std::size_t i = 0; i < taken; ++i) included = std::max(included, carried[i]);
+  for (std::size_t i = 0; i < taken; ++i) included = std::max(included, burst_.carried[i]);
   for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
   if (!alone) paths_.scheduler().on_burst_sent(selection.path, transmission_);
   counters_.frames_sent += taken;

@@ -30,6 +30,7 @@
 #include "link/link.h"
 #include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
+#include "reliability/burst.h"
 #include "reliability/frame_selector.h"
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
@@ -43,7 +44,7 @@ namespace cluster::reliability {
 class FrameSender {
  public:
   FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize& frame_size,
-              multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters);
+              multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters, Burst& burst);
 
   struct Outcome {
     Time now;  ///< when the last burst left
@@ -121,6 +122,7 @@ class FrameSender {
   FrameSelector selector_;
   RetransmissionTimer& timer_;
   Counters& counters_;
+  Burst& burst_;
   FrameBody empty_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
   TransmissionNumber transmission_;  ///< number of the last sending
   bool zero_window_probe_due_ = false;

@@ -65,7 +65,7 @@ class FlowEnd {
     const reliability::Identity identity{name_of(node_), epoch,
                                          static_cast<std::uint32_t>(node_ * 1000u + epoch), node_ * 1'000'000u + epoch};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false}, log,
-                                               counters, bodies, random);
+                                               counters, bodies, burst, random);
   }
   Time now() const { return network_.clock().now(); }
 
@@ -139,6 +139,7 @@ class FlowEnd {
   FakeLog log;
   Counters counters;
   reliability::BodyPool bodies{settings.frame_max};
+  reliability::Burst burst;
   FakeRandom random;
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on

@@ -1,4 +1,4 @@
-"""Classes of the provider and its simulator are small and whole: at most 25 methods and 15 data members, one .cc.
+"""Classes of the provider and its simulator are small and whole: at most 30 methods and 20 data members, one .cc.
 
 EXCEPTIONS may only shrink: a class that has become smaller than its row must have its row lowered or removed.
 """
@@ -6,8 +6,8 @@ import re
 
 from source import Violation
 
-METHODS_MAX = 25
-MEMBERS_MAX = 15
+METHODS_MAX = 30
+MEMBERS_MAX = 20
 SOURCES = "prov/cluster/src/"
 SIMULATOR = "prov/cluster/sim/"
 

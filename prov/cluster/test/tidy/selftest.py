@@ -77,8 +77,8 @@ class Tidy(unittest.TestCase):
 
     def test_class_size(self):
         path = SOURCE + "link/wide.h"
-        methods = "".join(f"  int f{i}(std::function<int(int)> g) const {{ return {{}}; }}\n" for i in range(26))
-        members = "".join(f"  std::map<int, int> m{i}_{{}};\n" for i in range(16))
+        methods = "".join(f"  int f{i}(std::function<int(int)> g) const {{ return {{}}; }}\n" for i in range(31))
+        members = "".join(f"  std::map<int, int> m{i}_{{}};\n" for i in range(21))
         special = "  Wide(int a) : a_{a} {}\n  ~Wide();\n  Wide(const Wide&) = delete;\n  static constexpr int kA = 1;\n"
         for body in (methods, members, methods.replace("{ return {}; }", ";")):
             with self.subTest(body=body[:40]):
@@ -117,8 +117,8 @@ class Tidy(unittest.TestCase):
 
     def test_file_size(self):
         path = SOURCE + "link/long.cc"
-        self.expect({path: "int x;\n" * 401}, "file-size", path, 401)
-        self.expect_clean({path: "int x;\n" * 400})
+        self.expect({path: "int x;\n" * 801}, "file-size", path, 801)
+        self.expect_clean({path: "int x;\n" * 800})
 
     def test_function_size(self):
         path = SOURCE + "link/long.cc"

@@ -40,7 +40,7 @@ class End {
     bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
     const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), 1'000'000 + node, rails_};
     flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0}, log,
-                                   counters, bodies_, random_);
+                                   counters, bodies_, burst_, random_);
   }
 
   void turn(Time now) {
@@ -107,6 +107,7 @@ class End {
   std::unique_ptr<multipath::LinkBundle> bundle_;
   test::FakeRandom random_;
   BodyPool bodies_{1472};
+  Burst burst_;
   std::unique_ptr<Flow> flow_;
   carrier::Token token_ = 0;
 };

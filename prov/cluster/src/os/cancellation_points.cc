@@ -1,0 +1,102 @@
+// Every cancellation point of the C library that the plugin calls, with cancellation put off (cancellation.h says why). CMake
+// reads the names below and passes each to the linker (--wrap), which then leads calls of NAME to __wrap_NAME and those of
+// __real_NAME to NAME. Only epoll_pwait and clock_nanosleep are left out: there a thread may end.
+//
+// The test calls.points fails when the plugin calls a cancellation point that is not here.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "os/cancellation.h"
+
+using cluster::os::PutOffCancellation;
+
+namespace {
+
+/// The mode behind the flags of open and openat; they have one only if they may create a file.
+mode_t mode_of(int flags, va_list arguments) {
+  const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return creates ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
+}
+
+}  // namespace
+
+// The linker gives these names.
+#define PUT_OFF(name, Result, parameters, arguments) \
+  Result __real_##name parameters;                   \
+  Result __wrap_##name parameters;                   \
+  Result __wrap_##name parameters {                  \
+    const PutOffCancellation off;                    \
+    return __real_##name arguments;                  \
+  }
+#define PUT_OFF_VARIADIC(name, parameters, flags, arguments) \
+  int __real_##name parameters;                              \
+  int __wrap_##name parameters;                              \
+  int __wrap_##name parameters {                             \
+    const PutOffCancellation off;                            \
+    va_list more;                                            \
+    va_start(more, flags);                                   \
+    const mode_t mode = mode_of(flags, more);                \
+    va_end(more);                                            \
+    return __real_##name arguments;                          \
+  }
+
+extern "C" {
+
+PUT_OFF(accept4, int, (int a, sockaddr* b, socklen_t* c, int d), (a, b, c, d))
+PUT_OFF(close, int, (int a), (a))
+PUT_OFF(closedir, int, (DIR * a), (a))
+PUT_OFF(connect, int, (int a, const sockaddr* b, socklen_t c), (a, b, c))
+PUT_OFF(dlopen, void*, (const char* a, int b), (a, b))
+PUT_OFF(epoll_wait, int, (int a, epoll_event* b, int c, int d), (a, b, c, d))
+PUT_OFF(fclose, int, (FILE * a), (a))
+PUT_OFF(fflush, int, (FILE * a), (a))
+PUT_OFF(fgets, char*, (char* a, int b, FILE* c), (a, b, c))
+PUT_OFF(fopen, FILE*, (const char* a, const char* b), (a, b))
+PUT_OFF(fputc, int, (int a, FILE* b), (a, b))
+PUT_OFF(fputs, int, (const char* a, FILE* b), (a, b))
+PUT_OFF(fwrite, size_t, (const void* a, size_t b, size_t c, FILE* d), (a, b, c, d))
+PUT_OFF(getaddrinfo, int, (const char* a, const char* b, const addrinfo* c, addrinfo** d), (a, b, c, d))
+PUT_OFF(getrandom, ssize_t, (void* a, size_t b, unsigned c), (a, b, c))
+PUT_OFF(nanosleep, int, (const timespec* a, timespec* b), (a, b))
+PUT_OFF(poll, int, (pollfd * a, nfds_t b, int c), (a, b, c))
+PUT_OFF(pread, ssize_t, (int a, void* b, size_t c, off_t d), (a, b, c, d))
+PUT_OFF(read, ssize_t, (int a, void* b, size_t c), (a, b, c))
+PUT_OFF(recv, ssize_t, (int a, void* b, size_t c, int d), (a, b, c, d))
+PUT_OFF(recvfrom, ssize_t, (int a, void* b, size_t c, int d, sockaddr* e, socklen_t* f), (a, b, c, d, e, f))
+PUT_OFF(recvmmsg, int, (int a, mmsghdr* b, unsigned c, int d, timespec* e), (a, b, c, d, e))
+PUT_OFF(recvmsg, ssize_t, (int a, msghdr* b, int c), (a, b, c))
+PUT_OFF(send, ssize_t, (int a, const void* b, size_t c, int d), (a, b, c, d))
+PUT_OFF(sendmmsg, int, (int a, mmsghdr* b, unsigned c, int d), (a, b, c, d))
+PUT_OFF(sendmsg, ssize_t, (int a, const msghdr* b, int c), (a, b, c))
+PUT_OFF(sendto, ssize_t, (int a, const void* b, size_t c, int d, const sockaddr* e, socklen_t f), (a, b, c, d, e, f))
+PUT_OFF(write, ssize_t, (int a, const void* b, size_t c), (a, b, c))
+PUT_OFF(writev, ssize_t, (int a, const iovec* b, int c), (a, b, c))
+PUT_OFF_VARIADIC(open, (const char* a, int flags, ...), flags, (a, flags, mode))
+PUT_OFF_VARIADIC(openat, (int a, const char* b, int flags, ...), flags, (a, b, flags, mode))
+
+#ifdef __GLIBC__
+// What its headers make of the above: files of any size, and calls whose buffers are checked (_FORTIFY_SOURCE).
+PUT_OFF(fopen64, FILE*, (const char* a, const char* b), (a, b))
+PUT_OFF(__fgets_chk, char*, (char* a, size_t b, int c, FILE* d), (a, b, c, d))
+PUT_OFF(__poll_chk, int, (pollfd * a, nfds_t b, int c, size_t d), (a, b, c, d))
+PUT_OFF(__pread_chk, ssize_t, (int a, void* b, size_t c, off_t d, size_t e), (a, b, c, d, e))
+PUT_OFF(__read_chk, ssize_t, (int a, void* b, size_t c, size_t d), (a, b, c, d))
+PUT_OFF(__recv_chk, ssize_t, (int a, void* b, size_t c, size_t d, int e), (a, b, c, d, e))
+PUT_OFF(__recvfrom_chk, ssize_t, (int a, void* b, size_t c, size_t d, int e, sockaddr* f, socklen_t* g), (a, b, c, d, e, f, g))
+PUT_OFF(__open_2, int, (const char* a, int b), (a, b))
+PUT_OFF(__openat_2, int, (int a, const char* b, int c), (a, b, c))
+#endif
+
+}  // extern "C"
