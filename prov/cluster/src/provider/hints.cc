@@ -27,7 +27,7 @@ class Check {
   const std::string& reason() const { return reason_; }
 
  private:
-  __attribute__((format(printf, 2, 0))) void refuse(const char* format, const char* what,
+  __attribute__((format(printf, 2, 0), noinline)) void refuse(const char* format, const char* what,
                                                     unsigned long long value) {
     if (!reason_.empty()) return;
     char text[128];
