@@ -23,7 +23,7 @@ def _parser():
     add("--version", action="version", version=f"%(prog)s {build.version()}")
     add("--address", metavar="ADDRESS", default="0.0.0.0", help="where to listen (default: on every interface)")
     add("--port", metavar="N", type=int, default=8443, help="TCP (default: %(default)s)")
-    add("--listen-fd", metavar="N", type=int, help="a socket that listens already, in the place of --address and --port")
+    add("--listen-fd", metavar="N", type=int, help="a socket that listens already, in place of --address and --port")
     add("--state", metavar="DIRECTORY", default="/var/lib/cluster-page",
         help="certificate and jobs are kept here (default: %(default)s)")
     add("--certificate", metavar="FILE", help="certificate and chain, PEM (default: one made at the first start)")

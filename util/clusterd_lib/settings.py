@@ -53,14 +53,15 @@ def _parser():
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--version", action="version", version=f"%(prog)s {build.version()}")
-    add("--cluster", metavar="NAME", default="default", help="agents of other clusters are not heard (default: %(default)s)")
-    add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="of this node (default: its host name)")
+    add("--cluster", metavar="NAME", default="default",
+        help="name of the cluster; agents of other clusters are ignored (default: %(default)s)")
+    add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="name of this node (default: its host name)")
     add("--interfaces", metavar="LIST", type=words_of, default=[],
         help="rails, in this order (default: every Ethernet interface with an IPv4 address)")
     add("--port", metavar="N", type=int, default=7947, help="UDP and TCP, the same on all nodes (default: %(default)s)")
     add("--group", metavar="ADDRESS", default="239.255.79.47",
         help="multicast group by which nodes find each other, or none (default: %(default)s)")
-    add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to say hello to, by name or address")
+    add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to greet, by name or address")
     add("--key-file", metavar="FILE", default=os.environ.get("CLUSTERD_KEY_FILE"),
         help="key of the agents, of root and readable by root only (default: $CLUSTERD_KEY_FILE; without one nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")

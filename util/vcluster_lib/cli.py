@@ -50,11 +50,11 @@ def _parser():
     up.add_argument("--mtu", type=int, default=1500, metavar="BYTES",
                     help=f"largest packet, {cluster.MTU_MIN} to {cluster.MTU_MAX} (default: %(default)s)")
     up.add_argument("--rate", metavar="RATE",
-                    help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
+                    help="shape every port of every node in both directions, such as 1gbit (default: not shaped)")
     up.add_argument("--agents", action="store_true",
                     help="start an agent (clusterd) in every node, and the page (cluster-page) in the first")
     up.add_argument("--slurm", action="store_true", help="start Slurm in the nodes; the page runs its jobs through it")
-    up.add_argument("--no-page", action="store_true", help="with --agents: agents alone")
+    up.add_argument("--no-page", action="store_true", help="with --agents: start agents only")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
     exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "
@@ -90,7 +90,7 @@ def _parser():
     list_.add_argument("--json", action="store_true", help="for programs")
 
     _with_name(commands.add_parser("down", help="end everything in the nodes and remove them"))
-    agent = _with_name(commands.add_parser("agent", help="enter a node in the place of ssh (for launchers)"))
+    agent = _with_name(commands.add_parser("agent", help="enter a node in place of ssh (for launchers)"))
     agent.add_argument("words", metavar="NODE CMD", nargs=argparse.REMAINDER)
     return parser
 

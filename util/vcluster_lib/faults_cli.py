@@ -40,7 +40,7 @@ def add_parser(commands, with_name):
     what.add_argument("--reorder", metavar="SHARE", help="frames that are held back while others pass")
     what.add_argument("--reorder-by", metavar="TIME", help="for how long (default: 300us)")
     what.add_argument("--delay", metavar="TIME", help="how much longer every frame takes, such as 1ms")
-    what.add_argument("--jitter", metavar="TIME", help="give or take so much (at most --delay)")
+    what.add_argument("--jitter", metavar="TIME", help="vary the delay by up to this much (at most --delay)")
     what.add_argument("--rate", metavar="RATE", help="how fast frames leave the port, such as 1gbit")
     what.add_argument("--buffer", metavar="BYTES", help="the queue of the port with --rate, such as 64k")
     what.add_argument("--only", choices=faults.ONLY, default="all",

@@ -20,7 +20,7 @@ examples:
   cluster-status --map > cluster.svg        nodes and rails as a picture
   cluster-status --drain node3 --reason "new disk"
 
-The agent of this node (clusterd) is asked; on virtual nodes: vcluster exec node1 cluster-status"""
+The command asks the agent of this node (clusterd). On virtual nodes: vcluster exec node1 cluster-status"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,18 +34,18 @@ def _parser():
     add = parser.add_argument
     add("--version", action="version", version=f"%(prog)s {build.version()}")
     add("--json", action="store_true", help="everything, for programs")
-    add("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help="again and again (default: every 2 seconds)")
+    add("--watch", nargs="?", type=float, const=2.0, metavar="SECONDS", help="repeat the output (default: every 2 seconds)")
     add("--map", action="store_true", help="the topology as SVG")
-    add("--history", type=int, default=10, metavar="N", help="how many events (default: %(default)s)")
+    add("--history", type=int, default=10, metavar="N", help="number of events (default: %(default)s)")
     add("--why", metavar="NODE", help="why operations of the endpoints on a node wait")
     add("--rate", metavar="NODE", help="measure how many bits a second reach a node, for a second a rail")
-    orders = parser.add_argument_group("orders, for users that may operate")
-    for order, text in (("drain", "no new jobs for a node"), ("isolate", "the other agents refuse a node"),
-                        ("resume", "take both back"), ("forget", "remove a node that is down for good")):
+    orders = parser.add_argument_group("commands for users that may operate")
+    for order, text in (("drain", "give a node no new jobs"), ("isolate", "make the other agents refuse a node"),
+                        ("resume", "undo both"), ("forget", "remove a node that is down for good")):
         orders.add_argument(f"--{order}", metavar="NODE", help=text)
-    orders.add_argument("--reason", metavar="TEXT", default="", help="kept with the order, for all to see")
+    orders.add_argument("--reason", metavar="TEXT", default="", help="the reason, stored with the command and shown to all")
     colours = parser.add_mutually_exclusive_group()
-    colours.add_argument("--color", dest="color", action="store_true", default=None, help="even if this is no terminal")
+    colours.add_argument("--color", dest="color", action="store_true", default=None, help="colours even if this is no terminal")
     colours.add_argument("--no-color", dest="color", action="store_false", help="never")
     return parser
 
