@@ -11,11 +11,11 @@ _WRITTEN = ("  write.arrived += payload.size();\n  if (write.arrived < write.ran
 _POSTED = "  OutgoingRequests::leave_queue(request, OutgoingRequest::State::posted);\n  return true;"
 
 MISTAKES = [
-    ("loses an operation on oneself", "engine/self_carrier.cc", _SELF,
+    ("loses an operation on oneself", "self/self_carrier.cc", _SELF,
      "  if (segment.kind != wire::SegmentKind::atomic || segment.id % 16 != 3) queue_.push_back(std::move(entry)); "
      "else bytes_ -= payload.length;",
      ["histories node", "conformance node Rma.OnesOwn*:Atomic.ManySides*"]),
-    ("executes an operation on oneself twice", "engine/self_carrier.cc", _SELF,
+    ("executes an operation on oneself twice", "self/self_carrier.cc", _SELF,
      "  if (segment.kind == wire::SegmentKind::atomic && segment.id % 16 == 3) { Entry again{segment, "
      "std::make_unique<std::byte[]>(payload.length)}; payload.copy_to(again.payload.get()); bytes_ += payload.length; "
      "again.segment.id += 1u << 30; queue_.push_back(std::move(again)); }\n" + _SELF,

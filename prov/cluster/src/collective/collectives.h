@@ -20,7 +20,7 @@
 
 #include "collective/team.h"
 #include "collective/ticket_queue.h"
-#include "collective/transport.h"
+#include "collective/team_transport.h"
 #include "protocol/completion.h"
 
 namespace cluster::collective {
@@ -30,7 +30,7 @@ class Collectives final : public protocol::CollectiveListener {
   /// Operations of one team under way; then Status::again.
   static constexpr std::size_t kOperationsMax = 256;
 
-  explicit Collectives(Transport& transport) : transport_(transport) {}
+  explicit Collectives(TeamTransport& transport) : transport_(transport) {}
 
   /// `queue` gets the completions; null: there are none. `joins`: this endpoint may join teams.
   void attach(protocol::CompletionQueue* queue, bool joins) {
@@ -85,7 +85,7 @@ class Collectives final : public protocol::CollectiveListener {
   void finish_operations(Team& team);
   void report(const Operation& operation, Status status);
 
-  Transport& transport_;
+  TeamTransport& transport_;
   protocol::CompletionQueue* queue_ = nullptr;
   bool joins_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;

@@ -9,7 +9,7 @@
 
 namespace cluster::engine {
 
-class CollectiveEndpoint final : public collective::Transport {
+class CollectiveEndpoint final : public collective::TeamTransport {
  public:
   CollectiveEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, EventLoop& loop)
       : parts_(parts), peers_(peers), messenger_(messenger), loop_(loop) {}

@@ -129,9 +129,9 @@ Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
   shm::FastLane::close(*peer);
   disturb();
   if (peer->channel.carrier == nullptr) [[unlikely]] {
-    const transport::Opening opening = reach_.open(*peer);
-    if (opening == transport::Opening::later) return Status::again;
-    if (opening == transport::Opening::unreached) {
+    const transport::OpenResult opening = reach_.open(*peer);
+    if (opening == transport::OpenResult::later) return Status::again;
+    if (opening == transport::OpenResult::unreached) {
       if (peer->lost() == nullptr) return Status::unreachable;
       const Status status = reach_.fail_at_once(*peer, act);
       flush_control();

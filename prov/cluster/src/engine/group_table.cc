@@ -11,7 +11,7 @@
 namespace cluster::engine {
 
 using group::Group;
-using transport::Opening;
+using transport::OpenResult;
 using group::GroupEvent;
 using group::Member;
 using wire::SegmentKind;
@@ -225,10 +225,10 @@ void GroupTable::reach_members(GroupEntry& entry) {
   entry.group->each([&](Member& member) {
     if (member.carrier != nullptr) return;
     Peer& peer = *static_cast<Peer*>(member.owner);
-    const Opening opening = peer.channel.carrier != nullptr ? Opening::reached : reach_.open(peer);
-    if (opening == Opening::reached) entry.meet(peer);
-    if (opening == Opening::unreached) lost.push_back(&member);
-    later |= opening == Opening::later;
+    const OpenResult opening = peer.channel.carrier != nullptr ? OpenResult::reached : reach_.open(peer);
+    if (opening == OpenResult::reached) entry.meet(peer);
+    if (opening == OpenResult::unreached) lost.push_back(&member);
+    later |= opening == OpenResult::later;
   });
   entry.unreached = later;  // not before: without memory the next turn goes on
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);

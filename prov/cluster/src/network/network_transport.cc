@@ -9,7 +9,7 @@
 
 namespace cluster::network {
 
-using transport::Opening;
+using transport::OpenResult;
 using transport::Turn;
 
 namespace {
@@ -63,7 +63,7 @@ link::Path NetworkTransport::path_to(const SocketAddress& name) const {
   return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
 }
 
-Opening NetworkTransport::open(Peer& peer, std::string& reason) {
+OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
     log.warn("peer %s will hardly be reached from %s: a loopback address was given by another node: look at its FI_CLUSTER_IFACE",
@@ -72,7 +72,7 @@ Opening NetworkTransport::open(Peer& peer, std::string& reason) {
   sessions_.open(parts_.of(peer), path_to(peer.name()));
   reason = "no shared memory: " + reason;
   log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
-  return Opening::reached;
+  return OpenResult::reached;
 }
 
 /// A session without a carrier, which carries only this side's opening and its credit.

@@ -39,7 +39,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 
   const char* name() const override { return parts_.link->name(); }
-  transport::Opening open(Peer& peer, std::string& reason) override;
+  transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer& peer) override;
   bool asking(const Peer& peer) const override;
   void close(Peer& peer) override;

@@ -21,7 +21,7 @@ class SelfTransport final : public transport::Transport {
 
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
-  transport::Opening open(Peer& peer, std::string& reason) override;
+  transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer&) override { return false; }
   void close(Peer&) override {}
   bool holds(const Peer& peer) const override { return peer.transport() == this || &peer == self_; }

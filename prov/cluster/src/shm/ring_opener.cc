@@ -4,7 +4,7 @@
 
 namespace cluster::shm {
 
-using transport::Opening;
+using transport::OpenResult;
 
 namespace {
 
@@ -13,10 +13,10 @@ constexpr Duration kGreetingMax = 60s;
 
 }  // namespace
 
-Opening RingOpener::open(Peer& peer, std::string& reason) {
-  const Opening opening = try_open(peer, reason);
-  if (opening != Opening::later) return opening;
-  return put_off(parts_.of(peer)) ? Opening::later : Opening::unreached;
+OpenResult RingOpener::open(Peer& peer, std::string& reason) {
+  const OpenResult opening = try_open(peer, reason);
+  if (opening != OpenResult::later) return opening;
+  return put_off(parts_.of(peer)) ? OpenResult::later : OpenResult::unreached;
 }
 
 /// False: it has been tried for long enough.
@@ -29,23 +29,23 @@ bool RingOpener::put_off(LocalPeer& peer) {
   return true;
 }
 
-Opening RingOpener::try_open(Peer& peer, std::string& reason) {
+OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
   const LocalPeer* const known = parts_.find(&peer);
   const Time next_try = known != nullptr ? known->connecting.next_try : Time{};
   if (next_try != Time{} && parts_.environment.clock.now() < next_try) {
     reason = "its queue of connections is full";
-    return Opening::later;
+    return OpenResult::later;
   }
   greetings_.reserve(greetings_.size() + 1);
   Connection connection = parts_.listener.connect(peer.name());
   if (connection.outbox == nullptr) {
     reason = std::move(connection.reason);
-    return connection.later ? Opening::later : Opening::unreached;
+    return connection.later ? OpenResult::later : OpenResult::unreached;
   }
   if (connection.outbox->connection().greeting() == HelloSender::State::waiting)
     greetings_.push_back({peer.name(), parts_.environment.clock.now()});
   local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
-  return Opening::reached;
+  return OpenResult::reached;
 }
 
 void RingOpener::accept() {
@@ -97,7 +97,7 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   }
   Peer& peer = peers_.find_or_add(inbox->peer());
   reach_.called(peer);
-  if (peer.channel.carrier == nullptr && reach_.open(peer) == Opening::later) return false;  // answers need a carrier
+  if (peer.channel.carrier == nullptr && reach_.open(peer) == OpenResult::later) return false;  // answers need a carrier
   local_.add_inbox(parts_.of(peer), std::move(inbox));
   return true;
 }

@@ -19,9 +19,9 @@ class RingOpener {
       : parts_(parts), peers_(context.peers), admission_(context.admission), reach_(context.reach), local_(local) {}
 
   /// A ring to the peer, or why there is none. A place in its queue of connections is waited for kQueueFullMax at most.
-  transport::Opening open(Peer& peer, std::string& reason);
+  transport::OpenResult open(Peer& peer, std::string& reason);
   /// The same, without waiting.
-  transport::Opening try_open(Peer& peer, std::string& reason);
+  transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
   /// Looks whether peers of this node have answered the greeting of this side's rings. One that cannot show the key is

@@ -7,7 +7,7 @@
 
 namespace cluster::shm {
 
-using transport::Opening;
+using transport::OpenResult;
 using transport::Turn;
 
 namespace {
@@ -36,9 +36,9 @@ ShmTransport::~ShmTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
 }
 
-Opening ShmTransport::open(Peer& peer, std::string& reason) {
-  const Opening opening = opener_.open(peer, reason);
-  if (opening != Opening::reached) return opening;
+OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
+  const OpenResult opening = opener_.open(peer, reason);
+  if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
   parts_.environment.log.info("peer %s is reached by shared memory: it is on this node", peer.name().text().c_str());
   return opening;
@@ -46,7 +46,7 @@ Opening ShmTransport::open(Peer& peer, std::string& reason) {
 
 bool ShmTransport::look_for(Peer& peer) {
   std::string reason;
-  return opener_.try_open(peer, reason) == Opening::reached;
+  return opener_.try_open(peer, reason) == OpenResult::reached;
 }
 
 void ShmTransport::close(Peer& peer) {

@@ -28,7 +28,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   LocalPeers& peers() { return local_; }
 
   const char* name() const override { return "shm"; }
-  transport::Opening open(Peer& peer, std::string& reason) override;
+  transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer& peer) override;
   void close(Peer& peer) override;
   void say_goodbye(Peer& peer) override;

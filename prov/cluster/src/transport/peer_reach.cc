@@ -30,26 +30,26 @@ void PeerReach::add(Transport& transport) {
   peers_.ask(transports_);
 }
 
-Opening PeerReach::open(Peer& peer) {
+OpenResult PeerReach::open(Peer& peer) {
   if (peer.lost() == nullptr) return open_first(peer, 0, "switched off");
   const bool back = std::ranges::any_of(transports_, [&](Transport* each) { return each->look_for(peer); });
-  return back ? Opening::reached : Opening::unreached;
+  return back ? OpenResult::reached : OpenResult::unreached;
 }
 
 /// `reason`: why no nearer transport reaches the peer.
-Opening PeerReach::open_first(Peer& peer, std::size_t from, std::string reason) {
+OpenResult PeerReach::open_first(Peer& peer, std::size_t from, std::string reason) {
   for (Transport* const each : std::span(transports_).subspan(from)) {
     switch (each->open(peer, reason)) {
-      case Opening::unreached: break;
-      case Opening::later: peer.reach = OpeningSoon{}; return Opening::later;
-      case Opening::reached: peer.reach_reason = std::move(reason); return Opening::reached;
+      case OpenResult::unreached: break;
+      case OpenResult::later: peer.reach = OpeningSoon{}; return OpenResult::later;
+      case OpenResult::reached: peer.reach_reason = std::move(reason); return OpenResult::reached;
     }
   }
   environment_.log.warn(
       "peer %s cannot be reached: no shared memory (%s), and this endpoint has no network link; "
       "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
       peer.name().text().c_str(), reason.c_str());
-  return Opening::unreached;
+  return OpenResult::unreached;
 }
 
 bool PeerReach::asking(const Peer& peer) const {
@@ -68,10 +68,10 @@ void PeerReach::contact_awaited(Time now) {
     }
   });
   for (Peer* peer : std::exchange(awaited_, {})) {
-    const Opening opening = open(*peer);
+    const OpenResult opening = open(*peer);
     // What is acknowledged when it is posted tells nothing, and is not needed: such a peer's death is seen.
-    if (opening == Opening::reached && !peer->channel.carrier->acked_on_post()) messenger_.remind(peer->channel);
-    if (opening == Opening::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
+    if (opening == OpenResult::reached && !peer->channel.carrier->acked_on_post()) messenger_.remind(peer->channel);
+    if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
   }
 }
 
@@ -87,7 +87,7 @@ void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {
   by.close(peer);
   peer.channel.carrier = nullptr;
   peer.reach = NotMet{};
-  if (open_first(peer, by.slot() + 1, std::move(reason)) != Opening::reached) peers_.mark_failed(peer, Status::unreachable);
+  if (open_first(peer, by.slot() + 1, std::move(reason)) != OpenResult::reached) peers_.mark_failed(peer, Status::unreachable);
 }
 
 bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {

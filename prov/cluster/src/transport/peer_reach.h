@@ -41,7 +41,7 @@ class PeerReach {
 
   // --- for operations ---
   /// Gives a peer that has no carrier one, or says that none leads there (the log says why).
-  Opening open(Peer& peer);
+  OpenResult open(Peer& peer);
   /// An operation with a lost peer: it is taken, and ends at once.
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {
@@ -93,7 +93,7 @@ class PeerReach {
     bool acked_on_post() const override { return false; }
   };
 
-  Opening open_first(Peer& peer, std::size_t from, std::string reason);
+  OpenResult open_first(Peer& peer, std::size_t from, std::string reason);
   void connect_regions(Peer& peer);
   bool asking(const Peer& peer) const;
   void log_end(const Peer& peer, Status status, bool orderly);

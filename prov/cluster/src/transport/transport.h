@@ -66,7 +66,7 @@ class Turn {
   bool brought_ = false;
 };
 
-enum class Opening : std::uint8_t {
+enum class OpenResult : std::uint8_t {
   reached,    ///< the peer has a carrier (PeerReach::reached was called)
   later,      ///< the peer is in reach, and cannot be opened just now: try again soon
   unreached,  ///< not by this transport
@@ -89,7 +89,7 @@ class Transport {
   // --- peers ---
   /// Gives the peer a carrier. `reason` comes with why the transports before could not, and leaves with why this one
   /// cannot, or with why it was taken.
-  virtual Opening open(Peer& peer, std::string& reason) = 0;
+  virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// The peer was lost: looks whether it is back. True: it is reached. A transport that has to ask does so, and calls
   /// PeerReach::reached() when the peer answers.
   virtual bool look_for(Peer& peer) = 0;

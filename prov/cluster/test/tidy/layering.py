@@ -23,7 +23,7 @@ ALLOWED = {
     "collective": {"base", "wire", "protocol"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
                "transport", "collective"},
-    "api": {"base", "protocol", "collective", "transport", "engine"},
+    "api": {"base", "protocol", "collective", "transport", "engine", "network/endpoint_roster.h"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
                  "engine", "api"},
 }

@@ -14,7 +14,7 @@
 namespace cluster::collective::test {
 
 /// Takes every message and completes none.
-class FakeTransport final : public Transport {
+class FakeTransport final : public TeamTransport {
  public:
   bool has_multicast() const override { return multicast; }
   std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t) override {

@@ -11,9 +11,9 @@
 
 namespace cluster::collective {
 
-class Transport {
+class TeamTransport {
  public:
-  virtual ~Transport() = default;
+  virtual ~TeamTransport() = default;
   /// Nodes can be reached by multicast.
   virtual bool has_multicast() const = 0;
   /// A group of these members, one of which is this one; `key` is the same at all of them. Returns its address.
