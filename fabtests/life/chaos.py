@@ -121,7 +121,7 @@ class Chaos:
             short = any(each.was_short(posted - SHORT_MAX) for each in (rank, other))
             if lived and not short and not self.knows_of_death(rank, other):
                 raise RuntimeError(f"false death: rank {rank.number} with rank {other.number}: {text}; '{order}'; {rank.process.log()}")
-        for name, (other, life, posted, order) in rank.pending.items():
+        for other, life, posted, order in rank.pending.values():
             if other.alive or other.life != life or rank.was_away(other.died_at) or self.cut:
                 continue
             waited = time.monotonic() - max(other.died_at, posted)

@@ -15,6 +15,7 @@ if not doubles.with_packages():
 
 from cluster_page_lib import cluster  # noqa: E402
 from cluster_page_lib.jobs import job, own_queue  # noqa: E402
+from clusterd_lib.errors import AgentError  # noqa: E402
 
 USER = "daemon"
 GOOD = {"name": "first try", "nodes": "2", "ranks": "4", "minutes": "5", "program": "/bin/echo", "arguments": "a 'b c'",
@@ -86,7 +87,7 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
         number = await self.script("#!/bin/sh\r\nid -un\r\necho $FI_PROVIDER $A $CLUSTER_NODES\r\ncat $OMPI_MCA_orte_default_hostfile\r\n")
         ended = await self.until(number, "ended", "failed")
         self.assertEqual(await self.text(ended), f"{USER}\ncluster 1 node1,node2\nnode1 slots=2\nnode2 slots=2\n")
-        with self.assertRaises(Exception):
+        with self.assertRaisesRegex(AgentError, "do not run as root"):
             await self.queue.submit("root", job.read(form()))
 
     async def test_nodes_are_given_out_in_order_and_only_good_ones(self):

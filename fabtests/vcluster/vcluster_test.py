@@ -252,7 +252,7 @@ class Life(unittest.TestCase):
         for made in (0, 1, 4):  # cut with no node yet, with one, with half of them
             process = subprocess.Popen([sys.executable, virtual_nodes.TOOL, "up", "--name", name, "-n", "8"],
                                        stdout=subprocess.DEVNULL)
-            self.assertTrue(eventually(lambda: self.nodes_made(name) >= made, pause=0.002))
+            self.assertTrue(eventually(lambda made=made: self.nodes_made(name) >= made, pause=0.002))
             process.kill()
             process.wait()
             self.assertIn("broken or half made", run("exec", "--name", name, "1", "true").stderr)

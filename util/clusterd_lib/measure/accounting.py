@@ -11,7 +11,6 @@ of other users that claim it count as those without a job.
 Bounds: JOBS_MAX jobs and PEERS_MAX paths at a time, further ones count as OTHER; a job is forgotten KEEP_SECONDS after
 its last endpoint.
 """
-import os
 from collections import defaultdict
 
 KEEP_SECONDS = 300

@@ -6,7 +6,7 @@
 
 #include "api/fid_object.h"
 #include "base/enumeration.h"
-#include "shm/fast_lane.h"
+#include "engine/engine.h"
 
 namespace cluster::api {
 namespace {

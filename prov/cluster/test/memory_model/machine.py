@@ -124,7 +124,7 @@ def explore(programs, judge=lambda results: None, initial=()):
     while True:
         taken = []
 
-        def choose(options):
+        def choose(options, taken=taken):
             position = len(taken)
             if position == len(script):
                 script.append([0, options])

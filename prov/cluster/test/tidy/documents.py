@@ -26,16 +26,9 @@ def check_headers(tree):
             continue
         if not re.search(r"^#pragma once$", file.text, re.MULTILINE) and "#ifndef" not in file.text:
             yield Violation(file.path, 1, "header", "no include guard", "write #pragma once below the opening comment")
-        if opening_comment_lines(file.text) < 2:
-            yield Violation(file.path, 1, "header", "no opening comment of at least two lines",
+        if not re.match(r"\s*(?:/\*|//)", file.text):
+            yield Violation(file.path, 1, "header", "no opening comment",
                             "say first what this header is, what it knows and what it does not")
-
-
-def opening_comment_lines(text):
-    block = re.match(r"\s*/\*.*?\*/", text, re.DOTALL)
-    if block:
-        return block.group(0).strip().count("\n") + 1
-    return len(re.match(r"(?://[^\n]*\n)*", text).group(0).splitlines())
 
 
 def check_words(tree):

@@ -7,15 +7,13 @@ import argparse
 import sys
 
 import banned
-import classes
 import documents
 import layering
-import ratchet
-import vocabulary
+import names
 import wire_document
 from source import Tree
 
-RULES = (layering, ratchet, banned, documents, wire_document, vocabulary, classes)
+RULES = (layering, banned, documents, wire_document, names)
 
 
 def violations(root, rules=RULES):
