@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "network/endpoint_roster.h"
 #include "shm/local_listener.h"
 #include "transport/engine_settings.h"
+#include "transport/transport.h"
 #include "transport/transport_context.h"
 
 namespace cluster::engine {
@@ -49,6 +51,9 @@ struct EngineParts {
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
+  /// Transports beside those of the table (transports.cc), nearer than the network.
+  std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>> further_transports =
+      {};
 };
 
 }  // namespace cluster::engine

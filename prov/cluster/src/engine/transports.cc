@@ -12,7 +12,7 @@ namespace {
 /// Null where the endpoint has nothing of the kind.
 using Make = std::unique_ptr<transport::Transport> (*)(const EngineParts&, const transport::TransportContext&, Transports&);
 
-constexpr Make kTable[] = {
+constexpr Make kNear[] = {
     [](const EngineParts& parts, const transport::TransportContext& context,
        Transports&) -> std::unique_ptr<transport::Transport> {
       return std::make_unique<self::SelfTransport>(context, parts.rails);
@@ -24,16 +24,18 @@ constexpr Make kTable[] = {
       made.lane = shm.get();
       return shm;
     },
-    [](const EngineParts& parts, const transport::TransportContext& context,
-       Transports& made) -> std::unique_ptr<transport::Transport> {
-      if (parts.link == nullptr) return nullptr;
-      const bool datagrams = parts.type == EndpointType::dgram;
-      auto network = std::make_unique<network::NetworkTransport>(
-          context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
-      if (datagrams) made.datagrams = network.get();
-      return network;
-    },
 };
+
+/// The last resort: it takes every peer.
+std::unique_ptr<transport::Transport> make_network(const EngineParts& parts, const transport::TransportContext& context,
+                                                   Transports& made) {
+  if (parts.link == nullptr) return nullptr;
+  const bool datagrams = parts.type == EndpointType::dgram;
+  auto network = std::make_unique<network::NetworkTransport>(
+      context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
+  if (datagrams) made.datagrams = network.get();
+  return network;
+}
 
 }  // namespace
 
@@ -44,7 +46,9 @@ Transports make_transports(const EngineParts& parts, const transport::TransportC
     context.reach.add(*transport);
     made.all.push_back(std::move(transport));
   };
-  for (const Make make : kTable) add(make(parts, context, made));
+  for (const Make make : kNear) add(make(parts, context, made));
+  for (const auto& make : parts.further_transports) add(make(context));
+  add(make_network(parts, context, made));
   return made;
 }
 
