@@ -158,9 +158,9 @@ SINGLE_TEST(Getinfo, AnswersForTheDomainThatIsOpen) {
   const Info info = first(hints.get());
   ASSERT_NE(info, nullptr);
   EXPECT_STREQ(info->domain_attr->name, opened.info()->domain_attr->name);
-  EXPECT_EQ(info->domain_attr->domain, opened.domain());
-  EXPECT_EQ(info->fabric_attr->fabric, opened.fabric());
   if (provider_under_test() != "cluster") return;
+  // Open MPI 5 takes a domain in the answer for one that its message layer shares with its one-sided layer, and fails.
+  EXPECT_EQ(info->domain_attr->domain, nullptr);
   hints->domain_attr->name = strdup("another");
   EXPECT_EQ(ask(hints.get()), -FI_ENODATA);
 }

@@ -19,7 +19,7 @@ int main(void) { return 0; }
 USER = """\
 cmake_minimum_required(VERSION 3.20)
 project(user LANGUAGES C)
-find_package(libfabric-cluster 0.1 REQUIRED)
+find_package(libfabric-cluster 0.9 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE libfabric-cluster::libfabric-cluster)
 if(NOT EXISTS ${libfabric-cluster_PROVIDER_DIR}/libcluster-fi.so)

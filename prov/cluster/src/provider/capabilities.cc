@@ -84,7 +84,6 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;
     attributes.av_type = hint->av_type;
-    attributes.domain = hint->domain;
     if (!old_registration(version)) attributes.tclass = traffic_class(hint->tclass);
   }
   attributes.mr_mode = registration_mode(version, hint);
@@ -126,7 +125,6 @@ void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t ver
   describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities);
   describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
-  info.fabric_attr->fabric = api::attributes_at(asked.fabric_attr).fabric;
 }
 
 }  // namespace cluster::provider
