@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,19 @@ namespace cluster::test {
 class QuietLog final : public Log {
  public:
   bool enabled(LogLevel) const override { return true; }
-  void write(LogLevel, const char* line) override { text += std::string(line) + "\n"; }
-  std::string text;
+  /// The thread that watches interfaces writes as well.
+  void write(LogLevel, const char* line) override {
+    const std::lock_guard lock(mutex_);
+    text_ += std::string(line) + "\n";
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
 };
 
 /// What an engine would be given.

@@ -44,7 +44,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     }
     open(0, left, GetParam().kinds[0]);
     open(1, right, GetParam().kinds[1]);
-    if (!left.link || !right.link) GTEST_SKIP() << left.world.log.text << right.world.log.text;
+    if (!left.link || !right.link) GTEST_SKIP() << left.world.log.text() << right.world.log.text();
     to_right.to = right.name();
     to_left.to = left.name();
   }
@@ -82,7 +82,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
   std::shared_ptr<void> responder_of(int host, Station& station) {
     std::shared_ptr<void> responder;
     on(host, [&] { responder = os::start_keep_alive_responder(station.port, station.world.log); });
-    EXPECT_TRUE(responder) << station.world.log.text;
+    EXPECT_TRUE(responder) << station.world.log.text();
     return responder;
   }
 

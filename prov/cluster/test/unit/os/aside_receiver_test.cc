@@ -172,7 +172,7 @@ TEST_F(AsideReceiverTest, WhatWaitsAtTheEndOfTheFloodIsReadAndThenAllComesAsBefo
 
 TEST_F(AsideReceiverTest, TheResponderAnswersMembersInAFlood) {
   const auto responder = start_keep_alive_responder(port, world.log);
-  ASSERT_TRUE(responder) << world.log.text;
+  ASSERT_TRUE(responder) << world.log.text();
   link->thin(kFlood);
   bool heard = false;
   for (int i = 0; i < 20 && !heard; ++i) heard = answered(kMember);
@@ -182,7 +182,7 @@ TEST_F(AsideReceiverTest, TheResponderAnswersMembersInAFlood) {
 /// Else a host that gets an answer to each would know that it has found a mark.
 TEST_F(AsideReceiverTest, KeepAlivesWithAMarkWaitAsideAsOftenAsOthers) {
   const auto responder = start_keep_alive_responder(port, world.log);
-  ASSERT_TRUE(responder) << world.log.text;
+  ASSERT_TRUE(responder) << world.log.text();
   link->thin(kFlood);
   for (const std::uint32_t session : {kMember, kUnknown}) {
     for (int i = 0; i < 400; ++i) send(wire::ControlFrame::keep_alive(1, 7, session).bytes());
@@ -194,7 +194,7 @@ TEST_F(AsideReceiverTest, KeepAlivesWithAMarkWaitAsideAsOftenAsOthers) {
 
 TEST_F(AsideReceiverTest, TheResponderAnswersAlsoPeersThatHaveNoSessionYet) {
   const auto responder = start_keep_alive_responder(port, world.log);
-  ASSERT_TRUE(responder) << world.log.text;
+  ASSERT_TRUE(responder) << world.log.text();
   link->thin(kFlood);
   send(kUnmarked, 5000);  // which fill the place aside
   bool heard = false;
@@ -204,7 +204,7 @@ TEST_F(AsideReceiverTest, TheResponderAnswersAlsoPeersThatHaveNoSessionYet) {
 
 TEST_F(AsideReceiverTest, AFloodOfKeepAlivesIsSeenToGoOn) {
   const auto responder = start_keep_alive_responder(port, world.log);
-  ASSERT_TRUE(responder) << world.log.text;
+  ASSERT_TRUE(responder) << world.log.text();
   link->thin(kFlood);
   for (int i = 0; i < 200; ++i) send(wire::ControlFrame::keep_alive(1, 7, kUnmarked).bytes());
   clock.at += link::Thinning::kAsideInterval;

@@ -56,7 +56,7 @@ TEST(UdpPort, SharingWithTheKeepAliveResponderAdmitsNoOtherProcess) {
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
   const auto responder = start_keep_alive_responder(port, world.log);
-  ASSERT_TRUE(responder) << world.log.text;
+  ASSERT_TRUE(responder) << world.log.text();
   EXPECT_FALSE(UdpPort::open(port->name(), error));
   EXPECT_EQ(error, EADDRINUSE);
 }
