@@ -81,12 +81,6 @@ class PeerTable final : public protocol::AddressHandles {
   void mark_failed(Peer& peer, Status status);
   void clear_failed(Peer& peer);
   const std::vector<Failure>& failed() const { return failed_; }
-  /// The peers go, with all that transports keep about them.
-  void clear() {
-    by_name_.clear();
-    by_handle_.clear();
-    all_.clear();
-  }
 
  private:
   /// Peers fail also because there is no memory.
