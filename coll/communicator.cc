@@ -93,7 +93,8 @@ Communicator* Communicator::of(MPI_Comm comm) {
   };
   static thread_local Last last;
   const std::uint64_t forgotten = communicators_forgotten.load(std::memory_order_acquire);
-  if (last.known == nullptr || last.comm != comm || last.forgotten != forgotten) last = {comm, find(comm), forgotten};
+  if (last.known == nullptr || last.comm != comm || last.forgotten != forgotten)
+    last = {comm, find(comm), forgotten};
   return last.known;
 }
 
@@ -156,12 +157,14 @@ bool Communicator::make_team(MPI_Comm comm) {
     warn_once("libcluster-coll: this process takes over no collectives: %s\n", reason.c_str());
   }
   std::vector<Introduction> all(static_cast<std::size_t>(size_));
-  if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS) return false;
+  if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
+    return false;
   std::vector<Name> names;
   for (const Introduction& each : all) {
     if (each.usable == 0 || each.name_size > each.name.size()) return false;
     if (each.fingerprint != mine.fingerprint) {
-      warn_once("libcluster-coll: %s differs between ranks; their collectives are left to MPI\n", "CLUSTER_COLL");
+      warn_once("libcluster-coll: %s differs between ranks; their collectives are left to MPI\n",
+                "CLUSTER_COLL");
       return false;
     }
     names.emplace_back(each.name.begin(), each.name.begin() + each.name_size);
@@ -169,9 +172,11 @@ bool Communicator::make_team(MPI_Comm comm) {
   std::unique_ptr<Team> team = endpoint_->join(names, all.front().team_key, make_progress_of_mpi);
   int here = team != nullptr;
   if (here == 0)
-    warn_once("libcluster-coll: a communicator is left to MPI: this process cannot join its team%s\n", " (FI_LOG_LEVEL=warn says why)");
+    warn_once("libcluster-coll: a communicator is left to MPI: this process cannot join its team%s\n",
+              " (FI_LOG_LEVEL=warn says why)");
   int everywhere = 0;
-  if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0) return false;
+  if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0)
+    return false;
   team_ = std::move(team);
   return true;
 }
@@ -207,7 +212,8 @@ void Communicator::report_failure(Call call, int error) const {
   } else {
     reason += " (if a rank is lost, another one names it)";
   }
-  std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call), reason.c_str());
+  std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call),
+               reason.c_str());
 }
 
 }  // namespace coll

@@ -29,7 +29,8 @@ Function* next(const char* name) {
 /// How long the data of one call is; false if the arguments are such that MPI has to say what is wrong.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
-  if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) return false;
+  if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
+    return false;
   bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
   return bytes <= INT_MAX;
 }
@@ -64,13 +65,13 @@ class FlatBuffer {
   void* data() const { return packed_ != nullptr ? packed_.get() : buffer_; }
   bool pack() {
     int position = 0;
-    return packed_ == nullptr ||
-           PMPI_Pack(buffer_, count_, type_, packed_.get(), static_cast<int>(bytes_), &position, comm_) == MPI_SUCCESS;
+    return packed_ == nullptr || PMPI_Pack(buffer_, count_, type_, packed_.get(), static_cast<int>(bytes_),
+                                           &position, comm_) == MPI_SUCCESS;
   }
   bool unpack() {
     int position = 0;
-    return packed_ == nullptr ||
-           PMPI_Unpack(packed_.get(), static_cast<int>(bytes_), &position, buffer_, count_, type_, comm_) == MPI_SUCCESS;
+    return packed_ == nullptr || PMPI_Unpack(packed_.get(), static_cast<int>(bytes_), &position, buffer_,
+                                             count_, type_, comm_) == MPI_SUCCESS;
   }
 
  private:
@@ -120,14 +121,16 @@ bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) 
   return bytes <= kGatheredMax;
 }
 
-int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                    const Communicator& communicator) {
+int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op,
+                    MPI_Comm comm, const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   // Aligned for any element; the blocks stay so, since extents are.
-  std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+  std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) /
+                                       sizeof(std::max_align_t));
   auto* const all = reinterpret_cast<std::byte*>(memory.data());
   const int status = run(Call::allreduce, comm, communicator, [&](void* context) {
-    return fi_allgather(communicator.ep(), own, bytes, nullptr, all, nullptr, communicator.team().address(), FI_UINT8, 0, context);
+    return fi_allgather(communicator.ep(), own, bytes, nullptr, all, nullptr, communicator.team().address(),
+                        FI_UINT8, 0, context);
   });
   if (status != MPI_SUCCESS) return status;
   std::byte* const last = all + bytes * (ranks - 1);
@@ -140,7 +143,9 @@ int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes,
   return MPI_SUCCESS;
 }
 
-bool valid_root(int root, const Communicator& communicator) { return root >= 0 && root < communicator.size(); }
+bool valid_root(int root, const Communicator& communicator) {
+  return root >= 0 && root < communicator.size();
+}
 
 }  // namespace
 }  // namespace coll
@@ -164,12 +169,14 @@ extern "C" {
   });
 }
 
-[[gnu::visibility("default")]] int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+[[gnu::visibility("default")]] int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root,
+                                             MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Bcast)>("MPI_Bcast");
   std::size_t bytes = 0;
   const bool possible = measure(count, type, bytes);
   const Communicator* const communicator = takes(Call::bcast, possible, bytes, comm);
-  if (communicator == nullptr || !valid_root(root, *communicator)) return behind(buffer, count, type, root, comm);
+  if (communicator == nullptr || !valid_root(root, *communicator))
+    return behind(buffer, count, type, root, comm);
   FlatBuffer flat(buffer, count, type, bytes, comm);
   if (communicator->rank() == root) flat.pack();
   const int status = run(Call::bcast, comm, *communicator, [&](void* context) {
@@ -180,8 +187,8 @@ extern "C" {
   return status;
 }
 
-[[gnu::visibility("default")]] int MPI_Allreduce(const void* source, void* target, int count, MPI_Datatype type,
-                                                  MPI_Op op, MPI_Comm comm) {
+[[gnu::visibility("default")]] int MPI_Allreduce(const void* source, void* target, int count,
+                                                 MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Allreduce)>("MPI_Allreduce");
   std::size_t bytes = 0;
   fi_datatype elements = FI_UINT8;
@@ -189,7 +196,8 @@ extern "C" {
   const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
   const bool pairs = !ours && measure_pairs(count, type, op, bytes);
   const Communicator* const communicator = takes(Call::allreduce, ours || pairs, bytes, comm);
-  const bool many = pairs && communicator != nullptr && bytes * static_cast<std::size_t>(communicator->size()) > kGatheredMax;
+  const bool many = pairs && communicator != nullptr &&
+                    bytes * static_cast<std::size_t>(communicator->size()) > kGatheredMax;
   if (communicator == nullptr || many) return behind(source, target, count, type, op, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
   if (pairs) return allreduce_pairs(own, target, count, bytes, type, op, comm, *communicator);
@@ -199,8 +207,8 @@ extern "C" {
   });
 }
 
-[[gnu::visibility("default")]] int MPI_Reduce(const void* source, void* target, int count, MPI_Datatype type, MPI_Op op,
-                                               int root, MPI_Comm comm) {
+[[gnu::visibility("default")]] int MPI_Reduce(const void* source, void* target, int count, MPI_Datatype type,
+                                              MPI_Op op, int root, MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Reduce)>("MPI_Reduce");
   std::size_t bytes = 0;
   fi_datatype elements = FI_UINT8;
@@ -212,14 +220,14 @@ extern "C" {
   const void* const own = source == MPI_IN_PLACE ? target : source;
   return run(Call::reduce, comm, *communicator, [&](void* context) {
     return fi_reduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
-                     communicator->team().address(), communicator->team().member(root), elements, operation, 0,
-                     context);
+                     communicator->team().address(), communicator->team().member(root), elements, operation,
+                     0, context);
   });
 }
 
-[[gnu::visibility("default")]] int MPI_Allgather(const void* source, int source_count, MPI_Datatype source_type,
-                                                  void* target, int target_count, MPI_Datatype target_type,
-                                                  MPI_Comm comm) {
+[[gnu::visibility("default")]] int MPI_Allgather(const void* source, int source_count,
+                                                 MPI_Datatype source_type, void* target, int target_count,
+                                                 MPI_Datatype target_type, MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Allgather)>("MPI_Allgather");
   std::size_t block = 0;
   const bool possible = measure(target_count, target_type, block);

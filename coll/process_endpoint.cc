@@ -111,7 +111,8 @@ bool ProcessEndpoint::open(std::string& reason) {
   return opened(status, "fi_getname");
 }
 
-std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined) {
+std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names, std::uint64_t key,
+                                                  Pending& joined) {
   const std::lock_guard lock(joining_);
   std::vector<fi_addr_t> members;
   for (const Name& name : names) {
@@ -162,7 +163,8 @@ Loss ProcessEndpoint::loss_among(const Team& team) {
   while (read_event()) {
   }
   const std::lock_guard lock(losing_);
-  const auto found = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& loss) { return team.rank_of(loss.peer) < team.size(); });
+  const auto found = std::find_if(losses_.begin(), losses_.end(),
+                                  [&](const Loss& loss) { return team.rank_of(loss.peer) < team.size(); });
   return found == losses_.end() ? Loss{} : *found;
 }
 

@@ -74,11 +74,11 @@ bool find_operation(MPI_Op op, Operation& found) {
     MPI_Op mpi;
     Operation operation;
   } kOperations[] = {
-      {MPI_SUM, {FI_SUM, true, true, false}},   {MPI_MAX, {FI_MAX, true, true, false}},
-      {MPI_MIN, {FI_MIN, true, true, false}},   {MPI_PROD, {FI_PROD, true, true, false}},
+      {MPI_SUM, {FI_SUM, true, true, false}},    {MPI_MAX, {FI_MAX, true, true, false}},
+      {MPI_MIN, {FI_MIN, true, true, false}},    {MPI_PROD, {FI_PROD, true, true, false}},
       {MPI_LAND, {FI_LAND, false, true, false}}, {MPI_LOR, {FI_LOR, false, true, false}},
       {MPI_LXOR, {FI_LXOR, false, true, false}}, {MPI_BAND, {FI_BAND, false, true, true}},
-      {MPI_BOR, {FI_BOR, false, true, true}},   {MPI_BXOR, {FI_BXOR, false, true, true}},
+      {MPI_BOR, {FI_BOR, false, true, true}},    {MPI_BXOR, {FI_BXOR, false, true, true}},
   };
   for (const auto& each : kOperations) {
     if (each.mpi != op) continue;

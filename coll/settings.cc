@@ -39,7 +39,8 @@ Settings::Settings(const char* text) {
   for (std::string word; std::getline(words, word, ',');) {
     if (word.empty() || read(word)) continue;
     error_ = "CLUSTER_COLL=" + std::string(text) + ": '" + word +
-             "' is not off, on or report, nor barrier, bcast, allreduce, allgather or reduce with =off or =FROM-TO in bytes";
+             "' is not off, on or report, nor barrier, bcast, allreduce, allgather or reduce with =off or "
+             "=FROM-TO in bytes";
     ranges_.fill({1, 0});
     return;
   }

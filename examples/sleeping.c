@@ -79,8 +79,9 @@ static void serve(struct endpoint* e) {
     uint64_t expired = 0;
     if (read(events[1].fd, &expired, sizeof expired) == sizeof expired) s.ticks += expired;
   }
-  printf("sleeping: %d requests answered, slept %lu times, woken %lu times by the queue, %lu ticks of a timer\n",
-         (e->size - 1) * kRequests, s.sleeps, s.wakes, s.ticks);
+  printf(
+      "sleeping: %d requests answered, slept %lu times, woken %lu times by the queue, %lu ticks of a timer\n",
+      (e->size - 1) * kRequests, s.sleeps, s.wakes, s.ticks);
   close(events[1].fd);
 }
 

@@ -21,7 +21,8 @@ namespace fabtests {
 /// Ends the program with a line of text unless the call succeeded.
 inline void must(long status, const char* what) {
   if (status >= 0) return;
-  std::fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, fi_strerror(static_cast<int>(-status)));
+  std::fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+               fi_strerror(static_cast<int>(-status)));
   std::exit(1);
 }
 
@@ -78,7 +79,8 @@ class MessageEndpoint {
   ~MessageEndpoint() { fi_freeinfo(info_); }
   /// Closes what this class has opened; what was bound besides is closed after the endpoint and before the fabric.
   void close_endpoint() {
-    for (fid* object : {&endpoint_->fid, &cq_->fid, &av_->fid, &domain_->fid}) must(fi_close(object), "fi_close");
+    for (fid* object : {&endpoint_->fid, &cq_->fid, &av_->fid, &domain_->fid})
+      must(fi_close(object), "fi_close");
   }
 
   fi_info* info_ = nullptr;

@@ -17,7 +17,8 @@ TEST(CollSettings, OffTakesNothing) {
 
 TEST(CollSettings, OnTakesEverything) {
   const Settings settings("on");
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{1} << 30}) EXPECT_TRUE(settings.takes(Call::bcast, bytes));
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{1} << 30})
+    EXPECT_TRUE(settings.takes(Call::bcast, bytes));
   EXPECT_TRUE(settings.takes(Call::barrier, 0));
 }
 
@@ -33,7 +34,8 @@ TEST(CollSettings, RangesHaveBothEnds) {
 }
 
 TEST(CollSettings, AWrongTextTakesNothingAndSaysWhy) {
-  for (const char* const text : {"bcats=1-", "bcast=1", "bcast=x-", "bcast", "bcast=1G-", "bcast=99999999999999999999-"}) {
+  for (const char* const text :
+       {"bcats=1-", "bcast=1", "bcast=x-", "bcast", "bcast=1G-", "bcast=99999999999999999999-"}) {
     const Settings settings(text);
     EXPECT_FALSE(settings.error().empty()) << text;
     EXPECT_FALSE(settings.takes(Call::barrier, 0)) << text;
@@ -54,7 +56,8 @@ TEST(CallCounters, SayWhatWasTakenOver) {
   counters.count(Call::bcast, true);
   counters.count(Call::bcast, false);
   counters.count(Call::barrier, true);
-  EXPECT_EQ(counters.text(), "barrier 1 of 1, bcast 1 of 2, allreduce 0 of 0, allgather 0 of 0, reduce 0 of 0");
+  EXPECT_EQ(counters.text(),
+            "barrier 1 of 1, bcast 1 of 2, allreduce 0 of 0, allgather 0 of 0, reduce 0 of 0");
 }
 
 }  // namespace

@@ -113,12 +113,13 @@ sockaddr_in address(const char* ip, const char* port) {
 void serve(Endpoint& own) {
   std::vector<unsigned char> memory(2 * kHalf, kUntouched);
   fid_mr* region = nullptr;
-  must("fi_mr_reg", fi_mr_reg(own.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, kKey, 0,
-                              &region, nullptr));
+  must("fi_mr_reg", fi_mr_reg(own.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+                              kKey, 0, &region, nullptr));
   std::printf("ready\n");
   std::fflush(stdout);
   sockaddr_in initiator{};
-  own.run("the initiator's name", [&] { return fi_recv(own.ep, &initiator, sizeof initiator, nullptr, FI_ADDR_UNSPEC, nullptr); });
+  own.run("the initiator's name",
+          [&] { return fi_recv(own.ep, &initiator, sizeof initiator, nullptr, FI_ADDR_UNSPEC, nullptr); });
   const fi_addr_t peer = own.insert(initiator);
   char word = 0;
   own.run("fi_send", [&] { return fi_send(own.ep, &word, 1, nullptr, peer, nullptr); });
@@ -140,10 +141,14 @@ void access(Endpoint& own, const sockaddr_in& name, fi_addr_t target, int second
   const std::size_t place = kHalf / window;
   unsigned rounds = 0;
   for (; std::chrono::steady_clock::now() < end; ++rounds) {
-    const std::size_t size = std::min<std::size_t>(rounds % 3 == 0 ? 8 : rounds % 3 == 1 ? 4096 : kHalf, place);
+    const std::size_t size = std::min<std::size_t>(rounds % 3 == 0   ? 8
+                                                   : rounds % 3 == 1 ? 4096
+                                                                     : kHalf,
+                                                   place);
     for (std::size_t i = 0; i < place * window; ++i) out[i] = static_cast<unsigned char>(rounds * 7 + i);
     for (std::size_t at = 0; at < place * window; at += place)
-      own.post("fi_write", [&] { return fi_write(own.ep, &out[at], size, nullptr, target, at, kKey, nullptr); });
+      own.post("fi_write",
+               [&] { return fi_write(own.ep, &out[at], size, nullptr, target, at, kKey, nullptr); });
     for (std::size_t i = 0; i < window; ++i) own.complete("fi_write");
     for (std::size_t at = 0; at < place * window; at += place)
       own.post("fi_read", [&] { return fi_read(own.ep, &in[at], size, nullptr, target, at, kKey, nullptr); });
@@ -169,7 +174,8 @@ int main(int argc, char** argv) {
   char** const words = argv + first;
   const int count = argc - first;
   if ((count != 3 && count != 5) || window < 1 || window > kWindowMax) {
-    std::fprintf(stderr, "usage: rma_pair [--poll] [--window 1..%ld] SECONDS IP PORT [TARGET-IP PORT]\n", kWindowMax);
+    std::fprintf(stderr, "usage: rma_pair [--poll] [--window 1..%ld] SECONDS IP PORT [TARGET-IP PORT]\n",
+                 kWindowMax);
     return 2;
   }
   Endpoint own(words[1], words[2]);

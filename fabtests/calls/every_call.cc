@@ -51,7 +51,8 @@ std::atomic<const char*> current{"nothing"};
 
 [[noreturn]] void die(const char* what, long status) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  std::printf("%s (in or after %s): %s\n", what, current.load(), status < 0 ? fi_strerror(static_cast<int>(-status)) : "");
+  std::printf("%s (in or after %s): %s\n", what, current.load(),
+              status < 0 ? fi_strerror(static_cast<int>(-status)) : "");
   std::fflush(stdout);
   std::_Exit(1);
 }
@@ -67,7 +68,8 @@ constexpr char kPaint = 0x5a;
 /// Paints the stack below, makes the call and looks how far the paint is gone.
 template <typename Call>
 [[gnu::noinline]] std::size_t depth_of(Call& call, long& result) {
-  volatile char* const here = static_cast<char*>(__builtin_frame_address(0)) - 512;  // this frame ends above that
+  volatile char* const here =
+      static_cast<char*>(__builtin_frame_address(0)) - 512;  // this frame ends above that
   for (volatile char* at = painted; at < here; ++at) *at = kPaint;
   result = call();
   const volatile char* at = painted;
@@ -125,7 +127,8 @@ struct Fabric {
   Fabric() {
     fi_info* const hints = fi_allocinfo();
     hints->ep_attr->type = FI_EP_RDM;
-    hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT;
+    hints->caps =
+        FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT;
     if (group != nullptr) hints->caps |= FI_MULTICAST;
     hints->domain_attr->threading = FI_THREAD_SAFE;
     hints->fabric_attr->prov_name = strdup("cluster;^ofi_rxm;^ofi_rxd;^ofi_mrail");
@@ -169,12 +172,15 @@ class Side {
     av_attributes.type = FI_AV_TABLE;
     MUST(fi_av_open, on.domain, &av_attributes, &av, nullptr);
     MUST(fi_endpoint, on.domain, on.info, &endpoint, nullptr);
-    for (auto [object, flags] : {std::pair<fid*, std::uint64_t>{&av->fid, 0}, {&cq->fid, FI_SEND | FI_RECV},
-                                 {&counter->fid, FI_SEND | FI_WRITE}, {&eq->fid, 0}}) {
+    for (auto [object, flags] : {std::pair<fid*, std::uint64_t>{&av->fid, 0},
+                                 {&cq->fid, FI_SEND | FI_RECV},
+                                 {&counter->fid, FI_SEND | FI_WRITE},
+                                 {&eq->fid, 0}}) {
       MUST(fi_ep_bind, endpoint, object, flags);
     }
     MUST(fi_enable, endpoint);
-    MUST(fi_mr_reg, on.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr);
+    MUST(fi_mr_reg, on.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0,
+         &region, nullptr);
   }
   ~Side() {
     must("fi_close of an endpoint", call("fi_close (endpoint)", [&] { return fi_close(&endpoint->fid); }));
@@ -209,7 +215,8 @@ class Side {
     if (got == -FI_EAVAIL) {
       fi_cq_err_entry error{};
       if (CALL(fi_cq_readerr, cq, &error, 0) != 1) die("fi_cq_readerr", 0);
-      call("fi_cq_strerror", [&] { return fi_cq_strerror(cq, error.prov_errno, error.err_data, nullptr, 0) != nullptr; });
+      call("fi_cq_strerror",
+           [&] { return fi_cq_strerror(cq, error.prov_errno, error.err_data, nullptr, 0) != nullptr; });
       ends_[error.op_context] = error.err;
     } else if (got < 0 && got != -FI_EAGAIN) {
       die("reading a queue", got);
@@ -285,7 +292,8 @@ class Pair {
       ends_well(b_, &got);
     };
     const auto exchange_tagged = [&](const char* name, bool completes, auto&& send) {
-      post("fi_trecv", [&] { return CALL(fi_trecv, b_.endpoint, in.data(), size, nullptr, b_.peer, 7, 0, &got); });
+      post("fi_trecv",
+           [&] { return CALL(fi_trecv, b_.endpoint, in.data(), size, nullptr, b_.peer, 7, 0, &got); });
       post(name, [&] { return call(name, send); });
       if (completes) ends_well(a_, &sent);
       ends_well(b_, &got);
@@ -296,17 +304,22 @@ class Pair {
     exchange("fi_sendv", true, [&] { return fi_sendv(from, &part, &none, 1, to, &sent); });
     exchange("fi_senddata", true, [&] { return fi_senddata(from, out.data(), size, nullptr, 5, to, &sent); });
     fi_msg message{&part, &none, 1, to, &sent, 0};
-    exchange("fi_sendmsg", true, [&] { return fi_sendmsg(from, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
-    exchange_tagged("fi_tsend", true, [&] { return fi_tsend(from, out.data(), size, nullptr, to, 7, &sent); });
+    exchange("fi_sendmsg", true,
+             [&] { return fi_sendmsg(from, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+    exchange_tagged("fi_tsend", true,
+                    [&] { return fi_tsend(from, out.data(), size, nullptr, to, 7, &sent); });
     exchange_tagged("fi_tsendv", true, [&] { return fi_tsendv(from, &part, &none, 1, to, 7, &sent); });
-    exchange_tagged("fi_tsenddata", true, [&] { return fi_tsenddata(from, out.data(), size, nullptr, 5, to, 7, &sent); });
+    exchange_tagged("fi_tsenddata", true,
+                    [&] { return fi_tsenddata(from, out.data(), size, nullptr, 5, to, 7, &sent); });
     fi_msg_tagged tagged{&part, &none, 1, to, 7, 0, &sent, 0};
-    exchange_tagged("fi_tsendmsg", true, [&] { return fi_tsendmsg(from, &tagged, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+    exchange_tagged("fi_tsendmsg", true,
+                    [&] { return fi_tsendmsg(from, &tagged, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
     if (size <= on().info->tx_attr->inject_size) {
       exchange("fi_inject", false, [&] { return fi_inject(from, out.data(), size, to); });
       exchange("fi_injectdata", false, [&] { return fi_injectdata(from, out.data(), size, 5, to); });
       exchange_tagged("fi_tinject", false, [&] { return fi_tinject(from, out.data(), size, to, 7); });
-      exchange_tagged("fi_tinjectdata", false, [&] { return fi_tinjectdata(from, out.data(), size, 5, to, 7); });
+      exchange_tagged("fi_tinjectdata", false,
+                      [&] { return fi_tinjectdata(from, out.data(), size, 5, to, 7); });
     }
     // Unexpected, found by looking, received by other calls.
     post("fi_tsend", [&] { return CALL(fi_tsend, from, out.data(), size, nullptr, to, 8, &sent); });
@@ -328,8 +341,10 @@ class Pair {
     end_of(b_, &got);
     // Many at once: bursts of frames.
     std::vector<fi_context> outs(64), ins(64);
-    for (fi_context& one : ins) post("fi_recv", [&] { return CALL(fi_recv, b_.endpoint, in.data(), size, nullptr, b_.peer, &one); });
-    for (fi_context& one : outs) post("fi_send", [&] { return CALL(fi_send, from, out.data(), size, nullptr, to, &one); });
+    for (fi_context& one : ins)
+      post("fi_recv", [&] { return CALL(fi_recv, b_.endpoint, in.data(), size, nullptr, b_.peer, &one); });
+    for (fi_context& one : outs)
+      post("fi_send", [&] { return CALL(fi_send, from, out.data(), size, nullptr, to, &one); });
     for (fi_context& one : outs) ends_well(a_, &one);
     for (fi_context& one : ins) ends_well(b_, &one);
   }
@@ -350,17 +365,21 @@ class Pair {
     const fi_rma_iov target{0, size, key};
     const fi_msg_rma message{&part, &none, 1, to, &target, 1, &done, 0};
     for (int i = 0; i < 20; ++i) {  // the 16th use of a region maps it
-      access("fi_write", true, [&] { return fi_write(from, local.data(), size, nullptr, to, 0, key, &done); });
+      access("fi_write", true,
+             [&] { return fi_write(from, local.data(), size, nullptr, to, 0, key, &done); });
       access("fi_read", true, [&] { return fi_read(from, local.data(), size, nullptr, to, 0, key, &done); });
     }
     access("fi_writev", true, [&] { return fi_writev(from, &part, &none, 1, to, 0, key, &done); });
     access("fi_readv", true, [&] { return fi_readv(from, &part, &none, 1, to, 0, key, &done); });
-    access("fi_writemsg", true, [&] { return fi_writemsg(from, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+    access("fi_writemsg", true,
+           [&] { return fi_writemsg(from, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
     access("fi_readmsg", true, [&] { return fi_readmsg(from, &message, FI_COMPLETION); });
-    access("fi_writedata", true, [&] { return fi_writedata(from, local.data(), size, nullptr, 9, to, 0, key, &done); });
+    access("fi_writedata", true,
+           [&] { return fi_writedata(from, local.data(), size, nullptr, 9, to, 0, key, &done); });
     if (size <= on().info->tx_attr->inject_size) {
       access("fi_inject_write", false, [&] { return fi_inject_write(from, local.data(), size, to, 0, key); });
-      access("fi_inject_writedata", false, [&] { return fi_inject_writedata(from, local.data(), size, 9, to, 0, key); });
+      access("fi_inject_writedata", false,
+             [&] { return fi_inject_writedata(from, local.data(), size, 9, to, 0, key); });
     }
     // No region has this key.
     post("fi_write", [&] { return CALL(fi_write, from, local.data(), size, nullptr, to, 0, 4711, &done); });
@@ -380,9 +399,12 @@ class Pair {
       if (completes) ends_well(a_, &done);
     };
     const auto type = FI_UINT64;
-    access("fi_atomic", true, [&] { return fi_atomic(from, &operand, 1, nullptr, to, 0, key, type, FI_SUM, &done); });
-    access("fi_atomicv", true, [&] { return fi_atomicv(from, &part, &none, 1, to, 0, key, type, FI_SUM, &done); });
-    access("fi_inject_atomic", false, [&] { return fi_inject_atomic(from, &operand, 1, to, 0, key, type, FI_SUM); });
+    access("fi_atomic", true,
+           [&] { return fi_atomic(from, &operand, 1, nullptr, to, 0, key, type, FI_SUM, &done); });
+    access("fi_atomicv", true,
+           [&] { return fi_atomicv(from, &part, &none, 1, to, 0, key, type, FI_SUM, &done); });
+    access("fi_inject_atomic", false,
+           [&] { return fi_inject_atomic(from, &operand, 1, to, 0, key, type, FI_SUM); });
     access("fi_fetch_atomic", true, [&] {
       return fi_fetch_atomic(from, &operand, 1, nullptr, &result, nullptr, to, 0, key, type, FI_SUM, &done);
     });
@@ -390,15 +412,18 @@ class Pair {
       return fi_fetch_atomicv(from, &part, &none, 1, &place, &none, 1, to, 0, key, type, FI_SUM, &done);
     });
     access("fi_compare_atomic", true, [&] {
-      return fi_compare_atomic(from, &operand, 1, nullptr, &compare, nullptr, &result, nullptr, to, 0, key, type, FI_CSWAP, &done);
+      return fi_compare_atomic(from, &operand, 1, nullptr, &compare, nullptr, &result, nullptr, to, 0, key,
+                               type, FI_CSWAP, &done);
     });
     access("fi_compare_atomicv", true, [&] {
-      return fi_compare_atomicv(from, &part, &none, 1, &other, &none, 1, &place, &none, 1, to, 0, key, type, FI_CSWAP, &done);
+      return fi_compare_atomicv(from, &part, &none, 1, &other, &none, 1, &place, &none, 1, to, 0, key, type,
+                                FI_CSWAP, &done);
     });
     const fi_rma_ioc target{0, 1, key};
     const fi_msg_atomic message{&part, &none, 1, to, &target, 1, type, FI_SUM, &done, 0};
     access("fi_atomicmsg", true, [&] { return fi_atomicmsg(from, &message, FI_COMPLETION); });
-    access("fi_fetch_atomicmsg", true, [&] { return fi_fetch_atomicmsg(from, &message, &place, &none, 1, FI_COMPLETION); });
+    access("fi_fetch_atomicmsg", true,
+           [&] { return fi_fetch_atomicmsg(from, &message, &place, &none, 1, FI_COMPLETION); });
     const fi_msg_atomic compared{&part, &none, 1, to, &target, 1, type, FI_CSWAP, &done, 0};
     access("fi_compare_atomicmsg", true, [&] {
       return fi_compare_atomicmsg(from, &compared, &other, &none, 1, &place, &none, 1, FI_COMPLETION);
@@ -422,10 +447,14 @@ class Pair {
     for (const std::size_t size : {std::size_t{8}, std::size_t{40'000}}) {
       std::vector<std::uint8_t> out(size), in(size);
       std::vector<fi_context> outs(32), ins(32);
-      for (fi_context& one : ins) post("fi_trecv", [&] { return CALL(fi_trecv, b_.endpoint, in.data(), size, nullptr, b_.peer, 3, 0, &one); });
+      for (fi_context& one : ins)
+        post("fi_trecv",
+             [&] { return CALL(fi_trecv, b_.endpoint, in.data(), size, nullptr, b_.peer, 3, 0, &one); });
       for (fi_context& one : outs) {
         post("fi_tsend", [&] {
-          return call("fi_tsend (group)", [&] { return fi_tsend(a_.endpoint, out.data(), size, nullptr, fi_mc_addr(mine), 3, &one); });
+          return call("fi_tsend (group)", [&] {
+            return fi_tsend(a_.endpoint, out.data(), size, nullptr, fi_mc_addr(mine), 3, &one);
+          });
         });
       }
       for (fi_context& one : outs) ends_well(a_, &one);
@@ -456,7 +485,9 @@ class Pair {
     joined();
     const auto all = [&](const char* name, auto&& start) {
       for (Member& member : members) {
-        post(name, [&] { return call(name, [&] { return start(member.side.endpoint, fi_mc_addr(member.mc), member); }); });
+        post(name, [&] {
+          return call(name, [&] { return start(member.side.endpoint, fi_mc_addr(member.mc), member); });
+        });
       }
       for (Member& member : members) ends_well(member.side, &member.context);
     };
@@ -515,8 +546,10 @@ class Pair {
     call("fi_av_straddr", [&] { return fi_av_straddr(a_.av, name, text, &length) != nullptr; });
     MUST(fi_av_remove, b_.av, &b_.self, 1, 0);
     fi_addr_t address = 0;
-    if (CALL(fi_av_insertsvc, b_.av, "127.0.0.1", "4000", &address, 0, nullptr) != 1) die("fi_av_insertsvc", 0);
-    call("fi_tx_size_left", [&] { return a_.endpoint->ops->tx_size_left(a_.endpoint); });  // the functions are deprecated
+    if (CALL(fi_av_insertsvc, b_.av, "127.0.0.1", "4000", &address, 0, nullptr) != 1)
+      die("fi_av_insertsvc", 0);
+    call("fi_tx_size_left",
+         [&] { return a_.endpoint->ops->tx_size_left(a_.endpoint); });  // the functions are deprecated
     call("fi_rx_size_left", [&] { return a_.endpoint->ops->rx_size_left(a_.endpoint); });
     std::size_t value = 0, value_size = sizeof value;
     MUST(fi_getopt, &a_.endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &value_size);
@@ -532,7 +565,8 @@ class Pair {
  private:
   Fabric& on() { return a_.on_; }
   void joined() {
-    for (Side* side : {&a_, &b_}) until("a join never ends", [&] { return side->event() == FI_JOIN_COMPLETE; });
+    for (Side* side : {&a_, &b_})
+      until("a join never ends", [&] { return side->event() == FI_JOIN_COMPLETE; });
   }
 
   Side& a_;
@@ -545,7 +579,8 @@ void everything() {
   a.meet(b);
   b.meet(a);
   Pair there(a, b), back(b, a);
-  for (const std::size_t size : {std::size_t{8}, std::size_t{3'000}, std::size_t{60'000}, std::size_t{500'000}}) {
+  for (const std::size_t size :
+       {std::size_t{8}, std::size_t{3'000}, std::size_t{60'000}, std::size_t{500'000}}) {
     there.messages(size);
     back.messages(size);
     there.accesses(size);
@@ -577,7 +612,8 @@ int measure_stacks(std::size_t most) {
 
 void name_call_and_abort(int) {
   const char* const name = current;
-  if (write(STDOUT_FILENO, "aborted in ", 11) < 0 || write(STDOUT_FILENO, name, std::strlen(name)) < 0) std::_Exit(3);
+  if (write(STDOUT_FILENO, "aborted in ", 11) < 0 || write(STDOUT_FILENO, name, std::strlen(name)) < 0)
+    std::_Exit(3);
   std::signal(SIGABRT, SIG_DFL);
   std::abort();
 }
@@ -621,7 +657,8 @@ void cancel_sleepers(fi_wait_obj wait) {
   alignas(8) char buffer[512];
   for (int round = 0; round < 3; ++round) {
     cancel_in_sleep("fi_cq_sread", [&] { return fi_cq_sread(b.cq, &entry, 1, nullptr, -1); });
-    cancel_in_sleep("fi_cq_sreadfrom", [&] { return fi_cq_sreadfrom(b.cq, &entry, 1, &source, nullptr, 60'000); });
+    cancel_in_sleep("fi_cq_sreadfrom",
+                    [&] { return fi_cq_sreadfrom(b.cq, &entry, 1, &source, nullptr, 60'000); });
     cancel_in_sleep("fi_cntr_wait", [&] { return fi_cntr_wait(b.counter, 1'000'000, -1); });
     cancel_in_sleep("fi_cntr_wait beside another thread", [&] {
       std::thread other([&] { fi_cntr_wait(b.counter, 1'000'000, 200); });
@@ -640,7 +677,8 @@ void cancel_sleepers(fi_wait_obj wait) {
       usleep(30'000);
       there.post("fi_send", [&] { return fi_send(a.endpoint, &byte, 1, nullptr, a.peer, &sent); });
     });
-    if (CALL(fi_cq_sread, b.cq, &entry, 1, nullptr, 20'000) != 1 || entry.op_context != &got) die("fi_cq_sread after a cancellation", 0);
+    if (CALL(fi_cq_sread, b.cq, &entry, 1, nullptr, 20'000) != 1 || entry.op_context != &got)
+      die("fi_cq_sread after a cancellation", 0);
     sender.join();
     there.ends_well(a, &sent);
   }
@@ -664,13 +702,16 @@ void cancel_readers() {
       fid_cq* cq;
       std::atomic<unsigned>& taken;
     } state{b.cq, taken};
-    pthread_create(&reader, nullptr, [](void* argument) -> void* {
-      State& its = *static_cast<State*>(argument);
-      fi_cq_tagged_entry entry{};
-      for (;;) {
-        if (fi_cq_sread(its.cq, &entry, 1, nullptr, -1) == 1) ++its.taken;
-      }
-    }, &state);
+    pthread_create(
+        &reader, nullptr,
+        [](void* argument) -> void* {
+          State& its = *static_cast<State*>(argument);
+          fi_cq_tagged_entry entry{};
+          for (;;) {
+            if (fi_cq_sread(its.cq, &entry, 1, nullptr, -1) == 1) ++its.taken;
+          }
+        },
+        &state);
     for (int i = 0; i < round % 5; ++i, ++sent) {
       MUST(fi_recv, b.endpoint, &in, 1, nullptr, b.peer, &got);
       long status = 0;

@@ -72,7 +72,8 @@ PAIR_TEST(AuthKey, DatagramsAreSealed) {
   Team team(side, {.type = FI_EP_DGRAM, .caps = FI_MSG | FI_SOURCE, .domain_key = "sixteen bytes at least"});
   Endpoint& e = team.endpoint;
   const std::size_t limit = e.domain().info()->ep_attr->max_msg_size;
-  const std::size_t without = get_info({.type = FI_EP_DGRAM, .caps = FI_MSG | FI_SOURCE})->ep_attr->max_msg_size;
+  const std::size_t without =
+      get_info({.type = FI_EP_DGRAM, .caps = FI_MSG | FI_SOURCE})->ep_attr->max_msg_size;
   EXPECT_EQ(without == limit, std::getenv("FI_CLUSTER_KEY") != nullptr) << without;
   const auto data = pattern(limit, 1);
   std::vector<unsigned char> buffer(limit);

@@ -65,8 +65,8 @@ SIDES_TEST(Collective, ATeamThatDisagreesOnALengthFails, 3) {
   const std::size_t length = side.index() == 2 ? 100 : 90;
   int mark = 0;
   team.endpoint.must([&] {
-    return fi_broadcast(members.ep(), buffer.data(), length, nullptr, members.coll_addr(), members.address(0), FI_UINT8, 0,
-                        &mark);
+    return fi_broadcast(members.ep(), buffer.data(), length, nullptr, members.coll_addr(), members.address(0),
+                        FI_UINT8, 0, &mark);
   });
   const auto first = team.endpoint.await(&mark, seconds(30));
   ASSERT_TRUE(first.has_value());
@@ -89,15 +89,16 @@ SIDES_TEST(Collective, AllEndWithAnErrorWhenAMemberOfABarrierDies, kMembers) {
 
 SIDES_TEST(Collective, AllEndWithAnErrorWhenAMemberOfABroadcastDies, kMembers) {
   one_dies(side, [](Members& members, std::vector<unsigned char>& buffer, void* context) {
-    return fi_broadcast(members.ep(), buffer.data(), buffer.size(), nullptr, members.coll_addr(), members.address(0),
-                        FI_UINT8, 0, context);
+    return fi_broadcast(members.ep(), buffer.data(), buffer.size(), nullptr, members.coll_addr(),
+                        members.address(0), FI_UINT8, 0, context);
   });
 }
 
 SIDES_TEST(Collective, AllEndWithAnErrorWhenAMemberOfAnAllreduceDies, kMembers) {
   one_dies(side, [](Members& members, std::vector<unsigned char>& buffer, void* context) {
-    return fi_allreduce(members.ep(), buffer.data(), buffer.size() / 2, nullptr, buffer.data() + buffer.size() / 2,
-                        nullptr, members.coll_addr(), FI_UINT8, FI_MAX, 0, context);
+    return fi_allreduce(members.ep(), buffer.data(), buffer.size() / 2, nullptr,
+                        buffer.data() + buffer.size() / 2, nullptr, members.coll_addr(), FI_UINT8, FI_MAX, 0,
+                        context);
   });
 }
 

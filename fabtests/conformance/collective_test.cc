@@ -82,8 +82,8 @@ SIDES_TEST(Collective, ManyAreUnderWayAtOnce, kSides) {
     }
     for (int& mark : marks) team.endpoint.finish(&mark);
     for (std::size_t i = 0; i < kAtOnce; ++i) {
-      EXPECT_EQ(results[i],
-                i % 2 == 0 ? sum_of(members.size(), count) : numbers(i % members.size(), count)) << i;
+      EXPECT_EQ(results[i], i % 2 == 0 ? sum_of(members.size(), count) : numbers(i % members.size(), count))
+          << i;
     }
   }
 }
@@ -98,7 +98,8 @@ SIDES_TEST(Collective, NoReceiveOfTheApplicationGetsAMessageOfATeam, kSides) {
   int tagged_mark = 0;
   int untagged_mark = 0;
   team.endpoint.must([&] {
-    return fi_trecv(members.ep(), tagged.data(), tagged.size(), nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &tagged_mark);
+    return fi_trecv(members.ep(), tagged.data(), tagged.size(), nullptr, FI_ADDR_UNSPEC, 0, ~0ull,
+                    &tagged_mark);
   });
   team.endpoint.must([&] {
     return fi_recv(members.ep(), untagged.data(), untagged.size(), nullptr, FI_ADDR_UNSPEC, &untagged_mark);
@@ -111,9 +112,8 @@ SIDES_TEST(Collective, NoReceiveOfTheApplicationGetsAMessageOfATeam, kSides) {
   team.endpoint.must([&] {
     return fi_tsend(members.ep(), word.data(), word.size(), nullptr, team.peers[next], 5, &sent[0]);
   });
-  team.endpoint.must([&] {
-    return fi_send(members.ep(), word.data(), word.size(), nullptr, team.peers[next], &sent[1]);
-  });
+  team.endpoint.must(
+      [&] { return fi_send(members.ep(), word.data(), word.size(), nullptr, team.peers[next], &sent[1]); });
   EXPECT_EQ(team.endpoint.finish(&tagged_mark).entry.tag, 5u);
   team.endpoint.finish(&untagged_mark);
   EXPECT_EQ(tagged, word);
@@ -122,7 +122,8 @@ SIDES_TEST(Collective, NoReceiveOfTheApplicationGetsAMessageOfATeam, kSides) {
 }
 
 template <typename Value>
-void check_reduction(Members& members, fi_datatype type, fi_op op, const std::function<Value(Value, Value)>& combine) {
+void check_reduction(Members& members, fi_datatype type, fi_op op,
+                     const std::function<Value(Value, Value)>& combine) {
   const auto value_of = [](std::size_t member, std::size_t i) {
     return static_cast<Value>(static_cast<double>((member * 5 + i * 3) % 7));
   };
@@ -131,8 +132,8 @@ void check_reduction(Members& members, fi_datatype type, fi_op op, const std::fu
   std::vector<Value> result(kCount);
   for (std::size_t i = 0; i < kCount; ++i) own[i] = value_of(members.self(), i);
   members.run([&](void* context) {
-    return fi_allreduce(members.ep(), own.data(), kCount, nullptr, result.data(), nullptr, members.coll_addr(), type,
-                        op, 0, context);
+    return fi_allreduce(members.ep(), own.data(), kCount, nullptr, result.data(), nullptr,
+                        members.coll_addr(), type, op, 0, context);
   });
   for (std::size_t i = 0; i < kCount; ++i) {
     Value expected = value_of(0, i);
@@ -215,17 +216,19 @@ SINGLE_TEST(Collective, WhatCannotBeIsRefused) {
   EXPECT_EQ(fi_barrier(members.ep(), FI_ADDR_NOTAVAIL, nullptr), -FI_EINVAL);
   EXPECT_EQ(fi_barrier(members.ep(), 77, nullptr), -FI_EINVAL) << "no address of a team";
   EXPECT_EQ(fi_barrier2(members.ep(), members.coll_addr(), FI_REMOTE_CQ_DATA, nullptr), -FI_EBADFLAGS);
-  EXPECT_EQ(fi_broadcast(members.ep(), &value, 1, nullptr, members.coll_addr(), 77, FI_INT64, 0, nullptr), -FI_EINVAL);
-  EXPECT_EQ(fi_broadcast(members.ep(), nullptr, 1, nullptr, members.coll_addr(), members.address(0), FI_INT64, 0,
-                         nullptr),
+  EXPECT_EQ(fi_broadcast(members.ep(), &value, 1, nullptr, members.coll_addr(), 77, FI_INT64, 0, nullptr),
             -FI_EINVAL);
-  EXPECT_EQ(fi_allreduce(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_INT64, FI_CSWAP, 0,
-                         nullptr),
+  EXPECT_EQ(fi_broadcast(members.ep(), nullptr, 1, nullptr, members.coll_addr(), members.address(0), FI_INT64,
+                         0, nullptr),
+            -FI_EINVAL);
+  EXPECT_EQ(fi_allreduce(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_INT64,
+                         FI_CSWAP, 0, nullptr),
             -FI_EOPNOTSUPP);
-  EXPECT_EQ(fi_allreduce(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_DOUBLE, FI_BXOR, 0,
-                         nullptr),
+  EXPECT_EQ(fi_allreduce(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_DOUBLE,
+                         FI_BXOR, 0, nullptr),
             -FI_EOPNOTSUPP);
-  EXPECT_EQ(fi_allgather(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_VOID, 0, nullptr),
+  EXPECT_EQ(fi_allgather(members.ep(), &value, 1, nullptr, &value, nullptr, members.coll_addr(), FI_VOID, 0,
+                         nullptr),
             -FI_EOPNOTSUPP);
   EXPECT_EQ(fi_broadcast(members.ep(), &value, SIZE_MAX / 8, nullptr, members.coll_addr(), members.address(0),
                          FI_INT64, 0, nullptr),

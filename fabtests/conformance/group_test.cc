@@ -37,7 +37,8 @@ sockaddr_in group_address(Side& side) {
 
 /// All sides, which know each other, and a group.
 struct GroupTeam : Team {
-  explicit GroupTeam(Side& one, const std::string& key = "") : Team(one, with_groups(key)), address(group_address(one)) {}
+  explicit GroupTeam(Side& one, const std::string& key = "")
+      : Team(one, with_groups(key)), address(group_address(one)) {}
   ~GroupTeam() {
     if (group != nullptr) meet();
   }
@@ -51,7 +52,8 @@ struct GroupTeam : Team {
     const Deadline deadline(std::chrono::seconds(20));
     std::uint32_t event = 0;
     fi_eq_entry entry{};
-    while (fi_eq_read(endpoint.eq(), &event, &entry, sizeof entry, 0) == -FI_EAGAIN && !deadline.passed()) endpoint.progress();
+    while (fi_eq_read(endpoint.eq(), &event, &entry, sizeof entry, 0) == -FI_EAGAIN && !deadline.passed())
+      endpoint.progress();
     EXPECT_EQ(event, static_cast<std::uint32_t>(FI_JOIN_COMPLETE));
     EXPECT_EQ(entry.fid, &joined.fid);
     EXPECT_EQ(entry.context, this);
@@ -116,9 +118,14 @@ SIDES_TEST(Group, AMemberWithAnotherKeyHearsAndSaysNothing, 3) {
   GroupTeam team(side, side.index() == 2 ? "the key of another group" : "the key of the group");
   team.join();
   team.send(static_cast<std::uint64_t>(side.index()), 64);  // with another key it has no receiver
-  if (side.index() < 2) team.expect_message(static_cast<std::size_t>(1 - side.index()), static_cast<std::uint64_t>(1 - side.index()), 64);
+  if (side.index() < 2)
+    team.expect_message(static_cast<std::size_t>(1 - side.index()),
+                        static_cast<std::uint64_t>(1 - side.index()), 64);
   std::uint64_t word = 0;
-  team.endpoint.must([&] { return fi_trecv(team.endpoint.ep(), &word, sizeof word, nullptr, FI_ADDR_UNSPEC, 0, ~std::uint64_t{0}, &word); });
+  team.endpoint.must([&] {
+    return fi_trecv(team.endpoint.ep(), &word, sizeof word, nullptr, FI_ADDR_UNSPEC, 0, ~std::uint64_t{0},
+                    &word);
+  });
   EXPECT_TRUE(team.endpoint.silent(std::chrono::milliseconds(300)));
 }
 
@@ -136,7 +143,8 @@ SIDES_TEST(Group, AllMembersSendAtOnceInOrder, 3) {
       std::uint64_t value = 0;
       int context = 0;
       e.must([&] {
-        return fi_recv(e.ep(), &value, sizeof value, nullptr, team.peers[static_cast<std::size_t>(sender)], &context);
+        return fi_recv(e.ep(), &value, sizeof value, nullptr, team.peers[static_cast<std::size_t>(sender)],
+                       &context);
       });
       e.finish(&context);
       ASSERT_EQ(value, i);

@@ -153,8 +153,8 @@ void reduce_scatter(Members& members, std::size_t count) {
   const Numbers own = numbers(members.self(), members.size() * count);
   Numbers result(count);
   members.run([&](void* context) {
-    return fi_reduce_scatter(members.ep(), own.data(), count, nullptr, result.data(), nullptr, members.coll_addr(),
-                             FI_INT64, FI_SUM, 0, context);
+    return fi_reduce_scatter(members.ep(), own.data(), count, nullptr, result.data(), nullptr,
+                             members.coll_addr(), FI_INT64, FI_SUM, 0, context);
   });
   EXPECT_EQ(result, part(sum_of(members.size(), members.size() * count), members.self(), count));
 }
@@ -170,8 +170,8 @@ void scatter_and_gather(Members& members, std::size_t root, std::size_t count) {
   EXPECT_EQ(block, numbers(members.self(), count));
   Numbers gathered(is_root ? all.size() : 0);
   members.run([&](void* context) {
-    return fi_gather(members.ep(), block.data(), count, nullptr, gathered.data(), nullptr, members.coll_addr(),
-                     members.address(root), FI_INT64, 0, context);
+    return fi_gather(members.ep(), block.data(), count, nullptr, gathered.data(), nullptr,
+                     members.coll_addr(), members.address(root), FI_INT64, 0, context);
   });
   EXPECT_EQ(gathered, is_root ? all : Numbers{});
 }
@@ -185,8 +185,8 @@ void barrier(Members& members) {
 void broadcast(Members& members, std::size_t root, std::size_t count) {
   Numbers values = members.self() == root ? numbers(root, count) : Numbers(count);
   members.run([&](void* context) {
-    return fi_broadcast(members.ep(), values.data(), count, nullptr, members.coll_addr(), members.address(root),
-                        FI_INT64, 0, context);
+    return fi_broadcast(members.ep(), values.data(), count, nullptr, members.coll_addr(),
+                        members.address(root), FI_INT64, 0, context);
   });
   EXPECT_EQ(values, numbers(root, count));
 }

@@ -225,7 +225,9 @@ PAIR_TEST(Message, AMatchIsReportedWhenAReceiveHasTakenTheMessage) {
     const iovec piece{buffer.data(), size};
     const fi_msg_tagged message{&piece, nullptr, 1, team.peer(), 7, 0, &context, 0};
     if (side.first()) {
-      e.must([&] { return fi_tsendmsg(e.ep(), &message, FI_COMPLETION | FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE); });
+      e.must([&] {
+        return fi_tsendmsg(e.ep(), &message, FI_COMPLETION | FI_MATCH_COMPLETE | FI_DELIVERY_COMPLETE);
+      });
       EXPECT_TRUE(e.silent(std::chrono::milliseconds(100)));
     }
     team.meet();

@@ -69,10 +69,12 @@ SINGLE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
 
 /// Whatever the application permits: without FI_MR_PROV_KEY in the answer its own keys work, without FI_MR_VIRT_ADDR offsets do.
 SINGLE_TEST(Region, KeysAndAddressesAreAsTheAnswerSays) {
-  constexpr int kPermitted[] = {FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_LOCAL | FI_MR_ENDPOINT | FI_MR_RAW};
+  constexpr int kPermitted[] = {FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED,
+                                FI_MR_LOCAL | FI_MR_ENDPOINT | FI_MR_RAW};
   for (unsigned chosen = 0; chosen < 1u << std::size(kPermitted); ++chosen) {
     Options options = region_options();
-    for (std::size_t i = 0; i < std::size(kPermitted); ++i) options.mr_mode |= (chosen >> i & 1) != 0 ? kPermitted[i] : 0;
+    for (std::size_t i = 0; i < std::size(kPermitted); ++i)
+      options.mr_mode |= (chosen >> i & 1) != 0 ? kPermitted[i] : 0;
     Endpoint e(options);
     const int mode = e.domain().info()->domain_attr->mr_mode;
     ASSERT_EQ(mode & ~options.mr_mode, 0);
@@ -81,7 +83,8 @@ SINGLE_TEST(Region, KeysAndAddressesAreAsTheAnswerSays) {
       char memory[16] = {};
       const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, wanted);
       const std::uint64_t key = (mode & FI_MR_PROV_KEY) != 0 ? fi_mr_key(region.get()) : wanted;
-      const std::uint64_t start = (mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
+      const std::uint64_t start =
+          (mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
       char word[8] = "written";
       e.must([&] { return fi_write(e.ep(), word, sizeof word, nullptr, self, start + 4, key, &e); });
       e.finish(&e);
@@ -159,7 +162,8 @@ SIDES_TEST(Region, IsForAllEndpointsOfAProcessOfWhichItsOwnerKnowsOne, 3) {
       return fi_write(further.ep(), &word, sizeof word, nullptr, owner, place, kRegionKey, &further);
     });
     refused ? further.fail(&further, FI_EACCES) : further.finish(&further);
-    further.must([&] { return fi_read(further.ep(), &word, sizeof word, nullptr, owner, 8, kRegionKey, &further); });
+    further.must(
+        [&] { return fi_read(further.ep(), &word, sizeof word, nullptr, owner, 8, kRegionKey, &further); });
     refused ? further.fail(&further, FI_EACCES) : further.finish(&further);
     EXPECT_EQ(word, refused ? 0x1111u : 0u);
   }
@@ -243,7 +247,8 @@ PAIR_TEST(Region, ClosedInTheMidstOfTransfersLeavesEveryOneWithAnEnd) {
         e.must([&] {
           return i % 2 == 0
                      ? fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kRegionKey, &contexts[i])
-                     : fi_read(e.ep(), bytes.data(), kSize, nullptr, team.peer(), 0, kRegionKey, &contexts[i]);
+                     : fi_read(e.ep(), bytes.data(), kSize, nullptr, team.peer(), 0, kRegionKey,
+                               &contexts[i]);
         });
         if (i == 0) e.progress();
       }

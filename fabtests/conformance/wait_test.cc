@@ -335,7 +335,8 @@ void sleep_cheaply(Endpoint& e, milliseconds sleep = milliseconds(2000), int par
   fi_cq_tagged_entry entry{};
   EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, 100), -FI_EAGAIN) << "whatever is done once is done";
   std::chrono::nanoseconds least = sleep;
-  for (int attempt = 0; attempt < 3 && least >= sleep / part; ++attempt) {  // a machine that does much else makes it more
+  for (int attempt = 0; attempt < 3 && least >= sleep / part;
+       ++attempt) {  // a machine that does much else makes it more
     const auto before = process_time();
     EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, static_cast<int>(sleep.count())), -FI_EAGAIN);
     least = std::min<std::chrono::nanoseconds>(least, process_time() - before);

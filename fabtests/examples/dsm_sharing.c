@@ -5,8 +5,19 @@
 
 #include "dsm/dsm.h"
 
-enum { kPages = 600, kShared = 32, kWords = 4096 / sizeof(uint64_t), kRounds = 4, kOwnWords = 5 * kWords, kTurns = 10 };
-enum { kDataLock, kFlagLock, kCountLock }; /* the flag has a lock of its own: waiting for it tells nothing of the data */
+enum {
+  kPages = 600,
+  kShared = 32,
+  kWords = 4096 / sizeof(uint64_t),
+  kRounds = 4,
+  kOwnWords = 5 * kWords,
+  kTurns = 10
+};
+enum {
+  kDataLock,
+  kFlagLock,
+  kCountLock
+}; /* the flag has a lock of its own: waiting for it tells nothing of the data */
 
 static uint64_t value_of(uint64_t round, size_t word) { return round << 32 | (word + 1); }
 
@@ -34,7 +45,8 @@ static int fall_behind(uint64_t* words, uint64_t* flag, uint64_t round, size_t p
   if (dsm_rank() == 1 % dsm_size()) {
     for (size_t page = 0; page < kPages;) {
       dsm_lock(kDataLock);
-      for (size_t i = 0; i < pages_a_turn; ++i, ++page) words[page * kWords + kWords - 1] = value_of(round, page);
+      for (size_t i = 0; i < pages_a_turn; ++i, ++page)
+        words[page * kWords + kWords - 1] = value_of(round, page);
       dsm_unlock(kDataLock);
     }
     dsm_lock(kFlagLock);
@@ -48,10 +60,12 @@ static int fall_behind(uint64_t* words, uint64_t* flag, uint64_t round, size_t p
   }
   words[kOwnWords + dsm_rank()] = value_of(round, kOwnWords);
   dsm_lock(kDataLock);
-  for (size_t page = 0; page < kPages; ++page) wrong += words[page * kWords + kWords - 1] != value_of(round, page);
+  for (size_t page = 0; page < kPages; ++page)
+    wrong += words[page * kWords + kWords - 1] != value_of(round, page);
   dsm_unlock(kDataLock);
   dsm_barrier();
-  for (int rank = 0; rank < dsm_size(); ++rank) wrong += words[kOwnWords + rank] != value_of(round, kOwnWords);
+  for (int rank = 0; rank < dsm_size(); ++rank)
+    wrong += words[kOwnWords + rank] != value_of(round, kOwnWords);
   return wrong;
 }
 
@@ -69,7 +83,8 @@ static int count_together(uint64_t* count, uint64_t round) {
 }
 
 int main(int argc, char** argv) {
-  dsm_open(argc, argv, "Pages that several processes write to, and locks whose logs wrap.", (kPages + kShared + 2) * 4096);
+  dsm_open(argc, argv, "Pages that several processes write to, and locks whose logs wrap.",
+           (kPages + kShared + 2) * 4096);
   uint64_t* const words = dsm_alloc(kPages * 4096, kPages * 4096, dsm_size() - 1);
   uint64_t* const shared = dsm_alloc(kShared * 4096, 4096, 0);
   uint64_t* const flag = dsm_alloc(sizeof *flag, sizeof *flag, 0);

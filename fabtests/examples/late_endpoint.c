@@ -46,43 +46,51 @@ static ssize_t post(struct operation operation, fi_addr_t to, uint64_t offset) {
   return 0;
 }
 
-static ssize_t post_read(struct fid_ep* ep, void* local, size_t bytes, void* desc, fi_addr_t from, uint64_t offset, uint64_t key,
-                         void* context) {
+static ssize_t post_read(struct fid_ep* ep, void* local, size_t bytes, void* desc, fi_addr_t from,
+                         uint64_t offset, uint64_t key, void* context) {
   (void)ep, (void)desc, (void)key, (void)context;
   return post((struct operation){.kind = kRead, .local = local, .bytes = bytes}, from, offset);
 }
 
-static ssize_t post_write(struct fid_ep* ep, const void* local, size_t bytes, void* desc, fi_addr_t to, uint64_t offset,
-                          uint64_t key, void* context) {
+static ssize_t post_write(struct fid_ep* ep, const void* local, size_t bytes, void* desc, fi_addr_t to,
+                          uint64_t offset, uint64_t key, void* context) {
   (void)ep, (void)desc, (void)key, (void)context;
   return post((struct operation){.kind = kWrite, .local = (void*)local, .bytes = bytes}, to, offset);
 }
 
-static ssize_t post_atomic(struct fid_ep* ep, const void* operand, size_t count, void* desc, fi_addr_t to, uint64_t offset,
-                           uint64_t key, enum fi_datatype type, enum fi_op op, void* context) {
+static ssize_t post_atomic(struct fid_ep* ep, const void* operand, size_t count, void* desc, fi_addr_t to,
+                           uint64_t offset, uint64_t key, enum fi_datatype type, enum fi_op op,
+                           void* context) {
   (void)ep, (void)count, (void)desc, (void)key, (void)type, (void)context;
   return post((struct operation){.kind = kAtomic, .op = op, .local = (void*)operand}, to, offset);
 }
 
-static ssize_t post_fetch(struct fid_ep* ep, const void* operand, size_t count, void* desc, void* fetched, void* fetched_desc,
-                          fi_addr_t to, uint64_t offset, uint64_t key, enum fi_datatype type, enum fi_op op, void* context) {
+static ssize_t post_fetch(struct fid_ep* ep, const void* operand, size_t count, void* desc, void* fetched,
+                          void* fetched_desc, fi_addr_t to, uint64_t offset, uint64_t key,
+                          enum fi_datatype type, enum fi_op op, void* context) {
   (void)ep, (void)count, (void)desc, (void)fetched_desc, (void)key, (void)type, (void)context;
-  return post((struct operation){.kind = kAtomic, .op = op, .local = (void*)operand, .fetched = fetched}, to, offset);
+  return post((struct operation){.kind = kAtomic, .op = op, .local = (void*)operand, .fetched = fetched}, to,
+              offset);
 }
 
-static ssize_t post_compare(struct fid_ep* ep, const void* operand, size_t count, void* desc, const void* compare,
-                            void* compare_desc, void* fetched, void* fetched_desc, fi_addr_t to, uint64_t offset, uint64_t key,
-                            enum fi_datatype type, enum fi_op op, void* context) {
-  (void)ep, (void)count, (void)desc, (void)compare_desc, (void)fetched_desc, (void)key, (void)type, (void)context;
-  return post((struct operation){.kind = kAtomic, .op = op, .local = (void*)operand, .compare = compare, .fetched = fetched}, to,
-              offset);
+static ssize_t post_compare(struct fid_ep* ep, const void* operand, size_t count, void* desc,
+                            const void* compare, void* compare_desc, void* fetched, void* fetched_desc,
+                            fi_addr_t to, uint64_t offset, uint64_t key, enum fi_datatype type, enum fi_op op,
+                            void* context) {
+  (void)ep, (void)count, (void)desc, (void)compare_desc, (void)fetched_desc, (void)key, (void)type,
+      (void)context;
+  return post(
+      (struct operation){
+          .kind = kAtomic, .op = op, .local = (void*)operand, .compare = compare, .fetched = fetched},
+      to, offset);
 }
 
 /* No aligned word of 8 bytes is seen half. */
 static void copy(char* to, const char* from, size_t bytes) {
   const int words = ((uintptr_t)to | (uintptr_t)from | bytes) % sizeof(uint64_t) == 0;
   for (size_t i = 0; words && i < bytes; i += sizeof(uint64_t))
-    __atomic_store_n((uint64_t*)(to + i), __atomic_load_n((const uint64_t*)(from + i), __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t*)(to + i), __atomic_load_n((const uint64_t*)(from + i), __ATOMIC_RELAXED),
+                     __ATOMIC_RELEASE);
   if (!words) memcpy(to, from, bytes);
 }
 
@@ -165,7 +173,8 @@ static void map_arenas(struct endpoint* e) {
   e->arena = network.arenas[e->rank];
 }
 
-void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, struct endpoint_options options) {
+void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
+                   struct endpoint_options options) {
   memset(e, 0, sizeof *e);
   e->options = options;
   e->rank = argc == 4 ? atoi(argv[1]) : -1;
@@ -176,7 +185,8 @@ void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
   if (e->peers == NULL) must(-FI_ENOMEM, "memory for addresses");
   map_arenas(e);
   network.rma = (struct fi_ops_rma){.read = post_read, .write = post_write};
-  network.atomic = (struct fi_ops_atomic){.write = post_atomic, .readwrite = post_fetch, .compwrite = post_compare};
+  network.atomic =
+      (struct fi_ops_atomic){.write = post_atomic, .readwrite = post_fetch, .compwrite = post_compare};
   network.ep.rma = &network.rma;
   network.ep.atomic = &network.atomic;
   e->ep = &network.ep;

@@ -121,7 +121,8 @@ class GroupMember : private fabtests::MessageEndpoint {
     for (std::size_t m = 0; m < count; ++m) {
       ssize_t status;
       void* context = nullptr;
-      while ((status = fi_tsend(endpoint_, messages[m].data(), size, nullptr, fi_mc_addr(group_), m, &messages[m])) == -FI_EAGAIN) {
+      while ((status = fi_tsend(endpoint_, messages[m].data(), size, nullptr, fi_mc_addr(group_), m,
+                                &messages[m])) == -FI_EAGAIN) {
         done_ += poll(context) ? 1 : 0;
       }
       must(status, "fi_tsend");
@@ -133,7 +134,8 @@ class GroupMember : private fabtests::MessageEndpoint {
   void receive(std::size_t from, std::size_t count, std::size_t size) {
     std::vector<std::vector<unsigned char>> buffers(count, std::vector<unsigned char>(size));
     for (std::size_t m = 0; m < count; ++m) {
-      must(fi_trecv(endpoint_, buffers[m].data(), size, nullptr, peers_.at(from), m, 0, &buffers[m]), "fi_trecv");
+      must(fi_trecv(endpoint_, buffers[m].data(), size, nullptr, peers_.at(from), m, 0, &buffers[m]),
+           "fi_trecv");
     }
     std::cout << "ready" << std::endl;
     await(count);

@@ -63,7 +63,8 @@ struct Fault {
 
 Fault wanted_fault() {
   Fault fault;
-  if (const char* const text = std::getenv("LIFE_FAULT")) std::sscanf(text, "%63[^:]:%u", fault.name, &fault.number);
+  if (const char* const text = std::getenv("LIFE_FAULT"))
+    std::sscanf(text, "%63[^:]:%u", fault.name, &fault.number);
   return fault;
 }
 
@@ -92,6 +93,7 @@ Function real_of(Call& call) {
 }
 
 // Errors that the kernel may give at that place; numbers and pointers fit into registers that the real functions read.
+// clang-format off
 #define LIFE_CALLS(X)                                                                                                \
   X(accept4, EMFILE) X(bind, ENOMEM) X(close_range, ENOMEM) X(connect, ENOMEM) X(epoll_create1, EMFILE)              \
   X(epoll_ctl, ENOSPC) X(epoll_pwait, EINTR) X(epoll_wait, EINTR) X(eventfd, EMFILE) X(fcntl, ENOMEM) X(fstat, ENOMEM) X(fstatfs, ENOMEM)  \
@@ -102,11 +104,12 @@ Function real_of(Call& call) {
   X(recvmmsg, ENOMEM) X(recvmsg, ENOMEM) X(send, ENOBUFS) X(sendmmsg, ENOBUFS) X(sendmsg, ENOBUFS)                   \
   X(sendto, ENOBUFS) X(setrlimit, EPERM) X(setsockopt, ENOBUFS) X(socket, EMFILE) X(syscall, ENOMEM)                 \
   X(timerfd_create, EMFILE) X(timerfd_settime, ENOMEM) X(write, ENOSPC)
+// clang-format on
 
 #define LIFE_STATE(name, error) Call call_##name{#name, error};
 LIFE_CALLS(LIFE_STATE)
-Call call_malloc{"malloc", ENOMEM}, call_realloc{"realloc", ENOMEM}, call_fopen{"fopen", EMFILE}, call_mmap{"mmap", ENOMEM},
-    call_pthread_create{"pthread_create", 0};
+Call call_malloc{"malloc", ENOMEM}, call_realloc{"realloc", ENOMEM}, call_fopen{"fopen", EMFILE},
+    call_mmap{"mmap", ENOMEM}, call_pthread_create{"pthread_create", 0};
 
 Call* const calls[] = {
 #define LIFE_PLACE(name, error) &call_##name,
@@ -126,11 +129,11 @@ Call* const calls[] = {
 
 extern "C" {
 
-#define LIFE_WRAPPER(name, error)                                                        \
+#define LIFE_WRAPPER(name, error)                                                                          \
   [[gnu::visibility("default")]] Arg life_##name(Arg a, Arg b, Arg c, Arg d, Arg e, Arg f) __asm__(#name); \
-  Arg life_##name(Arg a, Arg b, Arg c, Arg d, Arg e, Arg f) {                            \
-    if (fails(call_##name, __builtin_return_address(0))) return -1;                      \
-    return real_of(call_##name)(a, b, c, d, e, f);                                       \
+  Arg life_##name(Arg a, Arg b, Arg c, Arg d, Arg e, Arg f) {                                              \
+    if (fails(call_##name, __builtin_return_address(0))) return -1;                                        \
+    return real_of(call_##name)(a, b, c, d, e, f);                                                         \
   }
 LIFE_CALLS(LIFE_WRAPPER)
 

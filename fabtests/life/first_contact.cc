@@ -29,7 +29,8 @@ int open_descriptors() {
 
 std::uint64_t frames_sent(fid_ep* endpoint) {
   fi_cluster_ops_stats* stats = nullptr;
-  must(fi_open_ops(&endpoint->fid, FI_CLUSTER_STATS, 0, reinterpret_cast<void**>(&stats), nullptr), "fi_open_ops");
+  must(fi_open_ops(&endpoint->fid, FI_CLUSTER_STATS, 0, reinterpret_cast<void**>(&stats), nullptr),
+       "fi_open_ops");
   std::vector<fi_cluster_counter> counters(static_cast<std::size_t>(stats->counters(endpoint, nullptr, 0)));
   stats->counters(endpoint, counters.data(), counters.size());
   for (const fi_cluster_counter& counter : counters) {
@@ -52,7 +53,8 @@ class Contacts : public MessageEndpoint {
     if (got == -FI_EAVAIL) {
       fi_cq_err_entry error{};
       must(fi_cq_readerr(cq_, &error, 0), "fi_cq_readerr");
-      std::fprintf(stderr, "first_contact: %s\n", fi_cq_strerror(cq_, error.prov_errno, error.err_data, nullptr, 0));
+      std::fprintf(stderr, "first_contact: %s\n",
+                   fi_cq_strerror(cq_, error.prov_errno, error.err_data, nullptr, 0));
       std::exit(1);
     }
     must(got, "fi_cq_read");
@@ -81,7 +83,8 @@ int main() {
     post([&] { return fi_send(own.endpoint(), &contexts, 8, nullptr, peers[i], &contexts[2 * i + 1]); });
   }
   while (ended < 2 * peers.size()) ended += own.progress();
-  std::printf("done %d %llu\n", open_descriptors(), static_cast<unsigned long long>(frames_sent(own.endpoint())));
+  std::printf("done %d %llu\n", open_descriptors(),
+              static_cast<unsigned long long>(frames_sent(own.endpoint())));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) own.progress();
   fi_close(&own.endpoint()->fid);

@@ -53,7 +53,7 @@ using fabtests::must;
 constexpr std::size_t kRegionBytes = 10 << 20;
 constexpr std::uint64_t kKey = 1;
 constexpr std::size_t kPlaceBytes = 96 * 1024;  // of puts, behind the word of sums
-constexpr unsigned kChildSeconds = 60;  // the driver ends it sooner
+constexpr unsigned kChildSeconds = 60;          // the driver ends it sooner
 
 long long now_ns() {
   timespec now{};
@@ -98,7 +98,8 @@ struct Operation {
   void check(std::size_t size) const {
     const std::size_t at = first_wrong(size);
     if (at == size) return;
-    say("wrong byte " + std::to_string(at) + " of " + std::to_string(size) + " of seed " + std::to_string(seed));
+    say("wrong byte " + std::to_string(at) + " of " + std::to_string(size) + " of seed " +
+        std::to_string(seed));
     std::exit(1);
   }
 };
@@ -146,7 +147,9 @@ class LifePeer : public MessageEndpoint {
     Operation& message = add(id, Operation::Kind::plain, size);
     message.seed = seed;
     message.fill();
-    post_patiently(message, [&] { return fi_send(endpoint_, message.bytes.data(), size, nullptr, peer, &message.context); });
+    post_patiently(message, [&] {
+      return fi_send(endpoint_, message.bytes.data(), size, nullptr, peer, &message.context);
+    });
   }
 
   void put(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed, std::size_t place) {
@@ -164,8 +167,9 @@ class LifePeer : public MessageEndpoint {
   void add_one(const std::string& id, fi_addr_t peer) {
     static std::uint64_t one = 1;
     Operation& sum = add(id, Operation::Kind::plain, 0);
-    post_patiently(
-        sum, [&] { return fi_atomic(endpoint_, &one, 1, nullptr, peer, 0, kKey, FI_UINT64, FI_SUM, &sum.context); });
+    post_patiently(sum, [&] {
+      return fi_atomic(endpoint_, &one, 1, nullptr, peer, 0, kKey, FI_UINT64, FI_SUM, &sum.context);
+    });
   }
 
   std::uint64_t sum() const {
@@ -197,7 +201,8 @@ class LifePeer : public MessageEndpoint {
   bool take_event() {
     unsigned char event[sizeof(fi_eq_cm_entry) + sizeof(fi_cluster_peer_lost)];
     std::uint32_t kind = 0;
-    if (fi_eq_read(eq_, &kind, event, sizeof event, 0) == static_cast<ssize_t>(sizeof event) && kind == FI_SHUTDOWN) {
+    if (fi_eq_read(eq_, &kind, event, sizeof event, 0) == static_cast<ssize_t>(sizeof event) &&
+        kind == FI_SHUTDOWN) {
       fi_cluster_peer_lost lost;
       std::memcpy(&lost, event + sizeof(fi_eq_cm_entry), sizeof lost);
       ++losses_;
@@ -221,7 +226,8 @@ class LifePeer : public MessageEndpoint {
 
   /// One that is refused for want of memory is posted later.
   void keep_posted(Operation& kept) {
-    const long status = fi_recv(endpoint_, kept.bytes.data(), kept.bytes.size(), nullptr, FI_ADDR_UNSPEC, &kept.context);
+    const long status =
+        fi_recv(endpoint_, kept.bytes.data(), kept.bytes.size(), nullptr, FI_ADDR_UNSPEC, &kept.context);
     if (status == -FI_ENOMEM || status == -FI_EAGAIN) {
       refused_.push_back(&kept);
     } else {
@@ -253,9 +259,7 @@ class LifePeer : public MessageEndpoint {
     return operation;
   }
 
-  static Operation& of(void* context) {
-    return *static_cast<Operation*>(context);
-  }
+  static Operation& of(void* context) { return *static_cast<Operation*>(context); }
 
   void complete(void* context, std::size_t size) {
     Operation& operation = of(context);
@@ -277,7 +281,8 @@ class LifePeer : public MessageEndpoint {
       });
     } else {
       const bool read_back = operation.kind == Operation::Kind::put_read_back;
-      if (read_back && of_two_lives(operation)) return end(context, FI_ECONNRESET, "read back from the next life of its target");
+      if (read_back && of_two_lives(operation))
+        return end(context, FI_ECONNRESET, "read back from the next life of its target");
       if (read_back) operation.check(operation.bytes.size());
       end(context, 0, "");
     }
@@ -293,7 +298,8 @@ class LifePeer : public MessageEndpoint {
 
   void end(void* context, int error, const std::string& text) {
     Operation& operation = of(context);
-    if (operation.kind == Operation::Kind::checked_receive) {  // its sender has died in the midst of a message
+    if (operation.kind ==
+        Operation::Kind::checked_receive) {  // its sender has died in the midst of a message
       keep_posted(operation);
       return;
     }

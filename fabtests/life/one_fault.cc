@@ -36,7 +36,8 @@ constexpr int kAttempts = 4;
 std::string failures;
 
 void note(const char* what, long status) {
-  failures += std::string(failures.empty() ? "" : "; ") + what + ": " + fi_strerror(static_cast<int>(std::labs(status)));
+  failures += std::string(failures.empty() ? "" : "; ") + what + ": " +
+              fi_strerror(static_cast<int>(std::labs(status)));
 }
 [[noreturn]] void die(const std::string& why, int status = 1) {
   std::printf("%s (before: %s)\n", why.c_str(), failures.c_str());
@@ -113,7 +114,8 @@ struct Side {
     open("fi_ep_bind counter", [&] { return fi_ep_bind(endpoint, &counter->fid, FI_WRITE); });
     open("fi_enable", [&] { return fi_enable(endpoint); });
     open("fi_mr_reg", [&] {
-      return fi_mr_reg(on.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &region, nullptr);
+      return fi_mr_reg(on.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0,
+                       &region, nullptr);
     });
   }
   Side(const Side&) = delete;
@@ -135,7 +137,8 @@ struct Side {
   /// Takes what has ended, waiting for `milliseconds` at most.
   void progress(int milliseconds) {
     fi_cq_tagged_entry entry;
-    const long got = milliseconds > 0 ? fi_cq_sread(cq, &entry, 1, nullptr, milliseconds) : fi_cq_read(cq, &entry, 1);
+    const long got =
+        milliseconds > 0 ? fi_cq_sread(cq, &entry, 1, nullptr, milliseconds) : fi_cq_read(cq, &entry, 1);
     if (got == 1) {
       ends[entry.op_context] = 0;
     } else if (got == -FI_EAVAIL) {
@@ -161,12 +164,15 @@ class Exchange {
       const std::vector<std::uint8_t> sent(size, static_cast<std::uint8_t>(tag_));
       std::vector<std::uint8_t> got(size);
       fi_context in{}, out{};
-      const bool received = post(what, [&] { return fi_trecv(to_.endpoint, got.data(), size, nullptr, to_.peer, tag_, 0, &in); });
+      const bool received = post(
+          what, [&] { return fi_trecv(to_.endpoint, got.data(), size, nullptr, to_.peer, tag_, 0, &in); });
       if (!received) continue;
-      const bool posted = post(what, [&] { return fi_tsend(from_.endpoint, sent.data(), size, nullptr, from_.peer, tag_, &out); });
+      const bool posted = post(
+          what, [&] { return fi_tsend(from_.endpoint, sent.data(), size, nullptr, from_.peer, tag_, &out); });
       const int send_error = posted ? end_of(from_, &out, what) : FI_EOTHER;
       if (send_error != 0) fi_cancel(&to_.endpoint->fid, &in);
-      const int receive_error = end_of(to_, &in, send_error == 0 ? "a message that was reported as sent" : "a cancelled receive");
+      const int receive_error =
+          end_of(to_, &in, send_error == 0 ? "a message that was reported as sent" : "a cancelled receive");
       if (send_error != 0 || receive_error != 0) continue;
       if (got != sent) die(std::string("wrong bytes: ") + what);
       return;
@@ -236,7 +242,8 @@ void exchange_all(Side& one, Side& other, bool waiting, std::uint64_t key) {
     return fi_read(one.endpoint, local.data(), 100'000, nullptr, one.peer, 0, key, context);
   });
   there.access("an atomic", waiting, [&](void* context) {
-    return fi_fetch_atomic(one.endpoint, &operand, 1, nullptr, &result, nullptr, one.peer, 0, key, FI_UINT64, FI_SUM, context);
+    return fi_fetch_atomic(one.endpoint, &operand, 1, nullptr, &result, nullptr, one.peer, 0, key, FI_UINT64,
+                           FI_SUM, context);
   });
 }
 

@@ -52,8 +52,9 @@ class Caller : public MessageEndpoint {
   }
   /// False: there is no space for it now.
   bool post(Message& message, fi_addr_t peer) {
-    const long status = message.request ? fi_recv(endpoint_, message.text, kBytes, nullptr, peer, &message.context)
-                                        : fi_send(endpoint_, message.text, kBytes, nullptr, peer, &message.context);
+    const long status = message.request
+                            ? fi_recv(endpoint_, message.text, kBytes, nullptr, peer, &message.context)
+                            : fi_send(endpoint_, message.text, kBytes, nullptr, peer, &message.context);
     if (status == -FI_EAGAIN) return false;
     must(status, "posting");
     return true;

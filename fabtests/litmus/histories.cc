@@ -63,20 +63,20 @@ struct Operation {
   fi_op op;
 };
 constexpr std::array<Operation, 15> kAtomics{{{Kind::sum, FI_SUM},
-                                               {Kind::sum, FI_SUM},
-                                               {Kind::write, FI_ATOMIC_WRITE},
-                                               {Kind::read, FI_ATOMIC_READ},
-                                               {Kind::bxor, FI_BXOR},
-                                               {Kind::bor, FI_BOR},
-                                               {Kind::band, FI_BAND},
-                                               {Kind::least, FI_MIN},
-                                               {Kind::greatest, FI_MAX},
-                                               {Kind::swap_if_equal, FI_CSWAP},
-                                               {Kind::swap_if_equal, FI_CSWAP},
-                                               {Kind::swap_if_not_equal, FI_CSWAP_NE},
-                                               {Kind::swap_if_less, FI_CSWAP_LT},
-                                               {Kind::swap_if_greater, FI_CSWAP_GT},
-                                               {Kind::swap_masked, FI_MSWAP}}};
+                                              {Kind::sum, FI_SUM},
+                                              {Kind::write, FI_ATOMIC_WRITE},
+                                              {Kind::read, FI_ATOMIC_READ},
+                                              {Kind::bxor, FI_BXOR},
+                                              {Kind::bor, FI_BOR},
+                                              {Kind::band, FI_BAND},
+                                              {Kind::least, FI_MIN},
+                                              {Kind::greatest, FI_MAX},
+                                              {Kind::swap_if_equal, FI_CSWAP},
+                                              {Kind::swap_if_equal, FI_CSWAP},
+                                              {Kind::swap_if_not_equal, FI_CSWAP_NE},
+                                              {Kind::swap_if_less, FI_CSWAP_LT},
+                                              {Kind::swap_if_greater, FI_CSWAP_GT},
+                                              {Kind::swap_masked, FI_MSWAP}}};
 constexpr std::uint64_t kKinds = FI_READ | FI_WRITE;  ///< that counters count, silent operations included
 constexpr std::uint64_t kAllOrders = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW;
 
@@ -156,7 +156,8 @@ class Player {
   template <typename Element>
   static std::uint64_t take_as(std::uint64_t& word, const Record& record) {
     std::atomic_ref element(*reinterpret_cast<Element*>(&word));
-    return record.kind == Kind::sum ? element.fetch_add(static_cast<Element>(record.operand)) : element.load();
+    return record.kind == Kind::sum ? element.fetch_add(static_cast<Element>(record.operand))
+                                    : element.load();
   }
   static std::uint64_t take(std::uint64_t& word, unsigned bits, const Record& record) {
     switch (bits) {
@@ -224,12 +225,16 @@ class Player {
     const bool get = record.kind == Kind::read;
     const iovec vector{get ? &flight.result : &flight.operand, sizeof flight.operand};
     const fi_rma_iov range{place(record), sizeof flight.operand, kKey};
-    const fi_msg_rma message{&vector, nullptr, 1, team_.peers[static_cast<std::size_t>(flight.owner)],
+    const fi_msg_rma message{&vector, nullptr, 1,       team_.peers[static_cast<std::size_t>(flight.owner)],
                              &range,  1,       &flight, 0};
-    e_.must([&] { return get ? fi_readmsg(e_.ep(), &message, flags) : fi_writemsg(e_.ep(), &message, flags); });
+    e_.must(
+        [&] { return get ? fi_readmsg(e_.ep(), &message, flags) : fi_writemsg(e_.ep(), &message, flags); });
   }
   void operate(Flight& flight, const Record& record, fi_op op, unsigned bits, std::uint64_t flags) {
-    const fi_datatype type = bits == 8 ? FI_UINT8 : bits == 16 ? FI_UINT16 : bits == 32 ? FI_UINT32 : FI_UINT64;
+    const fi_datatype type = bits == 8    ? FI_UINT8
+                             : bits == 16 ? FI_UINT16
+                             : bits == 32 ? FI_UINT32
+                                          : FI_UINT64;
     const fi_ioc operand{&flight.operand, 1};
     const fi_ioc comparand{&flight.comparand, 1};
     fi_ioc result{&flight.result, 1};
@@ -271,7 +276,8 @@ class Player {
       get_fenced(owner, round);
     }
     const std::uint64_t ended = now();
-    for (std::size_t i = first; i < records_.size(); ++i) records_[i].ended = std::min(records_[i].ended, ended);
+    for (std::size_t i = first; i < records_.size(); ++i)
+      records_[i].ended = std::min(records_[i].ended, ended);
   }
   void await_counters() {
     const Deadline deadline(std::chrono::seconds(20));
@@ -297,8 +303,8 @@ class Player {
 
   std::vector<std::vector<Record>> exchange() {
     const auto* bytes = reinterpret_cast<const unsigned char*>(records_.data());
-    const std::vector<Blob> blobs = team_.side.exchange(
-        Blob(bytes, bytes + records_.size() * sizeof(Record)), [this] { e_.progress(); });
+    const std::vector<Blob> blobs =
+        team_.side.exchange(Blob(bytes, bytes + records_.size() * sizeof(Record)), [this] { e_.progress(); });
     std::vector<std::vector<Record>> all;
     for (const Blob& blob : blobs) {
       all.emplace_back(blob.size() / sizeof(Record));
@@ -335,9 +341,11 @@ class Player {
 void run(bool ordered) {
   run_sides(sides, [ordered](Side& side) {
     Player player(side, ordered);
-    for (std::uint64_t batch = 0; batch < batches && !testing::Test::HasFailure(); ++batch) player.play(batch);
+    for (std::uint64_t batch = 0; batch < batches && !testing::Test::HasFailure(); ++batch)
+      player.play(batch);
     player.finish();
-    std::printf("side %d: %llu operations\n", side.index(), static_cast<unsigned long long>(player.operations()));
+    std::printf("side %d: %llu operations\n", side.index(),
+                static_cast<unsigned long long>(player.operations()));
   });
 }
 
@@ -362,7 +370,9 @@ int main(int argc, char** argv) {
     } else if (option == "--sides" && value >= 2 && value <= 8) {
       conformance::sides = static_cast<int>(value);
     } else {
-      std::fprintf(stderr, "usage: %s [--batches N] [--sides 2..8] [--seed N | --seed-of TEXT] [--gtest_filter=...]\n", argv[0]);
+      std::fprintf(
+          stderr, "usage: %s [--batches N] [--sides 2..8] [--seed N | --seed-of TEXT] [--gtest_filter=...]\n",
+          argv[0]);
       return 2;
     }
   }

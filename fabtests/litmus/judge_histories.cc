@@ -79,10 +79,12 @@ int main(int argc, char** argv) {
   for (const auto& [place, word] : words) {
     operations += word.history.size();
     const Linearizability judge(std::vector<Linearizability::Word>{{.bits = word.bits}});
-    if (!word.last.empty() && judge.judge(word.history, word.last) == Linearizability::Verdict::explained) continue;
+    if (!word.last.empty() && judge.judge(word.history, word.last) == Linearizability::Verdict::explained)
+      continue;
     if (++wrong <= 5)
       std::printf("%s: no order explains\n%s", place.c_str(), judge.text(word.history, word.last).c_str());
   }
-  std::printf("%zu operations on %zu words, %zu words that no order explains\n", operations, words.size(), wrong);
+  std::printf("%zu operations on %zu words, %zu words that no order explains\n", operations, words.size(),
+              wrong);
   return operations == 0 ? 2 : wrong == 0 ? 0 : 1;
 }

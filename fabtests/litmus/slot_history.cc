@@ -46,8 +46,8 @@ void append(std::vector<WordOperation>& history, std::size_t round, std::size_t 
 
 }  // namespace
 
-std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all, const SlotValues& last,
-                            bool ordered) {
+std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
+                            const SlotValues& last, bool ordered) {
   std::vector<WordOperation> history;
   for (std::size_t side = 0; side < all.size(); ++side) append(history, round, side, all[side], ordered);
   const unsigned bits = bits_of(round);

@@ -42,7 +42,7 @@ using SlotValues = std::array<std::uint64_t, kWords>;
 
 /// Empty if there is an order of the records of this round, an entry of `all` per side, that explains what was
 /// fetched and what is left; else the history and what is wrong with it.
-std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all, const SlotValues& last,
-                            bool ordered);
+std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
+                            const SlotValues& last, bool ordered);
 
 }  // namespace conformance

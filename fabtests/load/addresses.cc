@@ -68,8 +68,8 @@ class AddressChecks {
 void ask_names(AddressChecks& asking) {
   asking.source("own address", {.node = "127.0.0.1", .service = "9228", .flags = FI_SOURCE}, nullptr,
                 "127.0.0.1:9228");
-  asking.source("an address that is local by a route", {.node = "127.0.1.1", .service = "9228", .flags = FI_SOURCE}, nullptr,
-                "127.0.1.1:9228");
+  asking.source("an address that is local by a route",
+                {.node = "127.0.1.1", .service = "9228", .flags = FI_SOURCE}, nullptr, "127.0.1.1:9228");
   asking.source("own address in libfabric's text form",
                 {.node = "fi_sockaddr_in://127.0.0.1:9229", .flags = FI_SOURCE}, nullptr, "127.0.0.1:9229");
   asking.source("the way to a peer", {.node = "127.0.0.2", .service = "9228"}, nullptr, "127.0.0.1:0");

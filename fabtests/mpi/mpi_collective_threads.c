@@ -34,7 +34,8 @@ static void use(MPI_Comm comm, int thread, int round, int* values) {
   const long mine = thread * 1000L + rank;
   long sum = -1;
   MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, comm);
-  if (sum != size * (thread * 1000L) + (long)size * (size - 1) / 2) fail("MPI_Allreduce: wrong sum", thread, round);
+  if (sum != size * (thread * 1000L) + (long)size * (size - 1) / 2)
+    fail("MPI_Allreduce: wrong sum", thread, round);
   MPI_Barrier(comm);
 }
 

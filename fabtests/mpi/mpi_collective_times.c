@@ -59,7 +59,8 @@ static int compare(const void* a, const void* b) {
 static double processor_us(void) {
   struct rusage used;
   getrusage(RUSAGE_SELF, &used);
-  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 +
+         (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 static int allreduce_long(int bytes, long round) {
@@ -95,7 +96,8 @@ static void measure(const char* name, int (*work)(int, long), int bytes, long ro
   }
   PMPI_Allreduce(&processor, &of_all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   qsort(times, (size_t)rounds, sizeof *times, compare);
-  if (rank == 0) printf("%s_us %d %.1f %.1f %.1f\n", name, size, times[rounds / 2], times[0], times[rounds - 1]);
+  if (rank == 0)
+    printf("%s_us %d %.1f %.1f %.1f\n", name, size, times[rounds / 2], times[0], times[rounds - 1]);
   if (rank == 0) printf("%s_processor_us %d %.1f\n", name, size, of_all / size / (double)(rounds * in_a_row));
   free(times);
 }

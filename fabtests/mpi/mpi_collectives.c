@@ -55,21 +55,32 @@ static struct type types[8];
 enum { TYPES = 8 };
 
 static void make_types(void) {
-  const struct type all[TYPES] = {{MPI_INT, sizeof(int), 0},           {MPI_DOUBLE, sizeof(double), 1},
-                                  {MPI_FLOAT, sizeof(float), 1},       {MPI_INT8_T, 1, 0},
-                                  {MPI_UINT16_T, 2, 0},                {MPI_INT64_T, 8, 0},
-                                  {MPI_UNSIGNED, sizeof(unsigned), 0}, {MPI_LONG_DOUBLE, sizeof(long double), 1}};
+  const struct type all[TYPES] = {{MPI_INT, sizeof(int), 0},
+                                  {MPI_DOUBLE, sizeof(double), 1},
+                                  {MPI_FLOAT, sizeof(float), 1},
+                                  {MPI_INT8_T, 1, 0},
+                                  {MPI_UINT16_T, 2, 0},
+                                  {MPI_INT64_T, 8, 0},
+                                  {MPI_UNSIGNED, sizeof(unsigned), 0},
+                                  {MPI_LONG_DOUBLE, sizeof(long double), 1}};
   memcpy(types, all, sizeof all);
 }
 
 static void store(const struct type* type, void* at, long i, long v) {
-  if (type->mpi == MPI_DOUBLE) ((double*)at)[i] = (double)v;
-  else if (type->mpi == MPI_FLOAT) ((float*)at)[i] = (float)v;
-  else if (type->mpi == MPI_LONG_DOUBLE) ((long double*)at)[i] = (long double)v;
-  else if (type->size == 1) ((int8_t*)at)[i] = (int8_t)v;
-  else if (type->size == 2) ((uint16_t*)at)[i] = (uint16_t)v;
-  else if (type->size == 4) ((int32_t*)at)[i] = (int32_t)v;
-  else ((int64_t*)at)[i] = v;
+  if (type->mpi == MPI_DOUBLE)
+    ((double*)at)[i] = (double)v;
+  else if (type->mpi == MPI_FLOAT)
+    ((float*)at)[i] = (float)v;
+  else if (type->mpi == MPI_LONG_DOUBLE)
+    ((long double*)at)[i] = (long double)v;
+  else if (type->size == 1)
+    ((int8_t*)at)[i] = (int8_t)v;
+  else if (type->size == 2)
+    ((uint16_t*)at)[i] = (uint16_t)v;
+  else if (type->size == 4)
+    ((int32_t*)at)[i] = (int32_t)v;
+  else
+    ((int64_t*)at)[i] = v;
 }
 
 static long load(const struct type* type, const void* at, long i) {
@@ -103,13 +114,14 @@ static void fill(const struct group* group, const struct type* type, void* at, l
   for (long i = 0; i < count; ++i) store(type, at, i, value(group->rank, i, round));
 }
 
-static void check_reduced(const struct group* group, const struct type* type, MPI_Op op, long count, long round,
-                          const char* what) {
+static void check_reduced(const struct group* group, const struct type* type, MPI_Op op, long count,
+                          long round, const char* what) {
   // Values repeat with period 5 in the position.
   long expected[5];
   for (int i = 0; i < 5; ++i) {
     expected[i] = value(0, i, round);
-    for (int rank = 1; rank < group->size; ++rank) expected[i] = combine(op, expected[i], value(rank, i, round));
+    for (int rank = 1; rank < group->size; ++rank)
+      expected[i] = combine(op, expected[i], value(rank, i, round));
     if (type->size == 1) expected[i] = (int8_t)expected[i];
   }
   for (long i = 0; i < count; ++i) {
@@ -121,7 +133,8 @@ static void check_reduced(const struct group* group, const struct type* type, MP
 static void test_bcast(const struct group* group, const struct type* type, int root, long count, long round) {
   memset(target, 0x77, (size_t)(count * type->size));
   if (group->rank == root) fill(group, type, target, count, round);
-  if (MPI_Bcast(target, (int)count, type->mpi, root, group->comm) != MPI_SUCCESS) fail(group, "MPI_Bcast", count);
+  if (MPI_Bcast(target, (int)count, type->mpi, root, group->comm) != MPI_SUCCESS)
+    fail(group, "MPI_Bcast", count);
   for (long i = 0; i < count; ++i) {
     if (load(type, target, i) != value(root, i, round)) fail(group, "MPI_Bcast: wrong element", i);
   }
@@ -141,17 +154,19 @@ static void test_bcast_vector(const struct group* group, int root, long count, l
   }
   MPI_Bcast(target, spread == 2 ? 1 : (int)count, spread == 2 ? every_second : type->mpi, root, group->comm);
   for (long i = 0; i < count; ++i) {
-    if (load(type, target, spread * i) != value(root, i, round)) fail(group, "MPI_Bcast of a vector: wrong element", i);
+    if (load(type, target, spread * i) != value(root, i, round))
+      fail(group, "MPI_Bcast of a vector: wrong element", i);
   }
   MPI_Type_free(&every_second);
   ++checks;
 }
 
-static void test_allreduce(const struct group* group, const struct type* type, MPI_Op op, long count, long round,
-                           int in_place) {
+static void test_allreduce(const struct group* group, const struct type* type, MPI_Op op, long count,
+                           long round, int in_place) {
   memset(target, 0x77, (size_t)(count * type->size));
   fill(group, type, in_place ? target : source, count, round);
-  if (MPI_Allreduce(in_place ? MPI_IN_PLACE : source, target, (int)count, type->mpi, op, group->comm) != MPI_SUCCESS)
+  if (MPI_Allreduce(in_place ? MPI_IN_PLACE : source, target, (int)count, type->mpi, op, group->comm) !=
+      MPI_SUCCESS)
     fail(group, "MPI_Allreduce", count);
   check_reduced(group, type, op, count, round, "MPI_Allreduce: wrong element");
 }
@@ -170,7 +185,8 @@ static void test_extreme(const struct group* group, int smallest, int count, int
     mine[i].rank = group->rank;
     found[i] = mine[i];
   }
-  MPI_Allreduce(in_place ? MPI_IN_PLACE : (void*)mine, found, count, MPI_DOUBLE_INT, smallest ? MPI_MINLOC : MPI_MAXLOC, group->comm);
+  MPI_Allreduce(in_place ? MPI_IN_PLACE : (void*)mine, found, count, MPI_DOUBLE_INT,
+                smallest ? MPI_MINLOC : MPI_MAXLOC, group->comm);
   for (int i = 0; i < count; ++i) {
     int best = 0;
     for (int other = 1; other < group->size; ++other) {
@@ -182,8 +198,8 @@ static void test_extreme(const struct group* group, int smallest, int count, int
   ++checks;
 }
 
-static void test_reduce(const struct group* group, const struct type* type, MPI_Op op, int root, long count, long round,
-                        int in_place) {
+static void test_reduce(const struct group* group, const struct type* type, MPI_Op op, int root, long count,
+                        long round, int in_place) {
   memset(target, 0x77, (size_t)(count * type->size));
   const int mine_in_place = in_place && group->rank == root;
   fill(group, type, mine_in_place ? target : source, count, round);
@@ -191,16 +207,19 @@ static void test_reduce(const struct group* group, const struct type* type, MPI_
   if (group->rank == root) check_reduced(group, type, op, count, round, "MPI_Reduce: wrong element");
 }
 
-static void test_allgather(const struct group* group, const struct type* type, long count, long round, int in_place) {
+static void test_allgather(const struct group* group, const struct type* type, long count, long round,
+                           int in_place) {
   const long limit = BYTES_MAX / type->size / group->size;
   if (count > limit) count = limit;
   memset(target, 0x77, (size_t)(count * type->size * group->size));
   unsigned char* const own = target + count * type->size * group->rank;
   fill(group, type, in_place ? own : source, count, round);
-  MPI_Allgather(in_place ? MPI_IN_PLACE : source, (int)count, type->mpi, target, (int)count, type->mpi, group->comm);
+  MPI_Allgather(in_place ? MPI_IN_PLACE : source, (int)count, type->mpi, target, (int)count, type->mpi,
+                group->comm);
   for (int rank = 0; rank < group->size; ++rank) {
     for (long i = 0; i < count; ++i) {
-      if (load(type, target, rank * count + i) != value(rank, i, round)) fail(group, "MPI_Allgather: wrong element", i);
+      if (load(type, target, rank * count + i) != value(rank, i, round))
+        fail(group, "MPI_Allgather: wrong element", i);
     }
   }
   ++checks;
@@ -284,12 +303,18 @@ static void one_at_random(long round) {
   const int root = (int)draw((uint64_t)(groups[0].size / 2 > 0 ? groups[0].size / 2 : 1));
   const MPI_Op op = op_for((int)draw(8), type);
   const int in_place = (int)draw(2);
-  if (call < 4) test_bcast(group, type, root, count, round);
-  else if (call < 5) test_bcast_vector(group, root, count / 2, round);
-  else if (call < 8) test_allreduce(group, type, op, count, round, in_place);
-  else if (call < 10) test_reduce(group, type, op, root, count, round, in_place);
-  else if (call < 12) test_allgather(group, type, count / 8, round, in_place);
-  else test_barrier(group);
+  if (call < 4)
+    test_bcast(group, type, root, count, round);
+  else if (call < 5)
+    test_bcast_vector(group, root, count / 2, round);
+  else if (call < 8)
+    test_allreduce(group, type, op, count, round, in_place);
+  else if (call < 10)
+    test_reduce(group, type, op, root, count, round, in_place);
+  else if (call < 12)
+    test_allgather(group, type, count / 8, round, in_place);
+  else
+    test_barrier(group);
 }
 
 int main(int argc, char** argv) {

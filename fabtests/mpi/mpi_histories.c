@@ -26,7 +26,14 @@
 #include <unistd.h>
 
 enum { kSum, kXor, kReplaced, kSwapped, kPut, kLocked, kWords };
-enum { kTurns = 4, kBlock = 8, kSlotBytes = kWords * 8, kRoundsMax = 4096, kRanksMax = 8, kSecondsStill = 60 };
+enum {
+  kTurns = 4,
+  kBlock = 8,
+  kSlotBytes = kWords * 8,
+  kRoundsMax = 4096,
+  kRanksMax = 8,
+  kSecondsStill = 60
+};
 enum sync { kFence, kPscw, kLock, kFlush };
 static const char* const kSyncs[] = {"fence", "pscw", "lock", "flush"};
 
@@ -121,11 +128,13 @@ static void choose(struct turn* turn, int round, int number) {
   if (number == 0 && writer) turn->word = kPut;
   if (number > 0 && block > 0 && draw(4) == 0)
     turn->word = kPut, turn->slot = round - kBlock, turn->owner = (block - 1) % size;
-  if (number > 0 && sync_by == kLock && draw(4) == 0) turn->word = kLocked, turn->slot = round, turn->owner = block % size;
+  if (number > 0 && sync_by == kLock && draw(4) == 0)
+    turn->word = kLocked, turn->slot = round, turn->owner = block % size;
   const int puts = turn->word == kPut && turn->slot == round, reads = turn->word < kSwapped && draw(4) == 0;
   static const char* const kinds[] = {"sum", "bxor", "write", "swap", "read", "sum"};
   turn->kind = reads ? "read" : puts ? "write" : kinds[turn->word];
-  turn->fetches = reads || turn->word == kSwapped || turn->word == kLocked || (turn->word == kPut ? !puts : draw(2) == 0);
+  turn->fetches =
+      reads || turn->word == kSwapped || turn->word == kLocked || (turn->word == kPut ? !puts : draw(2) == 0);
   const uint64_t unique = (uint64_t)(round * 64 + rank * kTurns + number + 1);
   turn->operand = turn->word == kSum      ? 1 + draw(5)
                   : turn->word == kXor    ? (uint64_t)1 << draw(32)
@@ -176,7 +185,8 @@ static void start(struct turn* turn) {
       MPI_Fetch_and_op(&turn->operand, &turn->fetched, type, turn->owner, at, op, win);
     } else {
       MPI_Request request;
-      MPI_Rget_accumulate(&turn->operand, 1, type, &turn->fetched, 1, type, turn->owner, at, 1, type, op, win, &request);
+      MPI_Rget_accumulate(&turn->operand, 1, type, &turn->fetched, 1, type, turn->owner, at, 1, type, op, win,
+                          &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       turn->ended = now();  // what was fetched is here
     }
@@ -295,8 +305,8 @@ static void print(FILE* file, const char* kind, int rounds) {
               t->comparand, fetched, t->began, t->ended);
     }
     for (int word = 0; word < kWords && round / kBlock % size == rank; ++word)
-      fprintf(file, "end %s/%s/%d/%d %d %d %" PRIu64 "\n", kind, kSyncs[sync_by], group, round, word, kBits[word],
-              last[round][word]);
+      fprintf(file, "end %s/%s/%d/%d %d %d %" PRIu64 "\n", kind, kSyncs[sync_by], group, round, word,
+              kBits[word], last[round][word]);
   }
 }
 
@@ -307,7 +317,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int rounds = argc == 6 ? atoi(argv[3]) : 0;
   if (rounds <= 0 || rounds > kRoundsMax || ranks > kRanksMax) {
-    if (world == 0) fprintf(stderr, "usage: mpirun ... mpi_histories KINDS SYNCS ROUNDS SEED DIRECTORY (at most 8 ranks)\n");
+    if (world == 0)
+      fprintf(stderr,
+              "usage: mpirun ... mpi_histories KINDS SYNCS ROUNDS SEED DIRECTORY (at most 8 ranks)\n");
     MPI_Finalize();
     return 2;
   }

@@ -86,7 +86,8 @@ static void count(void) {
   MPI_Get(numbers, 2, MPI_INT, 0, kProtected, 2, MPI_INT, win);
   MPI_Win_flush(0, win);
   if (numbers[0] != numbers[1]) {
-    printf("FAIL mpi_lock: rank %d found %d and %d, so two ranks had the lock\n", rank, numbers[0], numbers[1]);
+    printf("FAIL mpi_lock: rank %d found %d and %d, so two ranks had the lock\n", rank, numbers[0],
+           numbers[1]);
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }

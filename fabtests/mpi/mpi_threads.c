@@ -68,7 +68,9 @@ static void claim(int thread, int round, char* out, char* in) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static MPI_Aint offset_of_thread(int rank, int thread) { return ((MPI_Aint)rank * threads + thread) * kBytes; }
+static MPI_Aint offset_of_thread(int rank, int thread) {
+  return ((MPI_Aint)rank * threads + thread) * kBytes;
+}
 
 // Written to every rank, flushed and read back; the areas of two threads never overlap.
 static void write_into_windows(int thread, int round, char* out, char* in) {

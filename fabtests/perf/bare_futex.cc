@@ -24,7 +24,8 @@ class Sleepers {
     futex(words_.mine(), FUTEX_WAKE, 1);
   }
   void receive() {
-    while (words_.theirs().count.load(std::memory_order_acquire) == seen_) futex(words_.theirs(), FUTEX_WAIT, seen_);
+    while (words_.theirs().count.load(std::memory_order_acquire) == seen_)
+      futex(words_.theirs(), FUTEX_WAIT, seen_);
     ++seen_;
   }
 

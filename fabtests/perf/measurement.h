@@ -24,7 +24,7 @@ struct Benchmark {
   std::function<void(std::uint64_t)> follow;  ///< empty: the follower only keeps things going
   double messages = 1;                        ///< per round
   double bytes = 0;                           ///< per round
-  double pauses = 0;                          ///< seconds of each round that pass on purpose, no part of the figure
+  double pauses = 0;  ///< seconds of each round that pass on purpose, no part of the figure
   /// The figure is the mean, not the median over short parts: what waits for its turn on a processor is
   /// part of what is measured.
   bool mean = false;

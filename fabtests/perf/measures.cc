@@ -19,7 +19,8 @@ struct Measure {
 
 constexpr Measure kMeasures[] = {
     {"latency", Needs::tagged, "one-way time of a tagged message, half of a round trip"},
-    {"wake", Needs::tagged, "the same, each side idle for a while before it sends: with --wait block the other sleeps"},
+    {"wake", Needs::tagged,
+     "the same, each side idle for a while before it sends: with --wait block the other sleeps"},
     {"bandwidth", Needs::tagged, "WINDOW messages, then one answer; bytes per second"},
     {"rate", Needs::tagged, "the same, in messages per second"},
     {"bidirectional", Needs::tagged, "WINDOW messages each way at once; bytes per second of both together"},
@@ -30,7 +31,8 @@ constexpr Measure kMeasures[] = {
     {"put_latency", Needs::rma, "one-way time until the target sees the last byte"},
     {"get", Needs::rma, "WINDOW remote reads under way; bytes per second"},
     {"get_latency", Needs::rma, "time of one remote read"},
-    {"put_shared", Needs::rma, "WINDOW remote writes from one place to another; not in one run with put: both are shared mappings"},
+    {"put_shared", Needs::rma,
+     "WINDOW remote writes from one place to another; not in one run with put: both are shared mappings"},
     {"put_shared_rate", Needs::rma, "the same, in operations per second"},
     {"put_shared_latency", Needs::rma, "put_latency in such memory"},
     {"get_shared", Needs::rma, "WINDOW remote reads of one place in such memory"},

@@ -40,7 +40,8 @@ class SharedPair {
 
  private:
   static Part* map(int file) {
-    void* const at = ::mmap(nullptr, sizeof(Part), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+    void* const at =
+        ::mmap(nullptr, sizeof(Part), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     ::close(file);
     if (at == MAP_FAILED) throw std::runtime_error("shared memory cannot be mapped");
     return static_cast<Part*>(at);

@@ -21,7 +21,9 @@ constexpr std::size_t kCounts[] = {1, 100, 4096, 50'000, 400'000};
 constexpr useconds_t kLookAgain = 10'000;
 
 /// What element `at` of rank `rank` is for rank `to`: small whole numbers, whose sums are exact.
-float element(int rank, int to, std::size_t at) { return static_cast<float>(rank + 1 + 3 * to) + static_cast<float>(at % 13); }
+float element(int rank, int to, std::size_t at) {
+  return static_cast<float>(rank + 1 + 3 * to) + static_cast<float>(at % 13);
+}
 
 class Check {
  public:
@@ -55,8 +57,9 @@ class Check {
   void expect(const char* what, const Numbers& got, Expected expected) const {
     for (std::size_t at = 0; at < got.size(); ++at)
       if (got[at] != expected(at))
-        throw std::runtime_error(std::string(what) + " of " + std::to_string(got.size()) + ": element " + std::to_string(at) +
-                                 " is " + std::to_string(got[at]) + ", not " + std::to_string(expected(at)));
+        throw std::runtime_error(std::string(what) + " of " + std::to_string(got.size()) + ": element " +
+                                 std::to_string(at) + " is " + std::to_string(got[at]) + ", not " +
+                                 std::to_string(expected(at)));
   }
 
   void allreduce(std::size_t count) {
@@ -82,13 +85,15 @@ class Check {
     const Numbers in = mine(count, 1);
     Numbers out(count * counts.size());
     ccl::allgatherv(in.data(), count, out.data(), counts, all_).wait();
-    expect("allgatherv", out, [&](std::size_t at) { return element(static_cast<int>(at / count), 0, at % count); });
+    expect("allgatherv", out,
+           [&](std::size_t at) { return element(static_cast<int>(at / count), 0, at % count); });
   }
   void alltoall(std::size_t count) {
     const Numbers in = mine(count, size_);
     Numbers out(in.size());
     ccl::alltoall(in.data(), out.data(), count, all_).wait();
-    expect("alltoall", out, [&](std::size_t at) { return element(static_cast<int>(at / count), rank_, at % count); });
+    expect("alltoall", out,
+           [&](std::size_t at) { return element(static_cast<int>(at / count), rank_, at % count); });
   }
   void reduce_scatter(std::size_t count) {
     const Numbers in = mine(count, size_);
@@ -120,7 +125,8 @@ ccl::shared_ptr_class<ccl::kvs> meet(int rank, const std::string& file) {
   if (rank == 0) {
     const auto store = ccl::create_main_kvs();
     const auto address = store->get_address();
-    std::ofstream(file + ".new", std::ios::binary).write(address.data(), static_cast<std::streamsize>(address.size()));
+    std::ofstream(file + ".new", std::ios::binary)
+        .write(address.data(), static_cast<std::streamsize>(address.size()));
     std::filesystem::rename(file + ".new", file);
     return store;
   }

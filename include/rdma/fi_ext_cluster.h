@@ -18,32 +18,32 @@ extern "C" {
 #define FI_CLUSTER_STATS "cluster stats"
 
 struct fi_cluster_counter {
-	const char *name; /* "frames_sent"; its meaning never changes */
-	const char *help; /* what one unit is */
-	uint64_t value;   /* since the endpoint was opened */
+  const char* name; /* "frames_sent"; its meaning never changes */
+  const char* help; /* what one unit is */
+  uint64_t value;   /* since the endpoint was opened */
 };
 
 struct fi_cluster_ops_stats {
-	size_t size;
+  size_t size;
 
-	/* Fills at most `count` entries, all read at the same moment, and returns how many counters
+  /* Fills at most `count` entries, all read at the same moment, and returns how many counters
 	 * there are; `counters` may be NULL if `count` is 0. Negative: an error. */
-	ssize_t (*counters)(struct fid_ep *ep, struct fi_cluster_counter *counters, size_t count);
+  ssize_t (*counters)(struct fid_ep* ep, struct fi_cluster_counter* counters, size_t count);
 
-	/* Sets `path` to "shm", "packet", "udp" or "self", or to "none" if no path to the peer has been
+  /* Sets `path` to "shm", "packet", "udp" or "self", or to "none" if no path to the peer has been
 	 * opened yet. The string is static. -FI_EINVAL if the address is not in the address vector. */
-	int (*path)(struct fid_ep *ep, fi_addr_t peer, const char **path);
+  int (*path)(struct fid_ep* ep, fi_addr_t peer, const char** path);
 };
 
 /* What stands behind struct fi_eq_cm_entry in the FI_SHUTDOWN event that the event queue of an endpoint gets for
  * each peer that is lost: read it with fi_eq_read into a buffer of both. The peer may come back. */
 struct fi_cluster_peer_lost {
-	fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if it is not in the address vector */
-	int32_t err;           /* FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */
-	int32_t prov_errno;    /* for fi_cq_strerror */
-	uint32_t address_size; /* of `address`: a struct sockaddr */
-	uint8_t address[28];
-	char cause[64];
+  fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if it is not in the address vector */
+  int32_t err;           /* FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */
+  int32_t prov_errno;    /* for fi_cq_strerror */
+  uint32_t address_size; /* of `address`: a struct sockaddr */
+  uint8_t address[28];
+  char cause[64];
 };
 
 #ifdef __cplusplus

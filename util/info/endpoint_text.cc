@@ -133,8 +133,8 @@ std::string operations_text(const Report& report) {
   for (const Record* each : operations_of(report)) {
     const Record& operation = *each;
     const std::string age = operation["age_ns"].empty() ? "new" : duration_text(operation["age_ns"]);
-    std::vector<std::string> row = {operation["operation"], operation["peer"], operation["bytes"], operation["done_bytes"],
-                                    operation["tag"], operation["waits_for"]};
+    std::vector<std::string> row = {operation["operation"],  operation["peer"], operation["bytes"],
+                                    operation["done_bytes"], operation["tag"],  operation["waits_for"]};
     const bool first = ++seen[row] == 1;
     if (!first) continue;
     rows.push_back(row);
@@ -193,7 +193,8 @@ std::string reasons_text(const EndpointReports& answers) {
   std::string text;
   for (const EndpointReport& answer : answers.answers) {
     text += "Process " + std::to_string(answer.process) + " " + answer.command + ": ";
-    text += answer.trouble.empty() ? why_text(answer, answers.neighbours) : answer.endpoint + ": " + answer.trouble + "\n";
+    text += answer.trouble.empty() ? why_text(answer, answers.neighbours)
+                                   : answer.endpoint + ": " + answer.trouble + "\n";
   }
   return text.empty() ? "No endpoints of this user run here\n" : text + launchers_text(answers.answers);
 }

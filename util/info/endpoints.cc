@@ -139,7 +139,8 @@ EndpointReports query_endpoints(const std::vector<int>& processes) {
     for (const std::string& name : listeners(network)) {
       Query question = ask(name);
       question.answer.network = network;
-      result.neighbours.push_back({network, question.answer.endpoint, question.answer.process, question.answer.command});
+      result.neighbours.push_back(
+          {network, question.answer.endpoint, question.answer.process, question.answer.command});
       const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
                                                          question.answer.process) != processes.end();
       if (!wanted) continue;

@@ -32,7 +32,7 @@ struct Neighbour {
 struct EndpointReports {
   std::vector<EndpointReport> answers;  ///< ordered by process, then address
   std::vector<Neighbour> neighbours;
-  std::size_t foreign = 0;              ///< endpoints of other users, which were not queried
+  std::size_t foreign = 0;  ///< endpoints of other users, which were not queried
 };
 
 /// `processes`: only these; none: all.

@@ -39,14 +39,18 @@ std::string provider_trouble(const char* value) {
   const std::string text = value;
   const bool without = text.front() == '^';
   std::vector<std::string> names = items(text.substr(without ? 1 : 0), ",;");
-  for (std::string& name : names) std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (std::string& name : names)
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   const bool named = std::find(names.begin(), names.end(), kName) != names.end();
-  if (named && without) return "FI_PROVIDER=" + text + " leaves cluster out: unset FI_PROVIDER, or set it to cluster";
+  if (named && without)
+    return "FI_PROVIDER=" + text + " leaves cluster out: unset FI_PROVIDER, or set it to cluster";
   if (named || without) return "";
   const auto misspelled = std::find_if(names.begin(), names.end(), [](const std::string& name) {
     return provider::spelling_distance(name, kName) <= kMisspelledMax;
   });
-  return misspelled == names.end() ? "" : "FI_PROVIDER names " + *misspelled + ", which is no provider: FI_PROVIDER=cluster is meant";
+  return misspelled == names.end()
+             ? ""
+             : "FI_PROVIDER names " + *misspelled + ", which is no provider: FI_PROVIDER=cluster is meant";
 }
 
 std::string provider_path_trouble(const char* value) {

@@ -62,8 +62,8 @@ void report_ignored_options(Report& report) {
 }
 
 /// A record of kind warning for each setting that cannot have the effect that was wanted.
-void report_warnings(const Options& options, std::span<const InterfaceAddress> places, const InterfaceAddress* chosen,
-                     Report& report) {
+void report_warnings(const Options& options, std::span<const InterfaceAddress> places,
+                     const InterfaceAddress* chosen, Report& report) {
   const auto warn = [&report](const std::string& why) {
     if (!why.empty()) report.emplace_back("warning").text("why", why);
   };
@@ -75,7 +75,8 @@ void report_warnings(const Options& options, std::span<const InterfaceAddress> p
   std::vector<std::string> unknown;
   multipath::choose_rails(places, *chosen, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown)
-    warn("FI_CLUSTER_RAILS names " + name + ", which is no interface that is up and has an address: the interfaces are listed below");
+    warn("FI_CLUSTER_RAILS names " + name +
+         ", which is no interface that is up and has an address: the interfaces are listed below");
 }
 
 /// The options in force with another FI_CLUSTER_LINK.
@@ -96,7 +97,8 @@ void report_host(Report& report) {
       .text("host", names.nodename)
       .text("kernel", std::string(names.sysname) + " " + names.release)
       .number("processors", std::thread::hardware_concurrency())
-      .text("provider_version", std::to_string(CLUSTER_VERSION_MAJOR) + "." + std::to_string(CLUSTER_VERSION_MINOR));
+      .text("provider_version",
+            std::to_string(CLUSTER_VERSION_MAJOR) + "." + std::to_string(CLUSTER_VERSION_MINOR));
 }
 
 void report_interface(const os::Interface& interface, const std::string& address, const char* use,
@@ -202,8 +204,8 @@ Report host_report() {
   const std::vector<InterfaceAddress> places = provider::list_interface_addresses({}, listing_error);
   const InterfaceAddress* chosen = provider::choose_address(places, filter);
   if (chosen == nullptr) {
-    report.emplace_back("refusal").text("why",
-                                        "nothing is offered: " + provider::no_address_reason(filter, places, listing_error));
+    report.emplace_back("refusal").text(
+        "why", "nothing is offered: " + provider::no_address_reason(filter, places, listing_error));
   }
   report_warnings(options, places, chosen, report);
   report_interfaces(places, chosen, report);

@@ -34,7 +34,8 @@ std::string host_text(const Report& report) {
     if (record.kind() == "host") {
       text += record["host"] + ": " + record["kernel"] + ", " + record["processors"] +
               " processors; cluster " + record["provider_version"] + "\n";
-    } else if (record.kind() == "refusal" || record.kind() == "ignored_option" || record.kind() == "warning") {
+    } else if (record.kind() == "refusal" || record.kind() == "ignored_option" ||
+               record.kind() == "warning") {
       text += record["why"] + "\n";
     }
   }

@@ -62,7 +62,8 @@ std::string json_members(const Report& report) {
     std::string objects;
     for (std::size_t i = 0; i < report.size(); ++i) {
       if (report[i].kind() != kind) continue;
-      if (is_single(kind) && !objects.empty()) break;  // a process that says it twice spoils no other's report
+      if (is_single(kind) && !objects.empty())
+        break;  // a process that says it twice spoils no other's report
       if (!objects.empty()) objects += ",\n  ";
       objects += "{" + json_facts(report[i]) + parts_of(report, i) + "}";
     }

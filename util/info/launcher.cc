@@ -19,8 +19,9 @@ namespace {
 
 // As the kernel has them, which keeps 15 characters.
 constexpr std::array<std::string_view, 16> kLaunchers = {
-    "mpirun",          "mpiexec",         "mpiexec.hydra", "orterun", "orted", "prterun",     "prte",       "prted",
-    "hydra_pmi_proxy", "hydra_bstrap_pr", "oshrun",        "shmemrun", "srun", "slurmstepd", "flux-shell", "pbs_mom"};
+    "mpirun", "mpiexec",    "mpiexec.hydra",   "orterun",         "orted",  "prterun",
+    "prte",   "prted",      "hydra_pmi_proxy", "hydra_bstrap_pr", "oshrun", "shmemrun",
+    "srun",   "slurmstepd", "flux-shell",      "pbs_mom"};
 constexpr int kAncestorsMax = 32;
 constexpr unsigned kRetransmissions = 2;  // one may be bad luck
 
@@ -55,7 +56,8 @@ std::set<std::string> sockets_of(int process) {
     const ssize_t length = ::readlink((folder + "/" + entry->d_name).c_str(), target, sizeof target);
     const std::string_view name(target, length > 0 ? static_cast<std::size_t>(length) : 0);
     constexpr std::string_view kSocket = "socket:[";
-    if (name.starts_with(kSocket)) inodes.emplace(name.substr(kSocket.size(), name.size() - kSocket.size() - 1));
+    if (name.starts_with(kSocket))
+      inodes.emplace(name.substr(kSocket.size(), name.size() - kSocket.size() - 1));
   }
   if (entries != nullptr) ::closedir(entries);
   return inodes;
@@ -75,7 +77,8 @@ std::string address_text(const std::string& digits) {
   return (six ? "[" + std::string(text) + "]" : std::string(text)) + ":" + port;
 }
 
-void add_silent(int process, const char* table, const std::set<std::string>& sockets, std::vector<SilentConnection>& found) {
+void add_silent(int process, const char* table, const std::set<std::string>& sockets,
+                std::vector<SilentConnection>& found) {
   std::ifstream file(file_of(process, table));
   std::string line;
   std::getline(file, line);  // the heading
@@ -84,7 +87,8 @@ void add_silent(int process, const char* table, const std::set<std::string>& soc
     std::string number, from, to, state, queues, timer, again, user, timeout, inode;
     words >> number >> from >> to >> state >> queues >> timer >> again >> user >> timeout >> inode;
     const auto times = static_cast<unsigned>(std::strtoul(again.c_str(), nullptr, 16));
-    if (times >= kRetransmissions && sockets.contains(inode)) found.push_back({address_text(from), address_text(to), times});
+    if (times >= kRetransmissions && sockets.contains(inode))
+      found.push_back({address_text(from), address_text(to), times});
   }
 }
 

@@ -29,7 +29,8 @@ struct CommandLine {
 
 /// The words of a wrong one are CLI11's otherwise: of numbers and types.
 std::string process_id(const std::string& word) {
-  const bool number = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
+  const bool number =
+      !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
   if (!number || std::stoi(word) == 0) throw CLI::ValidationError("'" + word + "' is not a process id");
   return word;
 }
@@ -46,7 +47,8 @@ void declare(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(
       "Without options: this node and all running processes. Endpoints of this network namespace are shown,\n"
-      "to root those of all namespaces of the node (in a namespace: with --pid); FI_CLUSTER_* options are those\n"
+      "to root those of all namespaces of the node (in a namespace: with --pid); FI_CLUSTER_* options are "
+      "those\n"
       "in the environment of this command.\n\n"
       "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
       "  cluster-info --pid 4711 --why\n"

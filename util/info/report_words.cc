@@ -34,6 +34,8 @@ std::string counted(std::size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-double number_of(const Record& record, const char* fact) { return std::strtod(record[fact].c_str(), nullptr); }
+double number_of(const Record& record, const char* fact) {
+  return std::strtod(record[fact].c_str(), nullptr);
+}
 
 }  // namespace cluster::info

@@ -9,11 +9,13 @@
 namespace cluster::info {
 namespace {
 
-constexpr double kLongNs = 1e9;       // of a peer that is silent
-constexpr double kLongAwayNs = 2e9;   // of an application that makes no call
+constexpr double kLongNs = 1e9;      // of a peer that is silent
+constexpr double kLongAwayNs = 2e9;  // of an application that makes no call
 constexpr std::size_t kLostNamed = 4;
 
-bool stands(const Record& operation) { return operation["operation"] == "buffer" && operation["peer"] == "any"; }
+bool stands(const Record& operation) {
+  return operation["operation"] == "buffer" && operation["peer"] == "any";
+}
 
 const Record& peer_record(const Report& report, const std::string& name) {
   const auto found = std::find_if(report.begin(), report.end(), [&](const Record& record) {
@@ -23,7 +25,8 @@ const Record& peer_record(const Report& report, const std::string& name) {
 }
 
 /// With its process, if that is in the same network.
-std::string name_of(const std::string& peer, const EndpointReport& answer, const std::vector<Neighbour>& neighbours) {
+std::string name_of(const std::string& peer, const EndpointReport& answer,
+                    const std::vector<Neighbour>& neighbours) {
   for (const Neighbour& each : neighbours) {
     if (each.endpoint != peer || each.network != answer.network || each.process == 0) continue;
     return peer + " (process " + std::to_string(each.process) + " " + each.command + ")";
@@ -34,8 +37,8 @@ std::string name_of(const std::string& peer, const EndpointReport& answer, const
 /// Messages that no receive matches: of one peer, or of all.
 std::string messages_text(const Report& report, std::size_t count, const std::string& peer) {
   if (count == 0) return "";
-  std::string text = counted(count, "message") + (count == 1 ? " waits" : " wait") + " here for a receive that matches " +
-                     (count == 1 ? "it" : "them");
+  std::string text = counted(count, "message") + (count == 1 ? " waits" : " wait") +
+                     " here for a receive that matches " + (count == 1 ? "it" : "them");
   for (const Record& message : report) {
     if (message.kind() != "message" || (!peer.empty() && message["peer"] != peer)) continue;
     text += count == 1 ? " (" : " (the first: ";
@@ -50,7 +53,8 @@ std::string silence_text(const Record& peer) {
   const bool never = called && peer["silent_ns"].empty();
   std::string text;
   if (never) text = "; it has never been reached";
-  if (number_of(peer, "silent_ns") >= kLongNs) text = "; it has been silent for " + duration_text(peer["silent_ns"]);
+  if (number_of(peer, "silent_ns") >= kLongNs)
+    text = "; it has been silent for " + duration_text(peer["silent_ns"]);
   if (!text.empty() && peer["kernel_vouches"] == "yes")
     text += "; its kernel says that its process exists: stopped, or UDP is filtered";
   return text;
@@ -78,7 +82,8 @@ std::string lost_text(const EndpointReport& answer, const std::vector<Neighbour>
   for (const Record& peer : answer.report) {
     if (peer.kind() != "peer" || peer["lost"].empty()) continue;
     if (++lost > kLostNamed) continue;
-    text += "; " + name_of(peer["peer"], answer, neighbours) + " " + loss_text(peer) + " and can no longer send it";
+    text += "; " + name_of(peer["peer"], answer, neighbours) + " " + loss_text(peer) +
+            " and can no longer send it";
   }
   return lost > kLostNamed ? text + "; so were " + std::to_string(lost - kLostNamed) + " more" : text;
 }
@@ -90,7 +95,9 @@ std::string away_text(const Record& endpoint) {
 }
 
 std::string operation_text(const Record& operation, const std::string& peer) {
-  std::string text = operation["age_ns"].empty() ? " waits for " : " has waited " + duration_text(operation["age_ns"]) + " for ";
+  std::string text = operation["age_ns"].empty()
+                         ? " waits for "
+                         : " has waited " + duration_text(operation["age_ns"]) + " for ";
   text += peer + " " + operation["waits_for"];
   text += " (" + operation["operation"] + " of " + operation["bytes"] + " bytes";
   if (operation["done_bytes"] != "0") text += ", " + operation["done_bytes"] + " done";
@@ -106,11 +113,13 @@ bool waits_for_a_peer(const EndpointReport& answer) {
 
 std::string launcher_text(const Launcher& launcher) {
   const std::string& name = launcher.command;
-  std::string text = "No rank of " + name + " (process " + std::to_string(launcher.process) + ") waits for a peer: if the job does " +
-                     "not go on, its ranks compute, or wait for " + name;
+  std::string text = "No rank of " + name + " (process " + std::to_string(launcher.process) +
+                     ") waits for a peer: if the job does " + "not go on, its ranks compute, or wait for " +
+                     name;
   for (const SilentConnection& each : launcher.silent) {
-    text += "; to what " + name + " sends over TCP from " + each.from + " to " + each.to + " nothing answers (" +
-            std::to_string(each.retransmissions) + " retransmissions): is this rail cut?";
+    text += "; to what " + name + " sends over TCP from " + each.from + " to " + each.to +
+            " nothing answers (" + std::to_string(each.retransmissions) +
+            " retransmissions): is this rail cut?";
   }
   return text + (launcher.silent.empty() ? ".\n" : "\n");
 }
@@ -149,9 +158,11 @@ std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>&
   const bool any = oldest["peer"] == "any";
   text += operation_text(oldest, any ? "any peer" : name_of(oldest["peer"], answer, neighbours));
   if (any && !messages.empty()) text += "; " + messages;
-  text += any ? lost_text(answer, neighbours) : hints_text(answer.report, peer_record(answer.report, oldest["peer"]));
+  text += any ? lost_text(answer, neighbours)
+              : hints_text(answer.report, peer_record(answer.report, oldest["peer"]));
   const std::size_t more = operations.size() - 1;
-  if (more != 0) text += "; " + counted(more, "more operation") + (more == 1 ? " is under way" : " are under way");
+  if (more != 0)
+    text += "; " + counted(more, "more operation") + (more == 1 ? " is under way" : " are under way");
   return text + away_text(endpoint) + ".\n";
 }
 

@@ -116,8 +116,8 @@ int main(int argc, char** argv) {
   MPI_Reduce(&in_broadcasts, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   const int good = rank != 0 || worst < 1e-6;
   if (rank == 0) {
-    printf("gauss order %d ranks %d seconds %.4f us_per_column %.2f broadcasts %.0f %% worst_error %.1e\n", order, size, seconds,
-           (eliminated - begun) / order * 1e6, all / size / seconds * 100, worst);
+    printf("gauss order %d ranks %d seconds %.4f us_per_column %.2f broadcasts %.0f %% worst_error %.1e\n",
+           order, size, seconds, (eliminated - begun) / order * 1e6, all / size / seconds * 100, worst);
     puts(good ? "PASS gauss" : "FAIL: gauss: the solution is wrong");
   }
   MPI_Finalize();

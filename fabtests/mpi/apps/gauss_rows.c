@@ -117,8 +117,10 @@ int main(int argc, char** argv) {
   const double seconds = MPI_Wtime() - begun;
   const double exchange = exchange_us();
   if (rank == 0) {
-    printf("gauss_rows order %d ranks %d seconds %.4f us_per_column %.2f us_per_exchange %.2f worst_error %.1e\n",
-           order, size, seconds, (seconds - back) / order * 1e6, exchange, worst);
+    printf(
+        "gauss_rows order %d ranks %d seconds %.4f us_per_column %.2f us_per_exchange %.2f worst_error "
+        "%.1e\n",
+        order, size, seconds, (seconds - back) / order * 1e6, exchange, worst);
     puts(worst < 1e-6 ? "PASS gauss_rows" : "FAIL: gauss_rows: the solution is wrong");
   }
   MPI_Finalize();

@@ -84,11 +84,14 @@ struct Ring {
   Slot slots[kSlots];
 
   static Ring& make() {
-    void* const shared = ::mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void* const shared = ::mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (shared == MAP_FAILED) fail("mmap");
     return *new (shared) Ring;
   }
-  std::size_t waiting() const { return written.load(std::memory_order_acquire) - read.load(std::memory_order_relaxed); }
+  std::size_t waiting() const {
+    return written.load(std::memory_order_acquire) - read.load(std::memory_order_relaxed);
+  }
   bool write(const link::Path& path, ConstBytes frame) {
     const std::uint32_t at = written.load(std::memory_order_relaxed);
     if (at - read.load(std::memory_order_acquire) == kSlots) return false;
@@ -99,8 +102,12 @@ struct Ring {
     written.store(at + 1, std::memory_order_release);
     return true;
   }
-  const Slot& oldest(std::size_t behind) const { return slots[(read.load(std::memory_order_relaxed) + behind) % kSlots]; }
-  void take(std::size_t count) { read.fetch_add(static_cast<std::uint32_t>(count), std::memory_order_release); }
+  const Slot& oldest(std::size_t behind) const {
+    return slots[(read.load(std::memory_order_relaxed) + behind) % kSlots];
+  }
+  void take(std::size_t count) {
+    read.fetch_add(static_cast<std::uint32_t>(count), std::memory_order_release);
+  }
 
   void wake_reader() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -125,7 +132,8 @@ class Host {
  public:
   enum class Way : std::uint8_t { udp, packet, send, both };
 
-  Host(const test::TwoHosts& hosts, int number, Way way) : hosts_(hosts), number_(number), interface_(hosts.interface(number)), way_(way) {
+  Host(const test::TwoHosts& hosts, int number, Way way)
+      : hosts_(hosts), number_(number), interface_(hosts.interface(number)), way_(way) {
     hosts.on(number, [&] {
       int error = 0;
       station_.port = os::UdpPort::open(hosts.address(number, Family::v4), error);
@@ -158,7 +166,8 @@ class Host {
   std::size_t receive() {
     if (inward_ == nullptr) return take_arrivals([](ConstBytes) {});
     const std::size_t count = inward_->waiting();
-    for (std::size_t i = 0; i < count; ++i) seen_ = seen_ + std::to_integer<unsigned>(inward_->oldest(i).bytes[0]);
+    for (std::size_t i = 0; i < count; ++i)
+      seen_ = seen_ + std::to_integer<unsigned>(inward_->oldest(i).bytes[0]);
     if (count != 0) inward_->take(count);
     return count;
   }
@@ -178,7 +187,8 @@ class Host {
     for (std::size_t i = 0; i < count; ++i) {
       const Ring::Slot& slot = outward_->oldest(i);
       // A run of frames with one path leaves as one super-frame.
-      const bool same = i != 0 && burst[i - 1].path->to == slot.path.to && burst[i - 1].path->same_mac(slot.path);
+      const bool same =
+          i != 0 && burst[i - 1].path->to == slot.path.to && burst[i - 1].path->same_mac(slot.path);
       burst[i].path = same ? burst[i - 1].path : &slot.path;
       burst[i].add({slot.bytes, std::min<std::size_t>(slot.size, sizeof slot.bytes)});
     }
@@ -205,8 +215,9 @@ class Host {
     std::string reason;
     hosts_.on(number_, [&] {
       const Environment& world = station.world.environment;
-      station.link = packet ? os::open_packet_link(station.port, interface_, {.rings = std::nullopt}, world, reason)
-                            : os::open_udp_link(station.port, test::TwoHosts::kMtu, world);
+      station.link =
+          packet ? os::open_packet_link(station.port, interface_, {.rings = std::nullopt}, world, reason)
+                 : os::open_udp_link(station.port, test::TwoHosts::kMtu, world);
     });
     if (station.link == nullptr) fail(reason.c_str());
     return *station.link;
@@ -263,7 +274,8 @@ void stop(const std::vector<pid_t>& children) {
 }
 
 double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// `round` says whether a frame came; where most of them are lost there is nothing to measure.
@@ -374,17 +386,22 @@ void measure(const char* name, Host::Way way, std::size_t rounds) {
 int run(std::size_t rounds) {
   std::printf("%-8s %12s %12s %12s\n", "way", "polling us", "sleeping us", "frames/s");
   std::fflush(stdout);
-  const std::pair<const char*, Host::Way> ways[] = {
-      {"udp", Host::Way::udp}, {"packet", Host::Way::packet}, {"send", Host::Way::send}, {"both", Host::Way::both}};
+  const std::pair<const char*, Host::Way> ways[] = {{"udp", Host::Way::udp},
+                                                    {"packet", Host::Way::packet},
+                                                    {"send", Host::Way::send},
+                                                    {"both", Host::Way::both}};
   for (const auto& [name, way] : ways) measure(name, way, rounds);
   return 0;
 }
 
 constexpr const char* kHelp =
     "bench_packet_service [--rounds N]\n"
-    "  What sending raw frames through a service costs a program without CAP_NET_RAW, beside the links udp and packet,\n"
-    "  between two network namespaces. N: round trips per way, 100000 unless it is said. Needs root and two processors;\n"
-    "  exit status 77 where there are no namespaces. The columns are explained at the head of bench/packet_service.cc.\n";
+    "  What sending raw frames through a service costs a program without CAP_NET_RAW, beside the links udp "
+    "and packet,\n"
+    "  between two network namespaces. N: round trips per way, 100000 unless it is said. Needs root and two "
+    "processors;\n"
+    "  exit status 77 where there are no namespaces. The columns are explained at the head of "
+    "bench/packet_service.cc.\n";
 
 }  // namespace
 }  // namespace cluster

@@ -83,7 +83,8 @@ class FlowHarness {
     header.session = input_.PickValueInArray({0u, kSession, kSession, kSession, 77u});
     header.sequence = fuzz::near(input_, expected_);
     header.transmission = fuzz::near(input_, expected_ - kPeerSession + 1);
-    const std::uint32_t ack = fuzz::near<std::uint32_t>(input_, kSession + static_cast<std::uint32_t>(posted_ / 2));
+    const std::uint32_t ack =
+        fuzz::near<std::uint32_t>(input_, kSession + static_cast<std::uint32_t>(posted_ / 2));
     header.ack = ack;
     header.largest_acked = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_));
     std::vector<std::byte> frame;

@@ -108,7 +108,8 @@ class SealedHarness {
       wire::FrameHeader header;
       std::memcpy(&header, rest.data(), sizeof header);
       const std::size_t length = header.length;
-      const ConstBytes payload = rest.subspan(sizeof header, length - sizeof header - sizeof(wire::SealTrailer));
+      const ConstBytes payload =
+          rest.subspan(sizeof header, length - sizeof header - sizeof(wire::SealTrailer));
       const auto found = side.expected.find(std::vector<std::byte>(payload.begin(), payload.end()));
       if (found == side.expected.end()) __builtin_trap();
       side.expected.erase(found);
@@ -127,7 +128,9 @@ class SealedHarness {
   void alter(Recorded& frame) {
     switch (input_.ConsumeIntegralInRange<int>(0, 4)) {
       case 0: std::swap(frame.from, frame.to); break;
-      case 1: frame.bytes.resize(input_.ConsumeIntegralInRange<std::size_t>(0, frame.bytes.size() + 40)); break;
+      case 1:
+        frame.bytes.resize(input_.ConsumeIntegralInRange<std::size_t>(0, frame.bytes.size() + 40));
+        break;
       case 2: frame.from = sides_[input_.ConsumeBool() ? 1 : 0].name; break;
       case 3: {  // two frames back to back, as receive offload hands them over
         const Recorded& next = recorded_[input_.ConsumeIntegralInRange<std::size_t>(0, recorded_.size() - 1)];
@@ -161,7 +164,8 @@ class SealedHarness {
     const Side& to = some_side();
     const seal::Credentials own = credentials(mode_, input_.ConsumeBool() ? 'k' : 'x');
     seal::AssociationFrame frame;
-    frame.kind = input_.ConsumeBool() ? wire::FrameKind::association_request : wire::FrameKind::association_response;
+    frame.kind =
+        input_.ConsumeBool() ? wire::FrameKind::association_request : wire::FrameKind::association_response;
     frame.key_id = own.keys.front()->id();
     frame.mode = input_.ConsumeBool() ? mode_ : seal::Mode::auth;
     frame.sender.salt.fill(input_.ConsumeIntegral<std::uint8_t>());
@@ -172,7 +176,8 @@ class SealedHarness {
     seal::Tag tag{};
     if (input_.ConsumeBool()) {
       const auto other = credentials(mode_, 'x').keys.front();
-      if (!other->authenticate(seal::JobKey::Purpose::request, ConstBytes(bytes).first(seal::tagged_size(bytes)), tag))
+      if (!other->authenticate(seal::JobKey::Purpose::request,
+                               ConstBytes(bytes).first(seal::tagged_size(bytes)), tag))
         __builtin_trap();
     }
     std::memcpy(bytes.data() + seal::tagged_size(bytes), tag.data(), tag.size());
@@ -195,7 +200,8 @@ class SealedHarness {
   const seal::Mode mode_;
   test::FakeEnvironment world_;
   test::FakeNetwork network_{world_.clock, 1};
-  std::array<Side, 2> sides_{Side{SocketAddress::v4(kIpA, 1), nullptr, {}}, Side{SocketAddress::v4(kIpB, 2), nullptr, {}}};
+  std::array<Side, 2> sides_{Side{SocketAddress::v4(kIpA, 1), nullptr, {}},
+                             Side{SocketAddress::v4(kIpB, 2), nullptr, {}}};
   std::vector<Recorded> recorded_;
   bool on_its_way_ = false;
   std::uint64_t serial_ = 0;

@@ -39,7 +39,9 @@ class SealedGroupsHarness {
     switch (input_.ConsumeIntegralInRange<int>(0, 9)) {
       case 0:
       case 1: send(some_sender(), some_group()); break;
-      case 2: world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 10'000'000))); break;
+      case 2:
+        world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 10'000'000)));
+        break;
       case 3: start(some_sender()); break;
       case 4: join(); break;
       case 5: arrive(made_up()); break;
@@ -69,9 +71,9 @@ class SealedGroupsHarness {
 
   /// As if its process had begun anew.
   void start(std::size_t which) {
-    senders_[which] = std::make_unique<seal::SealedLink>(std::make_unique<test::FakeLink>(network_, names_[which]),
-                                                         credentials(mode_, 'k'), std::vector{names_[which]},
-                                                         world_.environment(), &kSameProcess);
+    senders_[which] = std::make_unique<seal::SealedLink>(
+        std::make_unique<test::FakeLink>(network_, names_[which]), credentials(mode_, 'k'),
+        std::vector{names_[which]}, world_.environment(), &kSameProcess);
   }
   /// The receiver has left the group.
   void join() {
@@ -103,8 +105,8 @@ class SealedGroupsHarness {
     const Bytes opened = opener_->open(world_.clock.now(), frame.bytes, frame.from, world_.counters);
     if (opener_->senders() > recorded_.size()) __builtin_trap();  // what does not open leaves nothing behind
     if (opened.empty()) return;
-    const ConstBytes payload = opened.subspan(sizeof(wire::FrameHeader),
-                                              opened.size() - sizeof(wire::FrameHeader) - sizeof(wire::SealTrailer));
+    const ConstBytes payload = opened.subspan(
+        sizeof(wire::FrameHeader), opened.size() - sizeof(wire::FrameHeader) - sizeof(wire::SealTrailer));
     const Sent what{frame.from, {payload.begin(), payload.end()}};
     const auto found = sent_.find(what);
     if (found == sent_.end() || !(*found == what)) __builtin_trap();
@@ -121,10 +123,13 @@ class SealedGroupsHarness {
   }
   void alter(Recorded& frame) {
     const auto some_byte = [&](std::size_t begin, std::size_t end) {
-      frame.bytes[input_.ConsumeIntegralInRange<std::size_t>(begin, end - 1)] = std::byte{input_.ConsumeIntegral<std::uint8_t>()};
+      frame.bytes[input_.ConsumeIntegralInRange<std::size_t>(begin, end - 1)] =
+          std::byte{input_.ConsumeIntegral<std::uint8_t>()};
     };
     switch (input_.ConsumeIntegralInRange<int>(0, 3)) {
-      case 0: frame.bytes.resize(input_.ConsumeIntegralInRange<std::size_t>(0, frame.bytes.size() + 40)); break;
+      case 0:
+        frame.bytes.resize(input_.ConsumeIntegralInRange<std::size_t>(0, frame.bytes.size() + 40));
+        break;
       case 1: frame.from = names_[some_sender()]; break;
       case 2: some_byte(kBlock, kBlock + sizeof(seal::GroupSealBlock)); break;
       default: some_byte(0, frame.bytes.size());
@@ -147,7 +152,7 @@ class SealedGroupsHarness {
   std::shared_ptr<seal::GroupTrials> trials_ = std::make_shared<seal::GroupTrials>();
   std::optional<seal::GroupOpener> opener_;
   std::vector<Recorded> recorded_;
-  std::set<Sent> sent_;                          ///< to the first group
+  std::set<Sent> sent_;                      ///< to the first group
   std::set<std::vector<std::byte>> opened_;  ///< since the receiver joined
   std::uint64_t serial_ = 0;
 };

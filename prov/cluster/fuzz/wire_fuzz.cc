@@ -27,8 +27,8 @@ void read_run(ConstBytes bytes, const wire::FrameView& first) {
                            (segment.kind != wire::SegmentKind::bulk ||
                             segment.offset == run.segment.offset + i * segment.length);
     const ConstBytes payload = run.payload(i);
-    const bool in_place = payload.data() == view.segments.data() + header &&
-                          payload.size() == view.segments.size() - header;
+    const bool in_place =
+        payload.data() == view.segments.data() + header && payload.size() == view.segments.size() - header;
     if (header == 0 || !expected || !continues || !in_place) __builtin_trap();
   }
 }

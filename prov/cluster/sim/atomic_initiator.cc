@@ -60,7 +60,8 @@ AtomicOperation AtomicInitiator::draw_operation(HostNumber to, AtomicRegion& reg
   shape.fenced = random_.chance(env_.plan.fenced);
   AtomicAccess& access = shape.access;
   const bool mixed = random_.chance(env_.plan.atomics.mixed_words);
-  access.row = mixed ? random_.between(region.mixed_from(), region.rows() - 1) : random_.below(region.mixed_from());
+  access.row =
+      mixed ? random_.between(region.mixed_from(), region.rows() - 1) : random_.below(region.mixed_from());
   access.first = random_.chance(800'000) ? random_.below(kHotWords) : random_.below(AtomicRegion::kRowWords);
   access.count = random_.chance(700'000) ? 1 : random_.between(1, AtomicRegion::kRowWords - access.first);
   while (!region.has_space(access.row, access.first, access.count) &&

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kStreamAttacker = 9;
 constexpr std::uint32_t kTrainsJoined = 10'000;  ///< of a million frames of hosts
-constexpr Duration kSiegePause = 40us;  ///< longest
+constexpr Duration kSiegePause = 40us;           ///< longest
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
 
@@ -64,7 +64,8 @@ void Attacker::handle_event(std::uint64_t) {
 }
 
 void Attacker::overhear(const Packet& packet) {
-  if (kind_ == AttackKind::forger && left_ != 0 && packet.to < hosts_ && random_.chance(kTrainsJoined)) join_train(packet);
+  if (kind_ == AttackKind::forger && left_ != 0 && packet.to < hosts_ && random_.chance(kTrainsJoined))
+    join_train(packet);
   Seen& seen = seen_[{packet.from, packet.to}];
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::flow) return;
@@ -103,7 +104,8 @@ Attacker::Frame Attacker::call(HostNumber name, std::uint32_t session) {
 }
 
 /// Asks or says whether the caller, which has named the session, belongs to the receiver's or the sender's process.
-Attacker::Frame Attacker::about_sibling(wire::FrameKind kind, const SocketAddress& caller, std::uint32_t session) {
+Attacker::Frame Attacker::about_sibling(wire::FrameKind kind, const SocketAddress& caller,
+                                        std::uint32_t session) {
   Frame frame;
   frame.header.kind = static_cast<std::uint8_t>(kind);
   frame.header.sequence = session;
@@ -137,11 +139,13 @@ Attacker::Frame Attacker::data(const Seen& genuine) {
 Attacker::Frame Attacker::reset(const Seen& refused) {
   wire::FrameView quoted;
   const bool knows_session = random_.chance(500'000);
-  const std::uint32_t session = refused.last.session != 0 ? std::uint32_t{refused.last.session} : refused.session;
+  const std::uint32_t session =
+      refused.last.session != 0 ? std::uint32_t{refused.last.session} : refused.session;
   quoted.session = knows_session ? session : number();
   quoted.sequence = {knows_session ? far_from(refused.last.sequence) : std::uint32_t{refused.last.sequence}};
   quoted.transmission = {refused.last.transmission};
-  const auto reason = random_.chance(500'000) ? wire::ResetReason::unknown_session : wire::ResetReason::stale_epoch;
+  const auto reason =
+      random_.chance(500'000) ? wire::ResetReason::unknown_session : wire::ResetReason::stale_epoch;
   const wire::ControlFrame frame = wire::ControlFrame::reset(quoted, reason, refused.epoch + 1);
   Frame made;
   std::memcpy(&made.header, frame.bytes().data(), sizeof made.header);
@@ -151,10 +155,11 @@ Attacker::Frame Attacker::reset(const Seen& refused) {
 
 /// Answers to challenges, and challenges, in a session whose number it knows.
 Attacker::Frame Attacker::control(const Seen& genuine) {
-  constexpr std::array kinds{wire::FrameKind::alive, wire::FrameKind::path_response, wire::FrameKind::keep_alive,
-                             wire::FrameKind::path_challenge};
+  constexpr std::array kinds{wire::FrameKind::alive, wire::FrameKind::path_response,
+                             wire::FrameKind::keep_alive, wire::FrameKind::path_challenge};
   if (random_.chance(200'000)) {
-    const auto kind = random_.chance(500'000) ? wire::FrameKind::sibling_request : wire::FrameKind::sibling_response;
+    const auto kind =
+        random_.chance(500'000) ? wire::FrameKind::sibling_request : wire::FrameKind::sibling_response;
     return about_sibling(kind, address_of(any_host()), genuine.session);
   }
   Frame frame;
@@ -177,21 +182,24 @@ void Attacker::forge_icmp_error(HostNumber about, HostNumber to) {
   } else {
     quoted.sequence = number();
   }
-  constexpr std::array kinds{wire::FrameKind::flow, wire::FrameKind::keep_alive, wire::FrameKind::path_challenge};
+  constexpr std::array kinds{wire::FrameKind::flow, wire::FrameKind::keep_alive,
+                             wire::FrameKind::path_challenge};
   if (random_.chance(400'000)) quoted.kind = static_cast<std::uint8_t>(random_.pick(kinds));
   const std::size_t size = random_.chance(900'000) ? sizeof quoted : random_.below(sizeof quoted);
   const std::uint64_t many = random_.chance(20'000) ? 100 : random_.between(1, 2);
   for (std::uint64_t i = 0; i < many; ++i) {
     ++frames_;
     const ConstBytes bytes = as_bytes(&quoted, size);
-    network_.inject({about, 0, true}, to, static_cast<RailNumber>(random_.below(network_.rails())), {bytes.begin(), bytes.end()});
+    network_.inject({about, 0, true}, to, static_cast<RailNumber>(random_.below(network_.rails())),
+                    {bytes.begin(), bytes.end()});
   }
 }
 
 void Attacker::on_forgery_arrived(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none || !view.has_opening) return;
-  if (const auto found = calls_.find(view.opening.session); found != calls_.end()) found->second.bytes += packet.bytes.size();
+  if (const auto found = calls_.find(view.opening.session); found != calls_.end())
+    found->second.bytes += packet.bytes.size();
 }
 
 void Attacker::forge() {
@@ -240,7 +248,8 @@ void Attacker::join_train(const Packet& genuine) {
   wire::FrameHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (random_.chance(700'000)) header.length = static_cast<std::uint16_t>(size * random_.between(1, 4));
-  const std::uint8_t genuine_flags = std::to_integer<std::uint8_t>(genuine.bytes[offsetof(wire::FrameHeader, flags)]);
+  const std::uint8_t genuine_flags =
+      std::to_integer<std::uint8_t>(genuine.bytes[offsetof(wire::FrameHeader, flags)]);
   header.flags |= genuine_flags & wire::frame_flag::kSealed;
   std::memcpy(bytes.data(), &header, sizeof header);
   ++frames_;
@@ -275,7 +284,8 @@ void Attacker::besiege() {
   }
   Frame frame;
   const bool keep_alive = what < keep_alives_;
-  frame.header.kind = static_cast<std::uint8_t>(keep_alive ? wire::FrameKind::keep_alive : wire::FrameKind::path_response);
+  frame.header.kind =
+      static_cast<std::uint8_t>(keep_alive ? wire::FrameKind::keep_alive : wire::FrameKind::path_response);
   frame.header.session = keep_alive ? 0 : number();
   frame.header.sequence = number();
   wire::set_challenge(frame.header, random_.next());
@@ -294,7 +304,8 @@ bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
       Call& call = found->second;
       const bool copy = std::ranges::find(call.numbers, packet->number) != call.numbers.end();
       if (!copy) call.numbers.push_back(packet->number);
-      const std::size_t before = std::exchange(call.answered, call.answered + (copy ? 0 : packet->bytes.size()));
+      const std::size_t before =
+          std::exchange(call.answered, call.answered + (copy ? 0 : packet->bytes.size()));
       if (!call.taken_up && call.answered > 3 * call.bytes)
         violation_ = "a host answers " + std::to_string(call.bytes) + " bytes with " +
                      std::to_string(call.answered) + " in session " + std::to_string(view.session);
@@ -334,7 +345,8 @@ void Attacker::send(const Frame& frame, HostNumber name, std::uint16_t port, Hos
 
 void Attacker::send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to) {
   ++frames_;
-  network_.inject({name, port, false}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
+  network_.inject({name, port, false}, to, static_cast<RailNumber>(random_.below(network_.rails())),
+                  std::move(bytes));
 }
 
 }  // namespace cluster::sim

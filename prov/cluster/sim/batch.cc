@@ -146,7 +146,8 @@ void Batch::print_progress() {
 }
 
 void Batch::summarise() const {
-  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " messages, %" PRIu64 " frames, %" PRIu64 " histories, %.0f s\n",
+  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " messages, %" PRIu64 " frames, %" PRIu64
+              " histories, %.0f s\n",
               ended_, failed_, messages_, frames_, histories_, seconds_now() - began_);
 }
 

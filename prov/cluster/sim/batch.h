@@ -13,9 +13,9 @@ struct BatchOptions {
   RunOptions run;
   std::uint64_t seeds = 1;
   unsigned jobs = 1;
-  bool first_failure = false;  ///< ends there
+  bool first_failure = false;   ///< ends there
   std::uint64_t histories = 0;  ///< if not 0: go on with further seeds until so many have been judged
-  double minutes = 0;          ///< if not 0: go on with further seeds until so many have passed
+  double minutes = 0;           ///< if not 0: go on with further seeds until so many have passed
   bool quiet = false;
   /// The seed of the n-th run.
   std::function<std::uint64_t(std::uint64_t)> seed;

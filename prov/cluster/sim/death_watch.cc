@@ -32,16 +32,18 @@ void DeathWatch::handle_event(std::uint64_t note) {
   if (incarnations.alive(death.host) || incarnations.of(death.host) != death.incarnation) return;
   for (const MessageNumber number : death.awaited) {
     const Message& message = oracle_.message(number);
-    const bool sender_lives = incarnations.alive(message.from) &&
-                              incarnations.of(message.from) == message.from_incarnation;
+    const bool sender_lives =
+        incarnations.alive(message.from) && incarnations.of(message.from) == message.from_incarnation;
     if (message.state != Message::State::under_way || !sender_lives) continue;
-    if (hosts_[message.from]->away_since(death.at) || incarnations.cut_off(message.from, death.host)) continue;
+    if (hosts_[message.from]->away_since(death.at) || incarnations.cut_off(message.from, death.host))
+      continue;
     if (event_queue_.now() < last && incarnations.cut_off(message.from, death.host, death.at)) {
       again = true;
       continue;
     }
-    throw LivenessFailure("host " + std::to_string(message.from) + " has not noticed that the process of host " +
-                          std::to_string(death.host) + " was killed " +
+    throw LivenessFailure("host " + std::to_string(message.from) +
+                          " has not noticed that the process of host " + std::to_string(death.host) +
+                          " was killed " +
                           std::to_string((event_queue_.now() - death.at).count() / 1'000'000) + " ms ago");
   }
   if (again) event_queue_.plan(last, *this, note);

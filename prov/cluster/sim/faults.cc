@@ -236,18 +236,20 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
   }
 }
 
-void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout, SimNetwork& network,
-                  FaultPlan& plan, SeededRandom& random) {
+void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout,
+                  SimNetwork& network, FaultPlan& plan, SeededRandom& random) {
   using Kind = Incident::Kind;
   const bool filtered = random.chance(300'000);
   for (HostNumber number = 0; number < hosts.size(); ++number) {
-    for (RailNumber rail = 0; rail < network.rails(); ++rail) network.port(number, rail).icmp_filtered = filtered;
+    for (RailNumber rail = 0; rail < network.rails(); ++rail)
+      network.port(number, rail).icmp_filtered = filtered;
     HostProfile& host = hosts[number];
     host.kernel_answers = random.chance(800'000);
     plan.answered.push_back(host.kernel_answers || !filtered);
   }
   for (Incident& incident : plan.incidents) {
-    if (incident.kind == Kind::crash && incident.duration >= 1ms && random.chance(300'000)) incident.kind = Kind::power_off;
+    if (incident.kind == Kind::crash && incident.duration >= 1ms && random.chance(300'000))
+      incident.kind = Kind::power_off;
     const bool for_long = incident.kind == Kind::stopped && random.chance(400'000);
     if (for_long && hosts[incident.host].kernel_answers) {
       incident.duration = random.between(peer_timeout / 2, 3 * peer_timeout);
@@ -292,7 +294,9 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("the port of host %u on rail %u goes down", incident.host, incident.rail);
       network_.port(incident.host, incident.rail).down = true;
       return;
-    case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.partitions().add(incident.cut);
+    case Kind::cut:
+      trace_.line("rail %u is cut", incident.cut.rail);
+      return network_.partitions().add(incident.cut);
     case Kind::detour:
       trace_.line("what host %u sends takes a longer way", incident.host);
       return network_.detour(incident.host, event_queue_.now() + incident.duration, incident.longer_by);

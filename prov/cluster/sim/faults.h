@@ -79,8 +79,8 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
 
 /// What answers for a process that does not: kernels that say whether it exists, ICMP errors, which may be
 /// filtered. Where a kernel answers, the process may be stopped for as long as it likes.
-void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout, SimNetwork& network,
-                  FaultPlan& plan, SeededRandom& random);
+void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout,
+                  SimNetwork& network, FaultPlan& plan, SeededRandom& random);
 
 /// Lets incidents begin and end at their times.
 class FaultSchedule final : public EventHandler {

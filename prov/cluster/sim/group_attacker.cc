@@ -44,7 +44,8 @@ void GroupAttacker::see(const SocketAddress& from, const std::vector<std::byte>&
   if (!random_.chance(rate_)) return;
   Seen made = random_.chance(kMillion / 2) ? Seen{from, bytes} : kept_[random_.below(kept_.size())];
   if (random_.chance(kMillion * 7 / 10)) forge(made);
-  const Duration delay = random_.chance(kMillion * 7 / 10) ? random_.between(0us, 1ms) : random_.between(1ms, 1s);
+  const Duration delay =
+      random_.chance(kMillion * 7 / 10) ? random_.between(0us, 1ms) : random_.between(1ms, 1s);
   const bool to_all = random_.chance(kMillion / 2);
   for (const SocketAddress& host : hosts_) {
     if (!to_all && !random_.chance(static_cast<std::uint32_t>(kMillion / hosts_.size()))) continue;

@@ -22,16 +22,18 @@ group::GroupSettings settings_of(const GroupHostSettings& host) {
 
 }  // namespace
 
-GroupHost::GroupHost(const GroupHostSettings& settings, EventQueue& events, GroupNetwork& network, GroupOracle& oracle,
-                     std::uint64_t seed)
+GroupHost::GroupHost(const GroupHostSettings& settings, EventQueue& events, GroupNetwork& network,
+                     GroupOracle& oracle, std::uint64_t seed)
     : settings_(settings),
       events_(events),
       network_(network),
       oracle_(oracle),
       random_(SeededRandom::stream(seed, 'H', settings.membership)),
-      socket_(settings.name, settings.credentials, events, network, SeededRandom::stream(seed, 'S', settings.membership)),
+      socket_(settings.name, settings.credentials, events, network,
+              SeededRandom::stream(seed, 'S', settings.membership)),
       group_(settings_of(settings), settings.membership, random_) {
-  for (const SocketAddress& other : settings_.roster) group_.meet(other, nullptr, &network_.pipe(settings_.name, other));
+  for (const SocketAddress& other : settings_.roster)
+    group_.meet(other, nullptr, &network_.pipe(settings_.name, other));
   handle_event(0);
 }
 
@@ -75,7 +77,8 @@ void GroupHost::frame_arrived(const SocketAddress& from, const std::vector<std::
   if (wire::admit(socket_.open(from, bytes), view, socket_.integrity()) != wire::Refusal::none) return;
   if (view.kind == wire::FrameKind::group) {
     group_.on_frame(events_.now(), view, from, Duration::zero());
-  } else if (view.kind == wire::FrameKind::group_announce && !group_.leaving() && group_.find(from) == nullptr) {
+  } else if (view.kind == wire::FrameKind::group_announce && !group_.leaving() &&
+             group_.find(from) == nullptr) {
     group_.meet(from, nullptr, &network_.pipe(settings_.name, from));
   }
   turn();
@@ -87,12 +90,15 @@ void GroupHost::segment_arrived(const SocketAddress& from, const std::vector<std
   const std::size_t header = wire::decode(bytes, segment);
   if (header == 0) throw SafetyFailure("a segment that cannot be decoded");
   group::Member* member = group_.find(from);
-  const bool introduces = segment.kind == wire::SegmentKind::group_join || segment.kind == wire::SegmentKind::group_start;
+  const bool introduces =
+      segment.kind == wire::SegmentKind::group_join || segment.kind == wire::SegmentKind::group_start;
   if (member == nullptr && introduces && !group_.leaving()) {
     member = &group_.meet(from, nullptr, &network_.pipe(settings_.name, from));
   }
-  const bool known = member != nullptr && group_.on_segment(events_.now(), *member, segment, ConstBytes(bytes).subspan(header));
-  const bool answered = segment.kind != wire::SegmentKind::group_join && segment.kind != wire::SegmentKind::group_leave &&
+  const bool known = member != nullptr &&
+                     group_.on_segment(events_.now(), *member, segment, ConstBytes(bytes).subspan(header));
+  const bool answered = segment.kind != wire::SegmentKind::group_join &&
+                        segment.kind != wire::SegmentKind::group_leave &&
                         segment.kind != wire::SegmentKind::group_end;
   if (!known && answered) {
     const wire::Segment end{.kind = wire::SegmentKind::group_end, .id = segment.id, .key = kKey};
@@ -101,7 +107,8 @@ void GroupHost::segment_arrived(const SocketAddress& from, const std::vector<std
   turn();
 }
 
-void GroupHost::take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment, ConstBytes payload) {
+void GroupHost::take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment,
+                             ConstBytes payload) {
   const bool begins = segment.kind != wire::SegmentKind::eager_next;
   if (begins == incoming.open) throw SafetyFailure("a part of a message where none belongs");
   if (begins) {
@@ -118,7 +125,8 @@ void GroupHost::take_segment(group::Member& member, Incoming& incoming, const wi
 void GroupHost::review(const group::Member& member) {
   const group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr) return;
-  if (stream->arrived() - stream->delivered() > group::kStreamWindow) throw SafetyFailure("more is kept than the window");
+  if (stream->arrived() - stream->delivered() > group::kStreamWindow)
+    throw SafetyFailure("more is kept than the window");
   oracle_.met(settings_.membership, stream->id());
 }
 
@@ -132,7 +140,8 @@ bool GroupHost::deliver(group::Member& member) {
     const ConstBytes body = stream->front();
     wire::Segment segment;
     const std::size_t header = wire::decode(body, segment);
-    if (header == 0 || segment.length > body.size() - header) throw SafetyFailure("a body that cannot be decoded");
+    if (header == 0 || segment.length > body.size() - header)
+      throw SafetyFailure("a body that cannot be decoded");
     take_segment(member, incoming, segment, body.subspan(header, segment.length));
     stream->consume(header + segment.length);
     group_.on_delivery(member);
@@ -156,10 +165,12 @@ void GroupHost::turn() {
   if (!group_.leaving()) {
     if (settings_.judged) group_.each([this](const group::Member& member) { review(member); });
     group_.news().deliver([this](group::Member& member) { return deliver(member); });
-    if (settings_.judged) group_.each([this](const group::Member& member) {
-      const bool waits = member.stream != nullptr && !member.stream->front().empty();
-      if (waits && events_.now() >= held_until_) throw SafetyFailure("what has come from a member of a group is no news");
-    });
+    if (settings_.judged)
+      group_.each([this](const group::Member& member) {
+        const bool waits = member.stream != nullptr && !member.stream->front().empty();
+        if (waits && events_.now() >= held_until_)
+          throw SafetyFailure("what has come from a member of a group is no news");
+      });
   }
   // What is posted here travels at once.
   if (group_.run(events_.now(), &socket_.link())) group_.take_posted([](group::Member&) {});
@@ -175,8 +186,10 @@ void GroupHost::note_events() {
     const group::GroupEvent& event = group_.events().front();
     const group::Member* const member = group_.find(event.member);
     if (member == nullptr) continue;
-    if (event.kind == group::GroupEvent::Kind::removed) oracle_.apart(member->stream_id, settings_.membership);
-    if (event.kind == group::GroupEvent::Kind::expelled) oracle_.apart(settings_.membership, member->stream_id);
+    if (event.kind == group::GroupEvent::Kind::removed)
+      oracle_.apart(member->stream_id, settings_.membership);
+    if (event.kind == group::GroupEvent::Kind::expelled)
+      oracle_.apart(settings_.membership, member->stream_id);
   }
   for (auto& finished = group_.stream().finished(); !finished.empty(); finished.pop_front()) {
     const group::FinishedMessage& message = finished.front();

@@ -73,7 +73,8 @@ class GroupHost final : public GroupPort, public EventHandler {
     std::vector<std::byte> bytes;
   };
 
-  void take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment, ConstBytes payload);
+  void take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment,
+                    ConstBytes payload);
   void review(const group::Member& member);
   bool deliver(group::Member& member);
   void turn();

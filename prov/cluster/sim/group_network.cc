@@ -17,10 +17,14 @@ constexpr Duration kLateMax = 30ms;
 
 class GroupNetwork::Pipe final : public carrier::Carrier {
  public:
-  Pipe(GroupNetwork& network, const SocketAddress& from, const SocketAddress& to) : network_(network), from_(from), to_(to) {}
+  Pipe(GroupNetwork& network, const SocketAddress& from, const SocketAddress& to)
+      : network_(network), from_(from), to_(to) {}
 
-  std::size_t payload_max(const wire::Segment& segment) const override { return kSegmentMax - wire::encoded_size(segment); }
-  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) override {
+  std::size_t payload_max(const wire::Segment& segment) const override {
+    return kSegmentMax - wire::encoded_size(segment);
+  }
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+            carrier::Token) override {
     if (under_way >= network_.faults_.pipe_max) return false;
     const AllocationMeter::Scope none(nullptr);
     std::vector<std::byte> bytes(wire::encoded_size(segment) + payload.length);
@@ -62,7 +66,8 @@ std::size_t GroupNetwork::multicast(const SocketAddress& from, std::span<const l
   for (const link::OutFrame& frame : frames.first(taken)) {
     ++frames_;
     std::vector<std::byte> bytes;
-    for (std::size_t i = 0; i < frame.count; ++i) bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+    for (std::size_t i = 0; i < frame.count; ++i)
+      bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     if (tap_ != nullptr) tap_->see(from, bytes);
     for (const auto& [name, host] : hosts_) {
       if (name == from || host.deaf || random_.chance(faults_.loss)) continue;
@@ -71,7 +76,8 @@ std::size_t GroupNetwork::multicast(const SocketAddress& from, std::span<const l
         std::vector<std::byte> copy = bytes;
         if (random_.chance(faults_.corrupt)) copy[random_.below(copy.size())] ^= std::byte{0x10};
         const bool late = random_.chance(faults_.delayed);
-        plan(random_.between(kFlightMin, late ? faults_.delay_max : kFlightMin + 5us), {from, name, std::move(copy), nullptr});
+        plan(random_.between(kFlightMin, late ? faults_.delay_max : kFlightMin + 5us),
+             {from, name, std::move(copy), nullptr});
       }
     }
   }

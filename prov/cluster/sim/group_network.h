@@ -16,14 +16,14 @@
 namespace cluster::sim {
 
 struct GroupFaults {
-  std::uint32_t loss = 0;       ///< of frames at each receiver, in a million
+  std::uint32_t loss = 0;  ///< of frames at each receiver, in a million
   std::uint32_t duplicate = 0;
   std::uint32_t corrupt = 0;
-  std::uint32_t delayed = 0;    ///< by up to `delay_max`, so that others overtake
+  std::uint32_t delayed = 0;  ///< by up to `delay_max`, so that others overtake
   std::uint32_t late_segment = 0;
   std::uint32_t link_full = 0;  ///< the link takes only part of a burst
   Duration delay_max = 2ms;
-  std::size_t pipe_max = 64;    ///< segments under way in one pipe
+  std::size_t pipe_max = 64;  ///< segments under way in one pipe
 };
 
 /// What is handed to a host. It is the host that may be dead by then.
@@ -51,7 +51,8 @@ class GroupNetwork final : public EventHandler {
   void detach(const SocketAddress& name) { hosts_.erase(name); }
   void set_tap(GroupTap* tap) { tap_ = tap; }
   /// A frame that no member sends, in the name of `from`.
-  void inject(const SocketAddress& from, const SocketAddress& to, std::vector<std::byte> bytes, Duration delay) {
+  void inject(const SocketAddress& from, const SocketAddress& to, std::vector<std::byte> bytes,
+              Duration delay) {
     plan(delay, {from, to, std::move(bytes), nullptr});
   }
   /// From now on nothing is lost, late or damaged any more.
@@ -82,7 +83,9 @@ class GroupNetwork final : public EventHandler {
   GroupFaults faults_;
   SeededRandom random_;
   std::unordered_map<SocketAddress, Host, SocketAddressHash> hosts_;
-  std::unordered_map<SocketAddress, std::unordered_map<SocketAddress, std::unique_ptr<Pipe>, SocketAddressHash>, SocketAddressHash>
+  std::unordered_map<SocketAddress,
+                     std::unordered_map<SocketAddress, std::unique_ptr<Pipe>, SocketAddressHash>,
+                     SocketAddressHash>
       pipes_;
   std::unordered_map<std::uint64_t, Packet> under_way_;
   GroupTap* tap_ = nullptr;

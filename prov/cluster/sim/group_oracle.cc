@@ -24,18 +24,22 @@ void GroupOracle::taken(Membership receiver, Membership sender, ConstBytes bytes
   const MessageNumber number = number_in(bytes);
   if (number == 0 || number > messages_.size()) throw SafetyFailure(what + ": a message that was never sent");
   const Sent& sent = messages_[number - 1];
-  if (sent.sender != sender) throw SafetyFailure(what + ": a message of member " + std::to_string(sent.sender));
+  if (sent.sender != sender)
+    throw SafetyFailure(what + ": a message of member " + std::to_string(sent.sender));
   if (sent.size != bytes.size()) throw SafetyFailure(what + ": a message of a wrong length");
   if (first_wrong_byte(number, bytes) != bytes.size()) throw SafetyFailure(what + ": wrong bytes");
   Pair& pair = pairs_[{receiver, sender}];
   if (pair.begun && sent.place != pair.next) {
-    throw SafetyFailure(what + ": message " + std::to_string(sent.place) + " in place of " + std::to_string(pair.next));
+    throw SafetyFailure(what + ": message " + std::to_string(sent.place) + " in place of " +
+                        std::to_string(pair.next));
   }
   pair = {true, sent.place + 1};
   bytes_ += bytes.size();
 }
 
-void GroupOracle::met(Membership receiver, Membership sender) { met_.try_emplace({receiver, sender}, sent_[sender]); }
+void GroupOracle::met(Membership receiver, Membership sender) {
+  met_.try_emplace({receiver, sender}, sent_[sender]);
+}
 
 void GroupOracle::delivered(Membership sender, MessageNumber number) {
   const Sent& sent = messages_.at(number - 1);
@@ -56,8 +60,8 @@ void GroupOracle::check_complete() const {
     const auto pair = pairs_.find(name);
     const std::uint64_t has = pair != pairs_.end() ? pair->second.next : posted_before;
     if (has != sent) {
-      throw LivenessFailure(text_of(name.first, name.second) + ": has " + std::to_string(has) + " of " + std::to_string(sent) +
-                            " messages");
+      throw LivenessFailure(text_of(name.first, name.second) + ": has " + std::to_string(has) + " of " +
+                            std::to_string(sent) + " messages");
     }
   }
 }

@@ -50,11 +50,12 @@ class GroupOracle {
   };
   using PairName = std::pair<Membership, Membership>;  ///< receiver, sender
   bool excused(const PairName& name) const {
-    return apart_.contains(name) || left_.contains(name.first) || died_.contains(name.first) || died_.contains(name.second);
+    return apart_.contains(name) || left_.contains(name.first) || died_.contains(name.first) ||
+           died_.contains(name.second);
   }
 
-  std::vector<Sent> messages_;                     ///< by number, from 1
-  std::map<Membership, std::uint64_t> sent_;       ///< how many
+  std::vector<Sent> messages_;                ///< by number, from 1
+  std::map<Membership, std::uint64_t> sent_;  ///< how many
   std::map<PairName, Pair> pairs_;
   std::map<PairName, std::uint64_t> met_;  ///< how many the sender had posted by then
   std::set<PairName> apart_;

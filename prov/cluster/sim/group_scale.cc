@@ -17,7 +17,8 @@ constexpr Time kPatience{60s};
 constexpr std::uint32_t kLoss = kMillion / 100;
 
 SocketAddress name_of(std::size_t host) {
-  const std::array<std::byte, 4> ip{std::byte{10}, std::byte{1}, static_cast<std::byte>(host >> 8), static_cast<std::byte>(host)};
+  const std::array<std::byte, 4> ip{std::byte{10}, std::byte{1}, static_cast<std::byte>(host >> 8),
+                                    static_cast<std::byte>(host)};
   return SocketAddress::v4(ip.data(), 5000);
 }
 
@@ -33,7 +34,8 @@ Measured measure_group(std::uint32_t hosts, std::size_t size) {
   AllocationMeter memory;  // of the sender
   std::vector<std::unique_ptr<GroupHost>> members;
   for (std::size_t host = 0; host < hosts; ++host) {
-    GroupHostSettings settings{.name = name_of(host), .membership = static_cast<Membership>(host + 1), .role = {.sends = host == 0}};
+    GroupHostSettings settings{
+        .name = name_of(host), .membership = static_cast<Membership>(host + 1), .role = {.sends = host == 0}};
     for (std::size_t other = 0; other < hosts; ++other) {
       if (other != host) settings.roster.push_back(name_of(other));
     }

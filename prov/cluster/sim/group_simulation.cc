@@ -10,20 +10,22 @@
 namespace cluster::sim {
 namespace {
 
-constexpr Duration kNoticeAfter = 800ms;   ///< a death
-constexpr Duration kSettleMax = 60s;       ///< behind the last fault
+constexpr Duration kNoticeAfter = 800ms;  ///< a death
+constexpr Duration kSettleMax = 60s;      ///< behind the last fault
 constexpr std::uint64_t kStepsMax = 20'000'000;
 
 std::uint64_t note_of(int what, std::size_t host) { return static_cast<std::uint64_t>(what) << 32 | host; }
 
 }  // namespace
 
-GroupSimulation::GroupSimulation(const RunOptions& options) : seed_(options.seed), random_(SeededRandom::stream(options.seed, 'G')) {
+GroupSimulation::GroupSimulation(const RunOptions& options)
+    : seed_(options.seed), random_(SeededRandom::stream(options.seed, 'G')) {
   draw(options);
 }
 
 SocketAddress GroupSimulation::name_of(std::size_t host) const {
-  const std::array<std::byte, 4> ip{std::byte{10}, std::byte{0}, static_cast<std::byte>(host >> 8), static_cast<std::byte>(host)};
+  const std::array<std::byte, 4> ip{std::byte{10}, std::byte{0}, static_cast<std::byte>(host >> 8),
+                                    static_cast<std::byte>(host)};
   return SocketAddress::v4(ip.data(), 5000);
 }
 
@@ -33,7 +35,9 @@ void GroupSimulation::plan(const Planned& event) {
 
 void GroupSimulation::draw(const RunOptions& options) {
   const std::uint64_t shape = random_.below(10);
-  plan_.hosts = options.hosts != 0 ? options.hosts : shape < 7 ? random_.between(2, 8) : random_.between(9, 64);
+  plan_.hosts = options.hosts != 0 ? options.hosts
+                : shape < 7        ? random_.between(2, 8)
+                                   : random_.between(9, 64);
   plan_.senders = std::min<std::size_t>(plan_.hosts, random_.between(1, 3));
   plan_.posts = plan_.hosts > 16 ? random_.between(5, 20) : random_.between(10, 80);
   plan_.size_max = random_.chance(kMillion / 3) ? 400'000 : random_.chance(kMillion / 2) ? 20'000 : 200;
@@ -52,20 +56,23 @@ void GroupSimulation::draw(const RunOptions& options) {
   plan_.end = random_.between(50ms, 1500ms);
   const std::size_t troubles = bad ? random_.below(5) : 0;
   for (std::size_t host = 0; host < plan_.hosts; ++host) {
-    plan({random_.chance(kMillion / 4) ? random_.between(0ms, plan_.end) : random_.between(0us, 200us), What::join, host});
+    plan({random_.chance(kMillion / 4) ? random_.between(0ms, plan_.end) : random_.between(0us, 200us),
+          What::join, host});
   }
   for (std::size_t i = 0; i < plan_.posts * plan_.senders; ++i) {
     plan({random_.between(1ms, plan_.end), What::post, random_.below(plan_.senders)});
   }
-  constexpr std::array<What, 6> kTroubles{What::leave, What::die, What::freeze, What::freeze, What::hold, What::hold};
+  constexpr std::array<What, 6> kTroubles{What::leave,  What::die,  What::freeze,
+                                          What::freeze, What::hold, What::hold};
   for (std::size_t i = 0; i < troubles; ++i) {
     plan({random_.between(5ms, plan_.end), random_.pick(kTroubles), random_.below(plan_.hosts)});
   }
   plan({plan_.end + 1s, What::heal, 0});
   char text[200];
-  std::snprintf(text, sizeof text, "%zu members, %zu senders, %zu messages of up to %zu bytes, %s, loss %.1f %%, %zu troubles",
-                plan_.hosts, plan_.senders, plan_.posts * plan_.senders, plan_.size_max, plan_.roster ? "roster" : "announced",
-                faults_.loss / 1e4, troubles);
+  std::snprintf(text, sizeof text,
+                "%zu members, %zu senders, %zu messages of up to %zu bytes, %s, loss %.1f %%, %zu troubles",
+                plan_.hosts, plan_.senders, plan_.posts * plan_.senders, plan_.size_max,
+                plan_.roster ? "roster" : "announced", faults_.loss / 1e4, troubles);
   description_ = text;
   network_ = std::make_unique<GroupNetwork>(events_, faults_, seed_);
   hosts_.resize(plan_.hosts);
@@ -102,8 +109,10 @@ void GroupSimulation::join(std::size_t host) {
 
 void GroupSimulation::post(std::size_t host) {
   if (hosts_[host] == nullptr || hosts_[host]->leaving()) return;
-  constexpr std::array<group::Until, 3> kLevels{group::Until::copied, group::Until::arrived, group::Until::delivered};
-  const std::size_t size = random_.between(kNumberedFrom, random_.chance(kMillion / 4) ? plan_.size_max : 100);
+  constexpr std::array<group::Until, 3> kLevels{group::Until::copied, group::Until::arrived,
+                                                group::Until::delivered};
+  const std::size_t size =
+      random_.between(kNumberedFrom, random_.chance(kMillion / 4) ? plan_.size_max : 100);
   hosts_[host]->post(size, random_.pick(kLevels));
 }
 
@@ -135,7 +144,8 @@ void GroupSimulation::handle_event(std::uint64_t note) {
     case What::leave:
       if (here == nullptr || here->leaving()) return;
       here->leave();
-      if (random_.chance(kMillion / 2)) plan({events_.now().time_since_epoch() + random_.between(1s, 2s), What::join, host});
+      if (random_.chance(kMillion / 2))
+        plan({events_.now().time_since_epoch() + random_.between(1s, 2s), What::join, host});
       return;
     case What::freeze:
       if (here != nullptr) here->freeze(events_.now() + random_.between(1ms, 900ms));

@@ -20,7 +20,9 @@ class GroupSocket::Wire final : public link::Link {
 
   const char* name() const override { return "group"; }
   std::size_t frame_max() const override { return 1500; }
-  std::size_t send_burst(std::span<const link::OutFrame> frames) override { return network_.multicast(name_, frames); }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
+    return network_.multicast(name_, frames);
+  }
   std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
   std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
 
@@ -45,7 +47,8 @@ class GroupSocket::Inbox final : public link::MulticastReceiver {
 class GroupSocket::Joiner final : public link::MulticastJoiner {
  public:
   explicit Joiner(Inbox*& inbox) : inbox_(inbox) {}
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>,
+                                                std::string&) override {
     auto inbox = std::make_unique<Inbox>();
     inbox_ = inbox.get();
     return inbox;
@@ -60,13 +63,18 @@ SocketAddress GroupSocket::group() {
   return SocketAddress::v4(ip.data(), 7000);
 }
 
-GroupSocket::GroupSocket(const SocketAddress& name, const std::optional<seal::Credentials>& credentials, EventQueue& events,
-                         GroupNetwork& network, SeededRandom random)
-    : clock_(events, {}), random_(random), link_(std::make_unique<Wire>(name, network)), joiner_(std::make_unique<Joiner>(inbox_)) {
+GroupSocket::GroupSocket(const SocketAddress& name, const std::optional<seal::Credentials>& credentials,
+                         EventQueue& events, GroupNetwork& network, SeededRandom random)
+    : clock_(events, {}),
+      random_(random),
+      link_(std::make_unique<Wire>(name, network)),
+      joiner_(std::make_unique<Joiner>(inbox_)) {
   if (credentials) {
     const Environment environment{clock_, random_, log_, counters_};
-    link_ = std::make_unique<seal::SealedLink>(std::move(link_), *credentials, std::vector{name}, environment, &kSameProcess);
-    joiner_ = std::make_unique<seal::SealedGroups>(std::move(joiner_), *credentials, name, environment, &kSameProcess);
+    link_ = std::make_unique<seal::SealedLink>(std::move(link_), *credentials, std::vector{name}, environment,
+                                               &kSameProcess);
+    joiner_ = std::make_unique<seal::SealedGroups>(std::move(joiner_), *credentials, name, environment,
+                                                   &kSameProcess);
   }
   std::string reason;
   receiver_ = joiner_->join(group(), {}, reason);

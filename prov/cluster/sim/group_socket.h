@@ -19,8 +19,8 @@ namespace cluster::sim {
 
 class GroupSocket {
  public:
-  GroupSocket(const SocketAddress& name, const std::optional<seal::Credentials>& credentials, EventQueue& events,
-              GroupNetwork& network, SeededRandom random);
+  GroupSocket(const SocketAddress& name, const std::optional<seal::Credentials>& credentials,
+              EventQueue& events, GroupNetwork& network, SeededRandom random);
   ~GroupSocket();
 
   static SocketAddress group();

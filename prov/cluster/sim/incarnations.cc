@@ -73,7 +73,8 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
   }
   // An opening proves nothing about its sender until a frame has named our session; the answer to a forged one names
   // a session that never was.
-  const bool proven = lane.known_incarnation == 0 || lanes_[{at, packet.from}].sessions.contains(view.session);
+  const bool proven =
+      lane.known_incarnation == 0 || lanes_[{at, packet.from}].sessions.contains(view.session);
   if (proven) lane.known_incarnation = std::max(lane.known_incarnation, packet.incarnation);
   return true;
 }

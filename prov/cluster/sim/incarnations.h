@@ -111,7 +111,7 @@ class Incarnations {
   struct Interruption {
     bool now = false;
     Time since{};
-    Time until{};  ///< of the last one that is over
+    Time until{};             ///< of the last one that is over
     bool was_outage = false;  ///< one has ended that was an outage
   };
 

@@ -14,9 +14,9 @@ using IndexSet = std::uint64_t;  ///< of indices
 /// States after which a search is given up: histories that are drawn sensibly need some hundred.
 constexpr std::size_t kStatesMax = 1'000'000;
 
-constexpr std::array<const char*, 15> kKindNames{"read",  "write",   "sum",     "bxor",    "bor",
-                                             "band",  "least",   "greatest", "swap ==", "swap !=",
-                                             "swap <=", "swap <", "swap >=", "swap >",  "swap masked"};
+constexpr std::array<const char*, 15> kKindNames{
+    "read",    "write",   "sum",     "bxor",   "bor",     "band",   "least",      "greatest",
+    "swap ==", "swap !=", "swap <=", "swap <", "swap >=", "swap >", "swap masked"};
 
 struct SearchState {
   IndexSet done = 0;
@@ -35,7 +35,7 @@ struct SearchStateHash {
 class OrderSearch {
  public:
   OrderSearch(std::span<const WordOperation> history, std::span<const std::uint64_t> final,
-         std::span<const Linearizability::Word> words)
+              std::span<const Linearizability::Word> words)
       : history_(history), final_(final), words_(words), before_(history.size()) {
     for (std::size_t i = 0; i < history.size(); ++i) {
       if (history[i].certain) certain_ |= bit(i);
@@ -150,8 +150,8 @@ std::string Linearizability::text(std::span<const WordOperation> history,
   for (std::size_t i = 0; i < history.size(); ++i) {
     const WordOperation& operation = history[i];
     lines += std::to_string(operation.number) + " by " + std::to_string(operation.origin) + " on word " +
-             std::to_string(operation.word) + ": " + kKindNames[static_cast<std::size_t>(operation.kind)] + " " +
-             std::to_string(operation.operand);
+             std::to_string(operation.word) + ": " + kKindNames[static_cast<std::size_t>(operation.kind)] +
+             " " + std::to_string(operation.operand);
     if (operation.kind >= WordKind::swap_if_equal) lines += " (" + std::to_string(operation.comparand) + ")";
     if (operation.fetched) lines += " fetched " + std::to_string(*operation.fetched);
     lines += ", " + std::to_string(operation.began) + " to " +

@@ -42,13 +42,15 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_flag("--first-failure", line.batch.first_failure, "start no further seed once one has failed");
   app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
       ->capture_default_str();
-  app.add_option("--workload", run.workload, "one of: " + list(workload_names()) + ", groups")->capture_default_str();
+  app.add_option("--workload", run.workload, "one of: " + list(workload_names()) + ", groups")
+      ->capture_default_str();
   app.add_option("--faults", run.faults, "the worst that happens, one of: " + list(severity_names()))
       ->capture_default_str();
   app.add_option("--hosts", run.hosts, "how many hosts (0: drawn)")->capture_default_str();
   app.add_option("--rails", run.rails, "how many between hosts (0: drawn)")->capture_default_str();
   app.add_option("--security", run.security,
-                 "keys of the hosts; with one an attacker on the path sends as well. One of: " + list(security_names()))
+                 "keys of the hosts; with one an attacker on the path sends as well. One of: " +
+                     list(security_names()))
       ->capture_default_str();
   app.add_option("--attack", run.attack, "a host that is no part of it: none, forger, flooder or siege")
       ->capture_default_str();

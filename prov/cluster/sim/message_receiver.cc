@@ -112,7 +112,8 @@ bool MessageReceiver::post(std::unique_ptr<Operation> operation) {
                     static_cast<unsigned long long>(receive.ignore), receive.tagged ? "tagged" : "untagged",
                     describe(status));
   }
-  if (status == Status::no_message && receive.claimed) env_.oracle.claimed_message_missing(operation->claimed);
+  if (status == Status::no_message && receive.claimed)
+    env_.oracle.claimed_message_missing(operation->claimed);
   if (status == Status::again) return false;
   if (status != Status::ok) throw SafetyFailure(std::string("a receive was refused: ") + describe(status));
   if (operation->kind == Kind::receive) {

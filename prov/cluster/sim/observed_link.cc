@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "sim/allocation_meter.h"
 #include "link/arrival_walk.h"
+#include "sim/allocation_meter.h"
 #include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
@@ -15,7 +15,8 @@
 namespace cluster::sim {
 
 ObservedLink::ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires,
-                           const SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host)
+                           const SimNetwork& network, Oracle& oracle, SessionPeers& session_peers,
+                           HostNumber host)
     : inner_(std::move(inner)),
       wires_(wires),
       network_(network),
@@ -85,10 +86,13 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
       continue;
     }
     const Packet* const packet = origin_of(rest.data());
-    if (packet == nullptr) throw SafetyFailure("host " + std::to_string(host_) + " reads what no packet brought");
+    if (packet == nullptr)
+      throw SafetyFailure("host " + std::to_string(host_) + " reads what no packet brought");
     walk.pass(1, view.length);
-    if (packet->forged) continue;  // by a host beside the cluster: what comes of it is judged where it would be delivered
-    if (!session_peers_.read(view, network_.now())) return static_cast<std::size_t>(rest.data() - arrival.bytes.data());
+    if (packet->forged)
+      continue;  // by a host beside the cluster: what comes of it is judged where it would be delivered
+    if (!session_peers_.read(view, network_.now()))
+      return static_cast<std::size_t>(rest.data() - arrival.bytes.data());
     if (integrity() == wire::Integrity::seal) judge(*packet);
     oracle_.frame_read(host_, *packet, view, network_.now());
   }
@@ -99,7 +103,8 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
 void ObservedLink::check_refused(ConstBytes bytes, const link::InFrame& arrival) const {
   if (arrival.segment == 0) return;
   for (const SimLink* wire : wires_) {
-    if (wire->holds_genuine(bytes)) throw SafetyFailure("host " + std::to_string(host_) + " loses a genuine frame with a refused one");
+    if (wire->holds_genuine(bytes))
+      throw SafetyFailure("host " + std::to_string(host_) + " loses a genuine frame with a refused one");
   }
 }
 

@@ -19,8 +19,8 @@ namespace cluster::sim {
 class ObservedLink final : public link::Link {
  public:
   /// `wires`: at the lower end of `inner`, which owns them.
-  ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires, const SimNetwork& network,
-               Oracle& oracle, SessionPeers& session_peers, HostNumber host);
+  ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires,
+               const SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host);
 
   const char* name() const override { return inner_->name(); }
   std::size_t frame_max() const override { return inner_->frame_max(); }
@@ -29,7 +29,9 @@ class ObservedLink final : public link::Link {
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
-  std::size_t read_path_errors(std::span<link::PathError> errors) override { return inner_->read_path_errors(errors); }
+  std::size_t read_path_errors(std::span<link::PathError> errors) override {
+    return inner_->read_path_errors(errors);
+  }
 
   /// True if frames wait that have left the wires.
   bool has_frames() const { return held_begin_ < held_end_; }

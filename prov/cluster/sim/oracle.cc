@@ -188,13 +188,16 @@ void Oracle::claimed_message_missing(MessageNumber number) const {
 /// True if the receive may have ended in the place of a message that had begun to come when the session with its sender ended.
 bool Oracle::takes_lost_message(const Receive& receive, const Completion& failure, HostNumber from) {
   const auto is_lost = [&](const Message& message) {
-    const bool same = message.from == from && message.to == receive.host && message.tagged == failure.tagged &&
-                      message.has_data == failure.has_data && (!message.tagged || message.tag == failure.tag) &&
+    const bool same = message.from == from && message.to == receive.host &&
+                      message.tagged == failure.tagged && message.has_data == failure.has_data &&
+                      (!message.tagged || message.tag == failure.tag) &&
                       (!message.has_data || message.data == failure.data);
-    if (!same || message.received_incarnation == receive.incarnation || message.discarded_incarnation == receive.incarnation ||
+    if (!same || message.received_incarnation == receive.incarnation ||
+        message.discarded_incarnation == receive.incarnation ||
         message.lost_incarnation == receive.incarnation)
       return false;
-    return message.state == State::failed || message.state == State::abandoned || message.from_incarnation != incarnations_.of(from) ||
+    return message.state == State::failed || message.state == State::abandoned ||
+           message.from_incarnation != incarnations_.of(from) ||
            incarnations_.error_permitted(from, message.to, message.started);
   };
   const auto message = std::ranges::find_if(messages_, is_lost);

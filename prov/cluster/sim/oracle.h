@@ -57,7 +57,8 @@ struct Message {
   std::uint32_t deliveries = 0;             ///< datagrams: receives that got it
   std::uint32_t discarded_incarnation = 0;  ///< of the receiver that threw it away; 0: none has
   std::uint32_t peeked_incarnation = 0;     ///< of the receiver that has last found it by a peek; 0: none has
-  std::uint32_t lost_incarnation = 0;       ///< of the receiver of which a receive ended with an error in its place
+  std::uint32_t lost_incarnation =
+      0;  ///< of the receiver of which a receive ended with an error in its place
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
@@ -153,7 +154,8 @@ class Oracle {
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
-  std::map<std::pair<HostNumber, std::uint32_t>, reliability::PartAssembly> parts_;  ///< by receiver and session
+  std::map<std::pair<HostNumber, std::uint32_t>, reliability::PartAssembly>
+      parts_;                                     ///< by receiver and session
   std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;

@@ -43,7 +43,7 @@ struct Port {
   std::size_t path_max = SIZE_MAX;              ///< bytes: longer frames of the host are lost without a word
   Impairment out;
   Impairment in;
-  bool powered = true;         ///< else the host says nothing, and takes nothing in
+  bool powered = true;  ///< else the host says nothing, and takes nothing in
   bool down = false;
   bool icmp_filtered = false;  ///< ICMP errors of this host go nowhere
 };

@@ -65,8 +65,8 @@ void print_outcome(const Outcome& outcome, const RunOptions& options) {
   if (outcome.status == ExitStatus::good) {
     std::printf("digest %016" PRIx64 "  %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64 " failed, %" PRIu64
                 " frames, %" PRIu64 " histories, %.3f s simulated\n",
-                outcome.digest, outcome.messages, outcome.bytes, outcome.failures, outcome.frames, outcome.histories,
-                static_cast<double>(outcome.simulated_ns) / 1e9);
+                outcome.digest, outcome.messages, outcome.bytes, outcome.failures, outcome.frames,
+                outcome.histories, static_cast<double>(outcome.simulated_ns) / 1e9);
     return;
   }
   std::printf("%s  seed %" PRIu64 " (%s): %s\n", name_of(outcome.status), outcome.seed,

@@ -80,11 +80,13 @@ std::string compare_row(const Row& before, const Row& now) {
 }
 
 /// `full`: Gbit/s of all ports that are to be filled; 0: there are none.
-void append_row(std::string& table, const char* what, std::uint32_t hosts, std::size_t size, const Measured& measured, double full) {
+void append_row(std::string& table, const char* what, std::uint32_t hosts, std::size_t size,
+                const Measured& measured, double full) {
   char line[200];
-  std::snprintf(line, sizeof line, "%-24s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what, hosts, size,
-                measured.gigabits(), full > 0 ? 100 * measured.gigabits() / full : 0, 100 * measured.lost_share(),
-                100 * measured.retransmitted_share(), static_cast<double>(measured.worst_stall.count()) / 1e6,
+  std::snprintf(line, sizeof line, "%-24s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what,
+                hosts, size, measured.gigabits(), full > 0 ? 100 * measured.gigabits() / full : 0,
+                100 * measured.lost_share(), 100 * measured.retransmitted_share(),
+                static_cast<double>(measured.worst_stall.count()) / 1e6,
                 static_cast<double>(measured.duration.count()) / 1e6, measured.bytes_per_peer);
   table += line;
   std::fputs(line, stdout);  // at once: the next row may take minutes
@@ -94,7 +96,8 @@ void append_row(std::string& table, const char* what, std::uint32_t hosts, std::
 void append_row(std::string& table, const char* what, const Scenario& scenario) {
   const double port = static_cast<double>(scenario.port.bits_per_second) / 1e9;
   const bool incast = scenario.plan.pattern == Pattern::incast;
-  append_row(table, what, scenario.hosts, scenario.plan.sizes.fixed, measure(scenario), port * (incast ? 1 : scenario.hosts));
+  append_row(table, what, scenario.hosts, scenario.plan.sizes.fixed, measure(scenario),
+             port * (incast ? 1 : scenario.hosts));
 }
 
 void incast(std::string& table, std::uint32_t senders, std::size_t size, std::uint32_t messages) {
@@ -126,7 +129,8 @@ std::string scale_table(std::uint32_t most_hosts) {
   std::string table;
   std::printf(
       "# All to all: 10 Gbit/s ports with 512 KB, one message to each other host. Many to one: 1 Gbit/s\n"
-      "# ports with 64 KB. One to a group: no ports, 1 %% lost at each member. Simulated time; state: the largest\n"
+      "# ports with 64 KB. One to a group: no ports, 1 %% lost at each member. Simulated time; state: the "
+      "largest\n"
       "# memory of an engine by its peers, of a group its sender's by the members.\n"
       "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
@@ -140,7 +144,8 @@ std::string scale_table(std::uint32_t most_hosts) {
   }
   for (const std::uint32_t members : {64u, 1000u}) {
     if (members > most_hosts) continue;
-    for (const std::size_t size : {kLarge, kHuge}) append_row(table, "one to a group", members, size, measure_group(members, size), 0);
+    for (const std::size_t size : {kLarge, kHuge})
+      append_row(table, "one to a group", members, size, measure_group(members, size), 0);
   }
   for (const std::uint32_t hosts : {50u, 200u, 500u, 1000u}) {
     if (hosts > most_hosts) continue;

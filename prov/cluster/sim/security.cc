@@ -14,7 +14,8 @@ KeyPointer make_key(const std::shared_ptr<const crypto::Cryptography>& library, 
   std::array<std::uint64_t, 4> material;
   for (std::uint64_t& word : material) word = random.next();
   const auto key = std::make_shared<seal::JobKey>(library);
-  if (!key->derive(as_bytes(material.data(), sizeof material))) throw std::runtime_error("libcrypto makes no key");
+  if (!key->derive(as_bytes(material.data(), sizeof material)))
+    throw std::runtime_error("libcrypto makes no key");
   return key;
 }
 
@@ -39,7 +40,8 @@ std::string draw_security(const std::string& wanted, std::vector<HostProfile>& h
     credentials.mode = encrypts ? seal::Mode::encrypt : seal::Mode::auth;
     credentials.keys = {common};
     if (changes && random.chance(600'000))
-      credentials.keys.insert(random.chance(500'000) ? credentials.keys.begin() : credentials.keys.end(), other);
+      credentials.keys.insert(random.chance(500'000) ? credentials.keys.begin() : credentials.keys.end(),
+                              other);
   }
   return std::string(encrypts ? "encrypt" : "auth") + (changes ? ", two keys" : "");
 }

@@ -54,7 +54,8 @@ void SimHost::start(Duration clock_set_back) {
 
 void SimHost::crash(bool powered) {
   if (process_ == nullptr) return;
-  shared_.trace.line("host %u: its process is killed%s", number_, powered ? "" : ", and the host has no power");
+  shared_.trace.line("host %u: its process is killed%s", number_,
+                     powered ? "" : ", and the host has no power");
   shared_.network.port(number_).powered = powered;
   process_->disconnect();
   end_process();
@@ -210,7 +211,9 @@ void SimHost::answer_keep_alive(const Packet& packet) {
   wire::FrameView view;
   std::optional<wire::ControlFrame> plain;
   if (profile_.credentials) {
-    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes, address_of(number_, packet.rail), sealed)) return;
+    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes, address_of(number_, packet.rail),
+                                 sealed))
+      return;
     frame.add(sealed);
   } else {
     if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;

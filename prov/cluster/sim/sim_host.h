@@ -43,7 +43,9 @@ class SimHost final : public EventHandler, public NetworkNode {
   void pause(Duration duration, PauseKind kind);
   void resume();
   /// True if the application has not run all the time since then.
-  bool away_since(Time since) const { return pause_.last >= since || shared_.event_queue.now() < pause_.until; }
+  bool away_since(Time since) const {
+    return pause_.last >= since || shared_.event_queue.now() < pause_.until;
+  }
   void jump_clock(Duration by);
 
   Application& application() { return process_->application(); }

@@ -98,7 +98,8 @@ bool SimLink::continues_last(const Packet& packet) const {
   if (last_size_ == 0 || packet.ethertype || packet.bytes.empty()) return false;
   const Packet& last = *in_use_.back();
   const bool of_one_source = packet.from == last.from && packet.port == last.port;
-  const bool alike = tells_segments() ? packet.bytes.size() <= last_size_ : packet.bytes.size() == last_size_ && !packet.forged;
+  const bool alike = tells_segments() ? packet.bytes.size() <= last_size_
+                                      : packet.bytes.size() == last_size_ && !packet.forged;
   return of_one_source && alike && last.bytes.size() + last_size_ <= kSuperFrameMax &&
          packet.arrived - last_arrived_ <= kJoinedWithin;
 }
@@ -142,7 +143,8 @@ const Packet* SimLink::origin_of(const std::byte* at) const {
 bool SimLink::holds_genuine(ConstBytes bytes) const {
   for (const Origin& origin : origins_) {
     const std::byte* const at = in_use_[origin.buffer]->bytes.data() + origin.begin;
-    const bool genuine = origin.whole && !origin.packet.forged && origin.packet.maker == Packet::Maker::endpoint;
+    const bool genuine =
+        origin.whole && !origin.packet.forged && origin.packet.maker == Packet::Maker::endpoint;
     if (genuine && at >= bytes.data() && at < bytes.data() + bytes.size()) return true;
   }
   return false;

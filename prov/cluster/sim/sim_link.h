@@ -67,8 +67,8 @@ class SimLink final : public link::Link {
   RingQueue<std::unique_ptr<Packet>> ring_;
   Thinner thinner_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
-  std::vector<Origin> origins_;  ///< of what lies in those, in order
-  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: nothing is joined to it
+  std::vector<Origin> origins_;                  ///< of what lies in those, in order
+  std::size_t last_size_ = 0;  ///< of the frames in the last one of those; 0: nothing is joined to it
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;

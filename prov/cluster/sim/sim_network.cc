@@ -142,7 +142,8 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->ethertype = packet->damaged = false;
   packet->forged = true;
   trace_.frame(claim.icmp_error ? "forged-icmp" : "forged", *packet);
-  plan(event_queue_.now() + port_state(to, rail).port.delay, claim.icmp_error ? Hop::icmp_error : Hop::at_switch, std::move(packet));
+  plan(event_queue_.now() + port_state(to, rail).port.delay,
+       claim.icmp_error ? Hop::icmp_error : Hop::at_switch, std::move(packet));
 }
 
 void SimNetwork::block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut) {

@@ -92,7 +92,8 @@ class SimNetwork final : public EventHandler {
   struct Claim {
     HostNumber from = 0;
     std::uint16_t port = 0;
-    bool icmp_error = false;  ///< it is no frame, but says that this host's port is closed, and quotes what was sent there
+    bool icmp_error =
+        false;  ///< it is no frame, but says that this host's port is closed, and quotes what was sent there
   };
   void inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes);
   /// EtherType frames out of the host, or into it, are lost (or not any more).

@@ -84,8 +84,9 @@ std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, con
     rails.push_back({addresses.back(), kNetworkBits, "rail" + std::to_string(rail)});
   }
   if (shared.plan.datagrams) rails.clear();
-  std::unique_ptr<link::Link> link = links.size() == 1 ? std::move(links.front())
-                                                       : std::make_unique<multipath::LinkBundle>(std::move(links));
+  std::unique_ptr<link::Link> link = links.size() == 1
+                                         ? std::move(links.front())
+                                         : std::make_unique<multipath::LinkBundle>(std::move(links));
   if (profile.credentials) {
     link = std::make_unique<seal::SealedLink>(std::move(link), *profile.credentials, std::move(addresses),
                                               environment, &kSameProcess);

@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "transport/address_table.h"
 #include "engine/engine.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
@@ -22,6 +21,7 @@
 #include "sim/sim_link.h"
 #include "sim/sim_network.h"
 #include "sim/sim_regions.h"
+#include "transport/address_table.h"
 
 namespace cluster::sim {
 
@@ -34,7 +34,7 @@ struct HostProfile {
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< of taking in or sending a frame
   Duration clock_ahead{0};
-  Duration linger = 2s;  ///< how long a process that leaves waits for what it owes
+  Duration linger = 2s;                          ///< how long a process that leaves waits for what it owes
   std::optional<seal::Credentials> credentials;  ///< it seals
 };
 
@@ -110,7 +110,7 @@ class SimProcess {
   protocol::CompletionQueue sends_;
   protocol::CompletionQueue receives_;
   protocol::RegionTable regions_;
-  std::vector<SimLink*> links_;  ///< the engine's, by rail
+  std::vector<SimLink*> links_;       ///< the engine's, by rail
   ObservedLink* observed_ = nullptr;  ///< above them
   std::unique_ptr<Application> application_;
   std::unique_ptr<engine::Engine> engine_;  ///< behind the queues and counters that it writes to

@@ -85,15 +85,16 @@ Simulation::Simulation(const RunOptions& options)
   if (faults.keyed) {
     description_ += ", " + security;
     path_attacker_ = std::make_unique<PathAttacker>(cluster_.network, host_count_,
-                                               SeededRandom::stream(options.seed, kStreamAttacker));
+                                                    SeededRandom::stream(options.seed, kStreamAttacker));
     cluster_.network.set_tap(path_attacker_.get());
   }
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
-  faults_ = std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
-                                            cluster_.network, cluster_.oracle, cluster_.hosts);
+  faults_ =
+      std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
+                                      cluster_.network, cluster_.oracle, cluster_.hosts);
   if (attack_ == AttackKind::none) return;
-  attacker_ = std::make_unique<Attacker>(attack_, cluster_.event_queue, cluster_.network, host_count_, horizon_,
-                                         options.seed);
+  attacker_ = std::make_unique<Attacker>(attack_, cluster_.event_queue, cluster_.network, host_count_,
+                                         horizon_, options.seed);
   description_ += ", " + options.attack;
 }
 
@@ -257,7 +258,8 @@ void Simulation::check_memory() const {
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
     // Sources that are not known: what they may make an engine keep (AdmissionControl).
     const std::size_t unknown = attacker_ == nullptr ? 0 : 16 * 1024 * 1024;
-    const std::size_t bound = host_count_ * peer + settings.tx_requests_max * 1024 + 4 * 1024 * 1024 + unknown;
+    const std::size_t bound =
+        host_count_ * peer + settings.tx_requests_max * 1024 + 4 * 1024 * 1024 + unknown;
     if (cluster_.hosts[host]->memory().peak() <= bound) continue;
     throw SafetyFailure("host " + std::to_string(host) + " used " +
                         std::to_string(cluster_.hosts[host]->memory().peak()) +

@@ -28,7 +28,7 @@ struct RunOptions {
   std::uint32_t rails = 0;  ///< 0: drawn
   std::string security = "none";
   std::string attack = "none";
-  std::string trace;        ///< file; empty: none
+  std::string trace;  ///< file; empty: none
 };
 
 struct RunReport {

@@ -17,11 +17,13 @@ bool Thinner::one_in(unsigned shift) {
 
 Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   wire::FrameHeader header{};
-  if (!packet.bytes.empty()) std::memcpy(&header, packet.bytes.data(), std::min(packet.bytes.size(), sizeof header));
+  if (!packet.bytes.empty())
+    std::memcpy(&header, packet.bytes.data(), std::min(packet.bytes.size(), sizeof header));
   const std::uint32_t session = header.session;
   const auto mark = static_cast<std::uint8_t>(session);
   const bool keep_alive = header.kind == static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
-  if (keep_alive && (!thinning_.unmarked_aside || !one_in(Thinning::kKeepAliveShift))) return to_responder(now);
+  if (keep_alive && (!thinning_.unmarked_aside || !one_in(Thinning::kKeepAliveShift)))
+    return to_responder(now);
   const bool marked = mark == thinning_.marks.member || mark == thinning_.marks.unknown;
   if (!thinning_.unmarked_aside || (marked && !keep_alive)) {
     const bool of_member = mark == thinning_.marks.member;

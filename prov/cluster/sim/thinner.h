@@ -32,8 +32,8 @@ class Thinner {
   link::Thinning thinning_;
   RingQueue<std::unique_ptr<Packet>> aside_;
   Time next_look_{};
-  std::size_t left_ = 0;    ///< of this look
-  std::uint32_t die_ = 1;   ///< which of many alike get through
+  std::size_t left_ = 0;   ///< of this look
+  std::uint32_t die_ = 1;  ///< which of many alike get through
   Time answers_until_{};
   int answers_ = 0;  ///< in this interval
 };

@@ -21,8 +21,8 @@ std::size_t near(std::size_t middle, std::size_t reach, SeededRandom& random) {
 }
 
 using Name = std::string_view;
-constexpr std::array<Name, 14> kNames{"ping-pong",   "all-to-all",    "incast",   "wildcard", "sizes",
-                                      "cancel-peek", "large",         "remote",   "backlog",  "mixed",
+constexpr std::array<Name, 14> kNames{"ping-pong",   "all-to-all",    "incast",    "wildcard", "sizes",
+                                      "cancel-peek", "large",         "remote",    "backlog",  "mixed",
                                       "atomics",     "multi-receive", "datagrams", "histories"};
 
 void make_ping_pong(WorkloadPlan& plan, SeededRandom& random) {

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define FAULT_ONLY_UDP 1      /* on IP, or under the EtherType of the provider */
+#define FAULT_ONLY_UDP 1       /* on IP, or under the EtherType of the provider */
 #define FAULT_ONLY_ETHERTYPE 2 /* that alone */
 #define PROVIDER_ETHERTYPE 0x88b5
 

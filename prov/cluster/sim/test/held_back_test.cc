@@ -33,7 +33,8 @@ TEST_F(HeldBackTest, ItAsksOnceASecondAndIsSentKeepAlivesAsOften) {
   const std::uint64_t said = cluster.network.totals().frames - before;
   constexpr std::uint64_t with_answers = 2;
   EXPECT_GE(said, seconds - 1u) << "it has given up";
-  EXPECT_LE(said, (seconds + 1) * (2 * with_answers + 1)) << "a question, in two parts for a narrow path, and a keep-alive";
+  EXPECT_LE(said, (seconds + 1) * (2 * with_answers + 1))
+      << "a question, in two parts for a narrow path, and a keep-alive";
   EXPECT_EQ(cluster.oracle.totals().failures, 0u);
 }
 

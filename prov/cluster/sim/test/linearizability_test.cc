@@ -21,7 +21,8 @@ class LinearizabilityTest : public testing::Test {
     operation.ended = ended;
     return history.emplace_back(operation);
   }
-  void fetch(Kind kind, std::uint64_t operand, std::uint64_t fetched, std::uint64_t began, std::uint64_t ended) {
+  void fetch(Kind kind, std::uint64_t operand, std::uint64_t fetched, std::uint64_t began,
+             std::uint64_t ended) {
     add(kind, operand, began, ended).fetched = fetched;
   }
   Verdict judge(std::vector<std::uint64_t> final = {}, unsigned bits = 64) const {

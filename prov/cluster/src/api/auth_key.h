@@ -46,7 +46,8 @@ inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 /// Of fi_domain_attr, fi_ep_attr or fi_mr_attr as a caller of this API version has filled it.
 template <typename Attributes>
 bool auth_key_allowed(const Attributes& attributes, std::uint32_t version) {
-  return FI_VERSION_LT(version, FI_VERSION(1, 5)) || AuthKey::allowed(attributes.auth_key, attributes.auth_key_size);
+  return FI_VERSION_LT(version, FI_VERSION(1, 5)) ||
+         AuthKey::allowed(attributes.auth_key, attributes.auth_key_size);
 }
 /// Why one is not allowed.
 template <typename Attributes>
@@ -63,7 +64,8 @@ bool names_auth_key(const Attributes& attributes, std::uint32_t version) {
 /// An allowed one, or none.
 template <typename Attributes>
 AuthKey auth_key_of(const Attributes& attributes, std::uint32_t version) {
-  return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? AuthKey() : AuthKey(attributes.auth_key, attributes.auth_key_size);
+  return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? AuthKey()
+                                                  : AuthKey(attributes.auth_key, attributes.auth_key_size);
 }
 
 }  // namespace cluster::api

@@ -17,7 +17,8 @@ int close_mc(fid* plain) noexcept {
 constinit fi_ops mc_fid_ops = fid_ops({.close = close_mc});
 
 /// What the endpoint knows of the members, in the order of the set; `self`: which one it is itself.
-std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddress& own, collective::Member& self) {
+std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddress& own,
+                                                  collective::Member& self) {
   std::vector<collective::MemberAddress> members;
   for (const fi_addr_t handle : set.members()) {
     members.push_back({handle, set.av().address_table().lookup(handle)});
@@ -31,8 +32,8 @@ std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddres
 CollectiveMc::CollectiveMc(Endpoint& endpoint, Eq& eq, void* context)
     : fid_mc{{FI_CLASS_MC, context, &mc_fid_ops}, FI_ADDR_NOTAVAIL}, endpoint_(endpoint), eq_(eq) {}
 
-int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flags,
-                       fid_mc** handle, void* context) {
+int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle,
+                       void* context) {
   if (!(endpoint.options().caps() & FI_COLLECTIVE)) return -FI_EOPNOTSUPP;
   if (plain == nullptr) return -FI_EINVAL;
   const auto& address = *static_cast<const fi_collective_addr*>(plain);
@@ -45,8 +46,9 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
   if (&set.av() != &endpoint.bound().av()) return -FI_EINVAL;
   collective::Member self = collective::kNoMember;
   std::vector<collective::MemberAddress> members = members_of(set, endpoint.engine()->name(), self);
-  const bool known = std::none_of(members.begin(), members.end(),
-                                  [](const collective::MemberAddress& member) { return member.name.empty(); });
+  const bool known =
+      std::none_of(members.begin(), members.end(),
+                   [](const collective::MemberAddress& member) { return member.name.empty(); });
   if (self == collective::kNoMember || !known) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
   *handle = mc.get();  // the event names it, and may come before this returns

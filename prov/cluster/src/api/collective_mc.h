@@ -14,8 +14,7 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   using Handle = fid_mc;
 
   /// fi_join with FI_COLLECTIVE: the outcome goes to the event queue.
-  static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle,
-                  void* context);
+  static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
   /// -FI_EBUSY while a peer reads a buffer of an operation under way; the others are aborted.
   int leave();
 

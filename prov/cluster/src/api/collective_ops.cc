@@ -54,7 +54,8 @@ bool has_root(Kind kind) {
 }
 
 /// Which of the two buffers this member has, and how many blocks of `size` bytes each holds.
-void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root, Arguments& arguments) {
+void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root,
+                 Arguments& arguments) {
   std::size_t sources = 1;
   std::size_t targets = 1;
   switch (call.kind) {
@@ -188,8 +189,8 @@ ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, voi
 }
 
 /// The call that names its operation; of either buffer one piece.
-ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**, std::size_t result_count,
-                std::uint64_t flags) noexcept {
+ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**,
+                std::size_t result_count, std::uint64_t flags) noexcept {
   if (call == nullptr || call->iov_count > 1 || result_count > 1) return -FI_EINVAL;
   const auto number = static_cast<unsigned>(call->coll);
   if (number > static_cast<unsigned>(Kind::gather)) return -FI_EOPNOTSUPP;

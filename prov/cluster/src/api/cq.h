@@ -91,7 +91,8 @@ ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
 
 /// All of a calm turn of the engine in one function (flatten): that is what it is for.
 template <typename Entry>
-[[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count, fi_addr_t* sources) {
+[[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count,
+                                                          fi_addr_t* sources) {
   DirectEntries<Entry> direct(queue_, entries, count, sources);
   try {
     progress_.poll(direct);

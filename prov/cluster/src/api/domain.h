@@ -55,7 +55,8 @@ class Domain : public fid_domain, public RefCounted {
   bool basic_registration_;
   bool automatic_;
   MrProgress mr_progress_;
-  std::shared_ptr<engine::EndpointRoster> roster_ = std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+  std::shared_ptr<engine::EndpointRoster> roster_ =
+      std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
   AuthKey auth_key_;
 };
 

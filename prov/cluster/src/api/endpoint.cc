@@ -92,7 +92,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_RMA ? &disabled_ops<fi_ops_rma> : &unsupported_ops<fi_ops_rma>,
              info.caps & FI_TAGGED ? &disabled_ops<fi_ops_tagged> : &unsupported_ops<fi_ops_tagged>,
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
-             info.caps & FI_COLLECTIVE ? &disabled_ops<fi_ops_collective> : &unsupported_ops<fi_ops_collective>},
+             info.caps & FI_COLLECTIVE ? &disabled_ops<fi_ops_collective>
+                                       : &unsupported_ops<fi_ops_collective>},
       options_(info),
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),

@@ -67,7 +67,9 @@ class Endpoint : public fid_ep, public RefCounted {
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return bound_; }
   /// True if the receiver of a message to `to` says when a receive has matched it: one peer can, in a session.
-  bool learns_of_matches(fi_addr_t to) const { return type_ == engine::EndpointType::rdm && !engine::is_group(to); }
+  bool learns_of_matches(fi_addr_t to) const {
+    return type_ == engine::EndpointType::rdm && !engine::is_group(to);
+  }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
 
  private:
@@ -98,7 +100,7 @@ class Endpoint : public fid_ep, public RefCounted {
   struct Reporters {
     std::unique_ptr<LossReporter> losses;
     std::unique_ptr<GroupReporter> groups;
-  } reporters_;  ///< of an original with an event queue
+  } reporters_;                                                ///< of an original with an event queue
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< of an original, while it has an engine
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };

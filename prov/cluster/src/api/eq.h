@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "api/fabric.h"
-#include "base/lock.h"
 #include "api/progress.h"
+#include "base/lock.h"
 
 namespace cluster::api {
 

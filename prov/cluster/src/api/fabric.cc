@@ -45,7 +45,9 @@ constinit fi_ops_fabric fabric_ops = {
 }  // namespace
 
 Fabric::Fabric(Platform& platform, const fi_fabric_attr* attributes, void* context)
-    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, attributes_at(attributes).api_version},
+    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops},
+                 &fabric_ops,
+                 attributes_at(attributes).api_version},
       platform_(platform),
       name_(text_or_empty(attributes_at(attributes).name)) {}
 

@@ -27,7 +27,8 @@ class GroupReporter final : public protocol::GroupListener {
 
   Eq& eq_;
   SpinLock lock_;
-  std::unordered_map<std::uint64_t, fid_mc*> groups_;  ///< by address; null: has joined, and was not added yet
+  std::unordered_map<std::uint64_t, fid_mc*>
+      groups_;  ///< by address; null: has joined, and was not added yet
 };
 
 }  // namespace cluster::api

@@ -1,7 +1,7 @@
 #include "api/inherited_fids.h"
 
-#include <rdma/fi_collective.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_eq.h>
 
 #include <algorithm>

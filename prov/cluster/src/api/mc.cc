@@ -32,7 +32,8 @@ bool role_of(std::uint64_t flags, std::uint64_t caps, group::Role& role) {
 
 }  // namespace
 
-Mc::Mc(Endpoint& endpoint, void* context) : fid_mc{{FI_CLASS_MC, context, &mc_fid_ops}, FI_ADDR_NOTAVAIL}, endpoint_(endpoint) {}
+Mc::Mc(Endpoint& endpoint, void* context)
+    : fid_mc{{FI_CLASS_MC, context, &mc_fid_ops}, FI_ADDR_NOTAVAIL}, endpoint_(endpoint) {}
 
 Mc::~Mc() {
   if (fi_addr != FI_ADDR_NOTAVAIL) endpoint_->change_membership(nullptr, *this);

@@ -15,7 +15,8 @@ class Mc : public fid_mc, public RefCounted {
   using Handle = fid_mc;
 
   /// fi_join of an endpoint that is enabled.
-  static int join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle, void* context);
+  static int join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle,
+                  void* context);
   ~Mc();
 
  private:

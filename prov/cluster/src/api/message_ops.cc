@@ -115,7 +115,8 @@ ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
 template <typename Message>
 ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  if (flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported)) [[unlikely]]
+  if (flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported))
+      [[unlikely]]
     return -FI_EBADFLAGS;
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
   SendOp op{
@@ -160,8 +161,8 @@ template <typename... Tag>
 }
 
 template <typename... Tag>
-[[gnu::noinline]] ssize_t recv_generally(fid_ep* handle, void* buffer, std::size_t size, fi_addr_t from, Tag... tag,
-                                         void* context) noexcept {
+[[gnu::noinline]] ssize_t recv_generally(fid_ep* handle, void* buffer, std::size_t size, fi_addr_t from,
+                                         Tag... tag, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const Bytes bytes = as_bytes(buffer, size);
   RecvOp op = recv_op(endpoint.options(), from, context, tag...);
@@ -170,8 +171,8 @@ template <typename... Tag>
 }
 
 template <typename... Tag>
-[[gnu::flatten]] ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, Tag... tag,
-                              void* context) noexcept {
+[[gnu::flatten]] ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from,
+                              Tag... tag, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const EpOptions& options = endpoint.options();
   const TagMatch match{tag...};

@@ -19,7 +19,7 @@ struct EngineRequest {
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty: it has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< of its domain's endpoints
-  bool collectives = false;  ///< FI_COLLECTIVE was asked for
+  bool collectives = false;                              ///< FI_COLLECTIVE was asked for
 };
 
 class Platform {

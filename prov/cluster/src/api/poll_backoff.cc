@@ -10,7 +10,8 @@ std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void
     turn();
     const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
     // One of two that lost the processor meanwhile says nothing.
-    own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)), std::memory_order_relaxed);
+    own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)),
+                     std::memory_order_relaxed);
   }
   return own_turns_.load(std::memory_order_relaxed);
 }

@@ -61,7 +61,8 @@ inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::b
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;
-  for (std::size_t at = 0; at < std::min(bytes.size(), most); at += line) __builtin_prefetch(bytes.data() + at);
+  for (std::size_t at = 0; at < std::min(bytes.size(), most); at += line)
+    __builtin_prefetch(bytes.data() + at);
 }
 
 // For paths where nearly every message is short and nearly every buffer contiguous: a few instructions in

@@ -52,8 +52,8 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
   return schedule.join(done);
 }
 
-Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase, unsigned crossing, Bytes buffer,
-                   const Pieces& pieces, std::span<const Step> after) {
+Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase,
+                   unsigned crossing, Bytes buffer, const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();
   const bool leads = layout.leaders()[layout.node()] == layout.self();
   const Member spreader = layout.leaders()[layout.node_of(root)];
@@ -71,7 +71,8 @@ Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, un
     done.push_back(arrived);
     // Before the node's own members: the network is slower.
     if (here && leads) done.back() = schedule.spread(crossing * kPhaseNumbers + number, piece, {arrived});
-    for (const Member child : tree.children) done.push_back(schedule.send(child, phase * kPhaseNumbers + number, piece, {arrived}));
+    for (const Member child : tree.children)
+      done.push_back(schedule.send(child, phase * kPhaseNumbers + number, piece, {arrived}));
   }
   return schedule.join(done);
 }

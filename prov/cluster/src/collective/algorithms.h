@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "collective/team_layout.h"
 #include "collective/schedule.h"
+#include "collective/team_layout.h"
 
 namespace cluster::collective {
 
@@ -39,8 +39,8 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
                std::span<const Step> after);
 /// The same by one multicast of each piece, by the leader of the root's node to the leaders of the others. `crossing` is the
 /// phase of what crosses the network. Members write nothing into their buffers before `after`.
-Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase, unsigned crossing, Bytes buffer,
-                   const Pieces& pieces, std::span<const Step> after);
+Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase,
+                   unsigned crossing, Bytes buffer, const Pieces& pieces, std::span<const Step> after);
 /// The contributions of all members of a tree are combined at its root. `own` is this member's; `sum`, which
 /// may be the same memory, is where it combines those of its children: used only if it has any, or is the
 /// root. Returns a step for each piece.

@@ -50,7 +50,9 @@ void Collectives::join(Team& team, JoinListener& listener) {
   }
 }
 
-bool Collectives::has_left(std::uint64_t id) const { return std::find(left_.begin(), left_.end(), id) != left_.end(); }
+bool Collectives::has_left(std::uint64_t id) const {
+  return std::find(left_.begin(), left_.end(), id) != left_.end();
+}
 
 void Collectives::forget(std::uint64_t id) {
   if (left_.size() == kLeftTeams) left_.pop_front();
@@ -138,7 +140,8 @@ void Collectives::issue(Ticket& ticket) {
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
     // What is lost of a long multicast its sender has to repeat: it does not go on before. A short one is copied.
-    op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit : protocol::CompletionLevel::inject;
+    op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
+                                                       : protocol::CompletionLevel::inject;
     status = transport_.send(op);
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
@@ -183,10 +186,12 @@ bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
     return false;
   }
   if (!joins_ || has_left(parts.team()) || (parts.is_failure() && !member)) return false;
-  auto early = std::find_if(early_.begin(), early_.end(), [&](const Early& each) { return each.team == parts.team(); });
+  auto early = std::find_if(early_.begin(), early_.end(),
+                            [&](const Early& each) { return each.team == parts.team(); });
   if (early == early_.end()) {
     if (early_.size() == kEarlyTeams) {
-      auto oldest = std::find_if(early_.begin(), early_.end(), [](const Early& each) { return !each.of_member; });
+      auto oldest =
+          std::find_if(early_.begin(), early_.end(), [](const Early& each) { return !each.of_member; });
       if (oldest == early_.end()) {
         if (!member) return false;
         oldest = early_.begin();
@@ -250,7 +255,8 @@ void Collectives::advance() {
     // Failures that come meanwhile are spread before what follows: it would only be canceled.
     while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
-  for (; !evicted_.empty(); evicted_.pop_back()) transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  for (; !evicted_.empty(); evicted_.pop_back())
+    transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
   stalled_ = false;
   if (orphans_) leave_orphans();
   pending_ = orphans_ || !blocked_.empty();
@@ -341,7 +347,8 @@ void Collectives::finish_operations(Team& team) {
       throw;
     }
     if (operation.awaits_group) transport_.end_wait(*team.group());
-    std::erase_if(operations, [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });
+    std::erase_if(operations,
+                  [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });
   }
 }
 
@@ -353,7 +360,8 @@ void Collectives::report(const Operation& operation, Status status) {
     return;
   }
   if (queue_ == nullptr || (!operation.report && status == Status::ok)) return;
-  queue_->push({.context = operation.context, .kind = protocol::Completion::Kind::collective, .status = status});
+  queue_->push(
+      {.context = operation.context, .kind = protocol::Completion::Kind::collective, .status = status});
 }
 
 }  // namespace cluster::collective

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "collective/team.h"
-#include "collective/ticket_queue.h"
 #include "collective/team_endpoint.h"
+#include "collective/ticket_queue.h"
 #include "protocol/completion.h"
 
 namespace cluster::collective {
@@ -91,7 +91,7 @@ class Collectives final : public protocol::CollectiveListener {
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
   std::unordered_map<std::uint64_t, std::uint64_t> instances_;  ///< joins so far, by members
   std::deque<Early> early_;  ///< the oldest of an unknown source gives way to a new one, else the oldest
-  std::deque<std::uint64_t> left_;  ///< the last teams that were left, or never joined
+  std::deque<std::uint64_t> left_;      ///< the last teams that were left, or never joined
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   TicketQueue outcomes_;
   TicketQueue blocked_;      ///< to be issued again

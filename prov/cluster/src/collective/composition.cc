@@ -93,14 +93,16 @@ void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   if (meets_at_one(layout, arguments.source.size())) {
     const Tree tree = layout.tree(kMeeting, star_tree);
     const Pieces whole(arguments.source.size(), kPieceMin);
-    const std::vector<Step> arrived = combine_up(schedule, tree, kUp, arguments.source, arguments.target, whole, kStart);
+    const std::vector<Step> arrived =
+        combine_up(schedule, tree, kUp, arguments.source, arguments.target, whole, kStart);
     send_down(schedule, tree, kDown, arguments.target, whole, arrived);
     return;
   }
   if (spreads(layout, arguments)) {
     const Tree chain = layout.tree(kMeeting, chain_tree);
     const Pieces pieces(arguments.source.size(), kMulticastPiece);
-    const std::vector<Step> sums = combine_up(schedule, chain, kUp, arguments.source, arguments.target, pieces, kStart);
+    const std::vector<Step> sums =
+        combine_up(schedule, chain, kUp, arguments.source, arguments.target, pieces, kStart);
     send_to_nodes(schedule, layout, kMeeting, kDown, kAcross, arguments.target, pieces, sums);
     return;
   }
@@ -133,7 +135,8 @@ void allgather(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
 }
 
 /// The root sends each member its block.
-void scatter(Schedule& schedule, const TeamLayout& layout, ConstBytes blocks, Bytes own, Member root, Step after) {
+void scatter(Schedule& schedule, const TeamLayout& layout, ConstBytes blocks, Bytes own, Member root,
+             Step after) {
   if (layout.self() != root) {
     schedule.receive(root, kDown * kPhaseNumbers, own, {after});
     return;
@@ -175,10 +178,10 @@ void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arg
     const auto to = static_cast<Member>((self + round) % count);
     const auto from = static_cast<Member>((self + count - round) % count);
     const Step after = rounds.size() < kRoundsAtOnce ? kStart : rounds[rounds.size() - kRoundsAtOnce];
-    const Step receive = schedule.receive(from, kAround * kPhaseNumbers,
-                                          arguments.target.subspan(from * size, size), {after});
-    const Step send = schedule.send(to, kAround * kPhaseNumbers,
-                                    arguments.source.subspan(to * size, size), {after});
+    const Step receive =
+        schedule.receive(from, kAround * kPhaseNumbers, arguments.target.subspan(from * size, size), {after});
+    const Step send =
+        schedule.send(to, kAround * kPhaseNumbers, arguments.source.subspan(to * size, size), {after});
     rounds.push_back(schedule.join({receive, send}));
   }
 }
@@ -196,8 +199,7 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
   constexpr Member kRoot = 0;
   const Pieces pieces(arguments.source.size(), kPieceMin);
   const Tree tree = layout.tree(kRoot, binomial_tree);
-  const std::vector<Step> combined =
-      combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
+  const std::vector<Step> combined = combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
   scatter(schedule, layout, sum, arguments.target, kRoot,
           layout.self() == kRoot ? schedule.join(combined) : kStart);
 }

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "collective/team_layout.h"
 #include "collective/schedule.h"
+#include "collective/team_layout.h"
 
 namespace cluster::collective {
 

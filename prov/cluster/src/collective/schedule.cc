@@ -25,7 +25,10 @@ Step Schedule::send(Member to, unsigned number, ConstBytes bytes, After after) {
 }
 
 Step Schedule::spread(unsigned number, ConstBytes bytes, After after) {
-  return add({.kind = Action::Kind::spread, .number = static_cast<std::uint16_t>(number & kNumberMax), .source = bytes}, after);
+  return add({.kind = Action::Kind::spread,
+              .number = static_cast<std::uint16_t>(number & kNumberMax),
+              .source = bytes},
+             after);
 }
 
 Step Schedule::receive(Member from, unsigned number, Bytes bytes, After after) {

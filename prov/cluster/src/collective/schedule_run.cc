@@ -8,7 +8,8 @@ namespace cluster::collective {
 
 void ScheduleRun::finish(Step step) {
   ++done_;
-  for (Step edge = schedule_.actions()[step].first_edge; edge != kStart; edge = schedule_.edges()[edge].next) {
+  for (Step edge = schedule_.actions()[step].first_edge; edge != kStart;
+       edge = schedule_.edges()[edge].next) {
     const Step after = schedule_.edges()[edge].to;
     if (--schedule_.actions()[after].awaited == 0) ready_.push_back(after);
   }

@@ -32,7 +32,8 @@ Member first_of(std::span<const MemberAddress> members, Matches&& matches) {
 
 }  // namespace
 
-std::uint64_t Team::identity(std::span<const MemberAddress> members, std::uint64_t key, std::uint64_t instance) {
+std::uint64_t Team::identity(std::span<const MemberAddress> members, std::uint64_t key,
+                             std::uint64_t instance) {
   std::vector<std::uint64_t> words{instance, key};
   for (const MemberAddress& member : members) {
     std::array<std::uint64_t, 3> name{};

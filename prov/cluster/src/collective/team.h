@@ -13,8 +13,8 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "collective/composition.h"
-#include "collective/team_tag.h"
 #include "collective/schedule_run.h"
+#include "collective/team_tag.h"
 
 namespace cluster::collective {
 
@@ -38,7 +38,7 @@ struct Operation;
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;
-  bool awaited = false;  ///< a receive that has been posted and is not complete
+  bool awaited = false;        ///< a receive that has been posted and is not complete
   Status status = Status::ok;  ///< its outcome
   std::size_t length = 0;      ///< of what was received
   Ticket* next = nullptr;
@@ -53,13 +53,13 @@ struct Operation {
   Team& team;
   std::uint32_t number;  ///< within the team
   ScheduleRun run;
-  std::vector<Ticket> tickets;    ///< by step
-  std::size_t in_flight = 0;      ///< messages whose outcome is still to come: their buffers are in use
-  void* context = nullptr;        ///< of the application
-  bool report = true;             ///< write a completion on success
-  JoinListener* join = nullptr;   ///< of the operation by which the members join
-  bool awaits_group = false;      ///< what another node spreads is to come
-  bool reported = false;          ///< or being so
+  std::vector<Ticket> tickets;   ///< by step
+  std::size_t in_flight = 0;     ///< messages whose outcome is still to come: their buffers are in use
+  void* context = nullptr;       ///< of the application
+  bool report = true;            ///< write a completion on success
+  JoinListener* join = nullptr;  ///< of the operation by which the members join
+  bool awaits_group = false;     ///< what another node spreads is to come
+  bool reported = false;         ///< or being so
 };
 
 class Team {
@@ -68,7 +68,8 @@ class Team {
   static constexpr std::uint32_t kBroadcastsBefore = 8;
 
   /// The identity of the `instance`th team with this key and these members, in this order.
-  static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key, std::uint64_t instance);
+  static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key,
+                                std::uint64_t instance);
 
   Team(std::uint64_t id, std::vector<MemberAddress> members, Member self);
 

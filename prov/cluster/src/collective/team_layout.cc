@@ -35,7 +35,8 @@ Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root)
   return tree;
 }
 
-TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self) : self_(self), place_(node_of.size()) {
+TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self)
+    : self_(self), place_(node_of.size()) {
   std::unordered_map<std::size_t, std::size_t> numbers;
   for (Member member = 0; member < node_of.size(); ++member) {
     const auto [found, fresh] = numbers.try_emplace(node_of[member], nodes_.size());

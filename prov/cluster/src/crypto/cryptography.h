@@ -13,7 +13,7 @@ namespace cluster::crypto {
 
 /// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16.
 enum class Cipher : std::uint8_t {
-  aes128_gcm = 1,        ///< where both processors have instructions for it
+  aes128_gcm = 1,         ///< where both processors have instructions for it
   chacha20_poly1305 = 2,  ///< RFC 8439
 };
 

@@ -42,9 +42,14 @@ class BackgroundRunner {
   static constexpr Duration kIdle = 10ms;
   static constexpr unsigned kQuietRuns = 4;
 
-  BackgroundRunner(EventLoop& loop, transport::Waiter& waiter, transport::PackingPolicy& packing, protocol::Messenger& messenger,
-                   Clock& clock, const Counters& counters)
-      : loop_(loop), waiter_(waiter), packing_(packing), messenger_(messenger), clock_(clock), counters_(counters) {}
+  BackgroundRunner(EventLoop& loop, transport::Waiter& waiter, transport::PackingPolicy& packing,
+                   protocol::Messenger& messenger, Clock& clock, const Counters& counters)
+      : loop_(loop),
+        waiter_(waiter),
+        packing_(packing),
+        messenger_(messenger),
+        clock_(clock),
+        counters_(counters) {}
 
   /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
   void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
@@ -65,8 +70,8 @@ class BackgroundRunner {
 
  private:
   static constexpr Duration kSoon = 1ms;
-  static constexpr Duration kLate = 1ms;      ///< from here on a delay was no chance
-  static constexpr int kLateRest = 4;         ///< times the delay
+  static constexpr Duration kLate = 1ms;  ///< from here on a delay was no chance
+  static constexpr int kLateRest = 4;     ///< times the delay
   static constexpr Duration kRestMax = 40ms;
   static constexpr Duration kStandBy = 1ms;
   static constexpr std::uint32_t kTurnsOfAWake = 8;
@@ -87,12 +92,12 @@ class BackgroundRunner {
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
-  unsigned quiet_runs_ = 0;        ///< in a row, with manual progress
-  bool sleeps_ = false;            ///< after them
-  struct Pace {      ///< with manual progress
-    Time wanted{};   ///< when the next run was asked for; Time{}: whenever it comes
-    Time began{};    ///< the run under way...
-    Duration late{};  ///< ...so much later than it was asked for
+  unsigned quiet_runs_ = 0;  ///< in a row, with manual progress
+  bool sleeps_ = false;      ///< after them
+  struct Pace {              ///< with manual progress
+    Time wanted{};           ///< when the next run was asked for; Time{}: whenever it comes
+    Time began{};            ///< the run under way...
+    Duration late{};         ///< ...so much later than it was asked for
   } pace_;
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   Time turn_noted_at_{};           ///< the last run that found one of the application; Time{}: none has

@@ -17,8 +17,8 @@ SocketAddress address_of_team(std::uint64_t key, SocketAddress::Family family) {
     for (std::size_t i = 0; i < 4; ++i) ip[12 + i] = static_cast<std::byte>(bits >> (32 + 8 * i));
     return SocketAddress::v6(ip.data(), kTeamPort);
   }
-  const std::array<std::byte, 4> ip{std::byte{239}, static_cast<std::byte>(192 | (bits >> 62)), static_cast<std::byte>(bits >> 48),
-                                    static_cast<std::byte>(bits >> 40)};
+  const std::array<std::byte, 4> ip{std::byte{239}, static_cast<std::byte>(192 | (bits >> 62)),
+                                    static_cast<std::byte>(bits >> 48), static_cast<std::byte>(bits >> 40)};
   return SocketAddress::v4(ip.data(), kTeamPort);
 }
 
@@ -26,7 +26,8 @@ SocketAddress address_of_team(std::uint64_t key, SocketAddress::Family family) {
 
 std::uint64_t CollectiveEndpoint::open_group(const std::vector<SocketAddress>& members, std::uint64_t key) {
   loop_.disturb();
-  JoinOp op{.address = address_of_team(key, members.front().family()), .key = key, .role = {}, .roster = members};
+  JoinOp op{
+      .address = address_of_team(key, members.front().family()), .key = key, .role = {}, .roster = members};
   op.content = protocol::GroupProtocol::Content::collectives;
   std::uint64_t group = 0;
   loop_.groups().join(op, group);
@@ -40,8 +41,7 @@ Status CollectiveEndpoint::send(const protocol::SendOp& op) {
     loop_.wake_sleepers();
     return status;
   }
-  return loop_.post(op.to, op.more,
-                    [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
+  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
 Status CollectiveEndpoint::receive(const protocol::RecvOp& op) {

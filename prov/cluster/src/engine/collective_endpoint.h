@@ -11,7 +11,8 @@ namespace cluster::engine {
 
 class CollectiveEndpoint final : public collective::TeamEndpoint {
  public:
-  CollectiveEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, EventLoop& loop)
+  CollectiveEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                     EventLoop& loop)
       : parts_(parts), peers_(peers), messenger_(messenger), loop_(loop) {}
 
   collective::Collectives& collectives() { return collectives_; }

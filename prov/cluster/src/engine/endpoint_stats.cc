@@ -35,7 +35,8 @@ void collect_messages(const protocol::Messenger& messenger, EndpointStats& stats
   }
 }
 
-void collect_operations(const transport::PeerTable& peers, const protocol::Messenger& messenger, EndpointStats& stats) {
+void collect_operations(const transport::PeerTable& peers, const protocol::Messenger& messenger,
+                        EndpointStats& stats) {
   std::vector<protocol::PendingOperation> all;
   for (const std::unique_ptr<transport::Peer>& peer : peers.all()) collect(peer->channel, all);
   collect(messenger.matcher(), all);
@@ -56,8 +57,8 @@ const char* carrier_name(const EngineParts& parts, const transport::Peer& peer) 
 }
 
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
-                            std::span<transport::Transport* const> transports, const protocol::Messenger& messenger,
-                            Time since) {
+                            std::span<transport::Transport* const> transports,
+                            const protocol::Messenger& messenger, Time since) {
   EndpointStats stats{.now = parts.environment.clock.now(),
                       .since = since,
                       .counters = parts.environment.counters,
@@ -66,7 +67,8 @@ EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable
                       .operations = {},
                       .messages = {}};
   stats.peers.reserve(peers.all().size());
-  for (const std::unique_ptr<transport::Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, transports, *peer));
+  for (const std::unique_ptr<transport::Peer>& peer : peers.all())
+    stats.peers.push_back(stats_of(parts, transports, *peer));
   collect_operations(peers, messenger, stats);
   collect_messages(messenger, stats);
   return stats;

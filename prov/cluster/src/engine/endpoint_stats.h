@@ -46,7 +46,7 @@ struct EndpointStats {
   std::vector<OperationStats> operations;  ///< of the application, under way; at most kOperationsMax
   std::size_t operations_under_way = 0;
   std::vector<MessageStats> messages;  ///< the first of `unexpected`; at most kMessagesMax
-  Duration application_away{};         ///< so long, at least, the application has taken no turn; zero: not known
+  Duration application_away{};  ///< so long, at least, the application has taken no turn; zero: not known
 };
 
 /// More are only counted.
@@ -56,7 +56,7 @@ inline constexpr std::size_t kMessagesMax = 64;
 /// As PeerStats::carrier.
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer);
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
-                            std::span<transport::Transport* const> transports, const protocol::Messenger& messenger,
-                            Time since);
+                            std::span<transport::Transport* const> transports,
+                            const protocol::Messenger& messenger, Time since);
 
 }  // namespace cluster::engine

@@ -21,7 +21,8 @@ Engine::Engine(EngineParts parts)
       lane_(transports_.lane != nullptr ? &transports_.lane->lane() : &no_lane_),
       loop_(parts_, context_, transports_),
       collective_(parts_, peers_, messenger_, loop_),
-      background_(loop_, waiter_, packing_, messenger_, parts_.environment.clock, parts_.environment.counters),
+      background_(loop_, waiter_, packing_, messenger_, parts_.environment.clock,
+                  parts_.environment.counters),
       started_(parts_.environment.clock.now()) {}
 
 Engine::~Engine() {
@@ -96,7 +97,8 @@ Status Engine::read(const protocol::ReadOp& op) {
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {
   const std::lock_guard lock(lock_);
-  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
+  return loop_.post(op.to, op.more,
+                    [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
 }
 
 Status Engine::receive(const protocol::RecvOp& op) {

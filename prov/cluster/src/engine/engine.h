@@ -140,7 +140,8 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
-  shm::FastLane no_lane_;  ///< in the place of that of the transport, where there is no shared memory: never open
+  shm::FastLane
+      no_lane_;  ///< in the place of that of the transport, where there is no shared memory: never open
   Transports transports_;
   shm::FastLane* const lane_;
   EventLoop loop_;

@@ -52,8 +52,8 @@ struct EngineParts {
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
   /// Transports beside those of the table (transports.cc), nearer than the network.
-  std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>> further_transports =
-      {};
+  std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
+      further_transports = {};
 };
 
 }  // namespace cluster::engine

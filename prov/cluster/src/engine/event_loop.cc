@@ -64,11 +64,13 @@ inline bool EventLoop::take_turn(PollScope scope) {
     reach_.close_failed();
     turn.note(true);
   }
-  protocol::CollectiveListener* const collectives = messenger_.message_parts().context.bindings.engine.collectives;
+  protocol::CollectiveListener* const collectives =
+      messenger_.message_parts().context.bindings.engine.collectives;
   if (collectives != nullptr && collectives->pending()) collectives->advance();
   last_turn_.calm_turns = 0;
   if (lane_ != nullptr && calm()) {
-    last_turn_.calm_turns = lane_->peers().reads_all() ? Turn::kTurnsPerFullLook - 1 : kTurnsPerQuietRings - 1;
+    last_turn_.calm_turns =
+        lane_->peers().reads_all() ? Turn::kTurnsPerFullLook - 1 : kTurnsPerQuietRings - 1;
     if (!turn.hurries()) last_turn_.ticks = turn.ticks();
     last_turn_.rest = Transport::kTicksPerLookAlone;
     for (const Transport* const each : transports()) {
@@ -155,7 +157,8 @@ void EventLoop::handle_events() {
 
 /// A thread that sleeps does not know what has just been done here.
 void EventLoop::wake_by_deadline() {
-  const bool now = !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });
+  const bool now =
+      !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });
   waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
 }
 

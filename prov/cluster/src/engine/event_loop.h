@@ -25,7 +25,8 @@ namespace cluster::engine {
 
 class EventLoop {
  public:
-  EventLoop(const EngineParts& parts, const transport::TransportContext& context, const Transports& transports)
+  EventLoop(const EngineParts& parts, const transport::TransportContext& context,
+            const Transports& transports)
       : parts_(parts),
         peers_(context.peers),
         messenger_(context.messenger),
@@ -58,9 +59,8 @@ class EventLoop {
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
   bool quiescent() const {
-    return !messenger_.busy() && groups_.quiescent() && all_of([](const transport::Transport& each) {
-      return each.quiescent(transport::Towards::all);
-    });
+    return !messenger_.busy() && groups_.quiescent() &&
+           all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
   /// Runs turns until then, at most for the `linger` setting, and a shorter time for peers outside the address vector.
   void drain_on_close();
@@ -118,7 +118,8 @@ class EventLoop {
     std::uint32_t calm_turns = 0;
     bool ended_early = false;  ///< for want of memory
     std::uint64_t ticks = 0;   ///< when the clock was read last...
-    std::uint64_t rest = 0;    ///< ...and how long after it, in ticks, a calm loop looks at all transports again
+    std::uint64_t rest =
+        0;  ///< ...and how long after it, in ticks, a calm loop looks at all transports again
   } last_turn_;
 };
 

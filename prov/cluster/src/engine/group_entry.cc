@@ -31,7 +31,8 @@ void GroupEntry::expect(bool waits) {
 
 void GroupEntry::note_poll(Time now, bool arrivals, bool more) {
   const bool soon = arrivals || awaited > 0 || content == protocol::GroupProtocol::Content::application;
-  poll_interval = soon ? kPollInterval : std::min(std::max(poll_interval, kPollInterval) * 2, kPollIntervalMax);
+  poll_interval =
+      soon ? kPollInterval : std::min(std::max(poll_interval, kPollInterval) * 2, kPollIntervalMax);
   unread = more;
   next_poll = more ? now : now + poll_interval;
 }
@@ -39,14 +40,16 @@ void GroupEntry::note_poll(Time now, bool arrivals, bool more) {
 void GroupEntry::drop_ended_streams(protocol::GroupProtocol& protocol) {
   for (auto item = incoming.begin(); item != incoming.end();) {
     const group::Member* const member = group->find(item->first);
-    const bool lives = member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
+    const bool lives =
+        member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
     if (!lives) protocol.abort(item->second.assembly, Status::reset);
     item = lives ? std::next(item) : incoming.erase(item);
   }
 }
 
 void GroupEntry::drop_streams(protocol::GroupProtocol& protocol, Status status) {
-  for (; !incoming.empty(); incoming.erase(incoming.begin())) protocol.abort(incoming.begin()->second.assembly, status);
+  for (; !incoming.empty(); incoming.erase(incoming.begin()))
+    protocol.abort(incoming.begin()->second.assembly, status);
 }
 
 }  // namespace cluster::engine

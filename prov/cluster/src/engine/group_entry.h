@@ -40,7 +40,9 @@ struct GroupEntry {
   Time retry_at = kNever;  ///< of a turn that ended early for want of memory
 
   /// What members say, and what is done here, makes the deadline of the group pass, or is news.
-  bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at; }
+  bool due(Time now) const {
+    return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at;
+  }
   void meet(Peer& peer);
   /// One more operation waits for something of it, or (`waits` false) one less.
   void expect(bool waits);

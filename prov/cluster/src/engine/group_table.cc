@@ -11,23 +11,24 @@
 namespace cluster::engine {
 
 using group::Group;
-using transport::OpenResult;
 using group::GroupEvent;
 using group::Member;
+using transport::OpenResult;
 using wire::SegmentKind;
 
 namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
-constexpr std::size_t kBurstsMax = 64;  ///< in a turn
+constexpr std::size_t kBurstsMax = 64;       ///< in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
-constexpr Duration kRetryInterval = 10ms;  ///< nothing tells when there is memory again
+constexpr Duration kRetryInterval = 10ms;     ///< nothing tells when there is memory again
 constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of one that is lost: there is no further turn for it
 
 /// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
-  return kind == SegmentKind::group_join || kind == SegmentKind::group_start || kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
+  return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
+         kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
@@ -46,7 +47,8 @@ bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) 
 }  // namespace
 
 GroupEntry* GroupTable::find(std::uint64_t handle) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const auto& entry) { return entry->handle == handle; });
   return found == groups_.end() ? nullptr : found->get();
 }
 
@@ -58,16 +60,22 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
-    parts_.environment.log.warn("group %s cannot be joined by its address alone: %s", op.address.text().c_str(), reason.c_str());
+    parts_.environment.log.warn("group %s cannot be joined by its address alone: %s",
+                                op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(), reason.c_str());
+    parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(),
+                                reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
   entry->handle = kGroupHandles | opened_++;
   entry->content = op.content;
-  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .roster = roster, .body_max = body_max(parts_.link.get())};
+  group::GroupSettings settings{.key = op.key,
+                                .path = {.to = op.address},
+                                .role = op.role,
+                                .roster = roster,
+                                .body_max = body_max(parts_.link.get())};
   settings.incarnation = parts_.epoch + opened_;
   settings.silence_max = parts_.settings.peer_timeout;
   const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
@@ -76,7 +84,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
   // It becomes one of the groups last, when nothing can throw any more: no other call would ever close it.
   groups_.reserve(groups_.size() + 1);
-  if (entry->socket != nullptr && entry->socket->descriptor() >= 0) waiter_.watch(entry->socket->descriptor(), *this);
+  if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
+    waiter_.watch(entry->socket->descriptor(), *this);
   handle = entry->handle;
   groups_.push_back(std::move(entry));
   turn_now(*groups_.back());
@@ -107,16 +116,19 @@ Status GroupTable::leave(std::uint64_t handle) {
 
 Status GroupTable::send(const protocol::SendOp& op) {
   GroupEntry* const entry = find(op.to);
-  if (entry == nullptr || entry->group->leaving() || !entry->group->settings().role.sends) return Status::bad_address;
+  if (entry == nullptr || entry->group->leaving() || !entry->group->settings().role.sends)
+    return Status::bad_address;
   const std::uint64_t token = protocol_.begin(op);
   if (token == 0) return Status::again;
   const bool kept = op.inject;
   const bool copied = kept || op.completion_level == protocol::CompletionLevel::inject;
-  const group::Until until = op.completion_level == protocol::CompletionLevel::delivery ? group::Until::delivered
-                             : copied                                                   ? group::Until::copied
-                                                                                        : group::Until::arrived;
+  const group::Until until = op.completion_level == protocol::CompletionLevel::delivery
+                                 ? group::Until::delivered
+                             : copied ? group::Until::copied
+                                      : group::Until::arrived;
   try {
-    entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until, token);
+    entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until,
+                                token);
   } catch (...) {
     protocol_.withdraw(token);
     throw;
@@ -125,20 +137,25 @@ Status GroupTable::send(const protocol::SendOp& op) {
   return Status::ok;
 }
 
-void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment,
+                                  ConstBytes payload) {
   Peer& peer = *static_cast<Peer*>(channel.owner);
-  const auto found = std::find_if(groups_.begin(), groups_.end(),
-                                  [&](const auto& entry) { return entry->group->settings().key == segment.key; });
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) {
+    return entry->group->settings().key == segment.key;
+  });
   bool known = false;
   if (found != groups_.end()) {
     GroupEntry& entry = **found;
     Member* member = entry.group->find(peer.name());
-    const bool introduces = segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
-    if (member == nullptr && introduces && !entry.group->leaving() && may_join(*entry.group, peers_, channel)) {
+    const bool introduces =
+        segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
+    if (member == nullptr && introduces && !entry.group->leaving() &&
+        may_join(*entry.group, peers_, channel)) {
       entry.meet(peer);
       member = entry.group->find(peer.name());
     }
-    known = member != nullptr && entry.group->on_segment(parts_.environment.clock.now(), *member, segment, payload);
+    known = member != nullptr &&
+            entry.group->on_segment(parts_.environment.clock.now(), *member, segment, payload);
   }
   if (known || !wants_answer(segment.kind)) return;
   messenger_.control().send(channel, {.kind = SegmentKind::group_end, .id = segment.id, .key = segment.key});
@@ -174,7 +191,8 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   std::size_t bursts = 0;
   for (; bursts < kBurstsMax; ++bursts) {
     const std::size_t count = entry.socket->receive_burst(frames);
-    for (const link::InFrame& frame : std::span(frames).first(count)) arrivals += receive_frames(now, entry, frame);
+    for (const link::InFrame& frame : std::span(frames).first(count))
+      arrivals += receive_frames(now, entry, frame);
     if (count < kBurst) break;
   }
   entry.note_poll(now, arrivals != 0, bursts == kBurstsMax);
@@ -184,7 +202,8 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
 /// What came in one arrival; returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
-  const wire::Integrity integrity = parts_.link != nullptr ? parts_.link->integrity() : wire::Integrity::checksum;
+  const wire::Integrity integrity =
+      parts_.link != nullptr ? parts_.link->integrity() : wire::Integrity::checksum;
   std::size_t arrivals = 0;
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
@@ -200,10 +219,12 @@ std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::
   return arrivals;
 }
 
-bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame) {
+bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view,
+                               const link::InFrame& frame) {
   const SocketAddress& from = frame.from.to;
   if (view.kind == wire::FrameKind::group) {
-    const Duration age = frame.arrived != kNever && frame.arrived < now ? now - frame.arrived : Duration::zero();
+    const Duration age =
+        frame.arrived != kNever && frame.arrived < now ? now - frame.arrived : Duration::zero();
     if (entry.group->on_frame(now, view, from, age)) return true;
   } else if (view.kind == wire::FrameKind::group_announce) {
     const std::uint64_t key = view.sequence.value | std::uint64_t{view.transmission.value} << 32;
@@ -254,7 +275,8 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
     }
     const bool postponed = bodies != kAllBodies && !messenger_.matcher().can_report();
     if (postponed || !protocol_.ready(channel, segment, entry.content)) return true;
-    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length), entry.content);
+    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length),
+                     entry.content);
     stream->consume(header + segment.length);
     entry.group->on_delivery(member);
   }
@@ -305,17 +327,22 @@ void GroupTable::report(GroupEntry& entry) {
     switch (event.kind) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
-        log.info("group %s: multicast does not reach %s, which is served by unicast (does a switch filter it, or a router lie between?)",
-                 address.c_str(), name.c_str());
+        log.info(
+            "group %s: multicast does not reach %s, which is served by unicast (does a switch filter it, or "
+            "a router lie between?)",
+            address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
       case GroupEvent::Kind::removed:
         log.warn(event.kind == GroupEvent::Kind::removed
-                     ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it may join again)"
-                     : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the group and join it again)",
+                     ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it "
+                       "may join again)"
+                     : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the "
+                       "group and join it again)",
                  address.c_str(), name.c_str());
         if (bindings.losses != nullptr) {
-          bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member, Status::stuck);
+          bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member,
+                                     Status::stuck);
         }
         break;
     }

@@ -30,8 +30,8 @@ inline constexpr std::uint64_t kGroupHandles = std::uint64_t{1} << 62;
 inline constexpr bool is_group(std::uint64_t handle) { return (handle >> 62) == 1; }
 
 struct JoinOp {
-  SocketAddress address;                   ///< of IP multicast, with a port
-  std::uint64_t key = 0;                   ///< equal at all members; tells groups of one address apart
+  SocketAddress address;  ///< of IP multicast, with a port
+  std::uint64_t key = 0;  ///< equal at all members; tells groups of one address apart
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
   /// The application's hears of the membership by GroupListener, a team's asks joined().
@@ -69,7 +69,8 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   /// Nothing is owed to any member.
   bool quiescent() const;
 
-  void on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) override;
+  void on_group_segment(protocol::Channel& channel, const wire::Segment& segment,
+                        ConstBytes payload) override;
   void on_carrier_left(protocol::Channel& channel) override;
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 

@@ -10,7 +10,8 @@ namespace cluster::engine {
 namespace {
 
 /// Null where the endpoint has nothing of the kind.
-using Make = std::unique_ptr<transport::Transport> (*)(const EngineParts&, const transport::TransportContext&, Transports&);
+using Make = std::unique_ptr<transport::Transport> (*)(const EngineParts&, const transport::TransportContext&,
+                                                       Transports&);
 
 constexpr Make kNear[] = {
     [](const EngineParts& parts, const transport::TransportContext& context,
@@ -27,12 +28,14 @@ constexpr Make kNear[] = {
 };
 
 /// The last resort: it takes every peer.
-std::unique_ptr<transport::Transport> make_network(const EngineParts& parts, const transport::TransportContext& context,
+std::unique_ptr<transport::Transport> make_network(const EngineParts& parts,
+                                                   const transport::TransportContext& context,
                                                    Transports& made) {
   if (parts.link == nullptr) return nullptr;
   const bool datagrams = parts.type == EndpointType::dgram;
   auto network = std::make_unique<network::NetworkTransport>(
-      context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
+      context,
+      network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
   if (datagrams) made.datagrams = network.get();
   return network;
 }

@@ -30,7 +30,11 @@ void report_gaps(Time now, Member& member, std::uint64_t key) {
   std::array<ReceiverStream::Gap, kNakRanges> gaps;
   const std::size_t count = member.stream->take_gaps(now, gaps);
   for (const ReceiverStream::Gap& gap : std::span(gaps).first(count)) {
-    const Segment nak{.kind = SegmentKind::group_nak, .id = member.stream->id(), .offset = gap.first, .total = gap.count, .key = key};
+    const Segment nak{.kind = SegmentKind::group_nak,
+                      .id = member.stream->id(),
+                      .offset = gap.first,
+                      .total = gap.count,
+                      .key = key};
     if (!post_to(member, nak)) return;
   }
 }
@@ -52,18 +56,27 @@ bool met(const Member& member, const Role& own) {
   if (!member.role || member.join_due) return false;
   const bool hears = own.receives && member.role->sends;
   const bool is_heard = own.sends && member.role->receives;
-  return (!hears || member.stream != nullptr) && (!is_heard || (member.listener.started && !member.listener.start_due));
+  return (!hears || member.stream != nullptr) &&
+         (!is_heard || (member.listener.started && !member.listener.start_due));
 }
 
 /// Says to a member what it has to know of this side. False: its carrier had no free bytes.
 bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
   if (member.join_due && !leaving) {
-    const Segment join{.kind = SegmentKind::group_join, .id = stream, .offset = own.incarnation, .total = own.role.bits(), .key = own.key};
+    const Segment join{.kind = SegmentKind::group_join,
+                       .id = stream,
+                       .offset = own.incarnation,
+                       .total = own.role.bits(),
+                       .key = own.key};
     member.join_due = !post_to(member, join);
   }
   Listener& listener = member.listener;
   if (listener.start_due) {
-    const Segment start{.kind = SegmentKind::group_start, .id = stream, .offset = listener.start, .total = own.incarnation, .key = own.key};
+    const Segment start{.kind = SegmentKind::group_start,
+                        .id = stream,
+                        .offset = listener.start,
+                        .total = own.incarnation,
+                        .key = own.key};
     listener.start_due = !post_to(member, start);
   }
   return !member.join_due && !listener.start_due;
@@ -167,7 +180,8 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
   }
   const bool by_unicast = listener.by_unicast;
   stream_.on_status(now, listener, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
-  if (!by_unicast && listener.by_unicast) events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
+  if (!by_unicast && listener.by_unicast)
+    events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
   return true;
 }
 
@@ -180,7 +194,8 @@ void Group::on_end(Member& member, const Segment& segment) {
     } else {
       member.join_due = true;  // its own join has overtaken the answer to this side's
     }
-  } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
+  } else if (member.stream != nullptr && member.stream->id() == segment.id &&
+             member.stream_end == Member::kNoEnd) {
     // One that leaves has refused to be asked, and is sent nothing for that.
     if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
@@ -189,7 +204,8 @@ void Group::on_end(Member& member, const Segment& segment) {
 
 bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBytes payload) {
   touched_.add(member);
-  ReceiverStream* const stream = member.stream != nullptr && member.stream->id() == segment.id ? member.stream.get() : nullptr;
+  ReceiverStream* const stream =
+      member.stream != nullptr && member.stream->id() == segment.id ? member.stream.get() : nullptr;
   switch (segment.kind) {
     case SegmentKind::group_join: on_join(member, segment); return true;
     case SegmentKind::group_start: return on_start(member, segment);
@@ -202,7 +218,9 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
     case SegmentKind::group_repair:
       if (stream == nullptr) return !leaving_;
       if (const ConstBytes body = member.repair.add(segment, payload); !body.empty()) {
-        stream->receive(now, {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
+        stream->receive(now,
+                        {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}},
+                        members_.size() + 1);
         news_.note(member);
       }
       return !leaving_;
@@ -226,7 +244,9 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   if (membership != 0 && membership != static_cast<std::uint32_t>(member->stream_membership)) return false;
   ReceiverStream& stream = *member->stream;
   const std::uint64_t sequence = stream.widen(view.sequence.value);
-  stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
+  stream.receive(now,
+                 {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(),
+                  ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
   if (stream.deadline() <= now) {
     touched_.add(*member);
@@ -239,9 +259,11 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
 
 /// Sends what a member is owed now, and notes when it is owed something again. True if it has gone, or its stream has ended.
 bool Group::serve(Time now, Member& member, bool unread) {
-  if (!introduce(member, settings_, stream_.id(), leaving_)) next_service_ = std::min(next_service_, now + kPostRetry);
+  if (!introduce(member, settings_, stream_.id(), leaving_))
+    next_service_ = std::min(next_service_, now + kPostRetry);
   if (leaving_ && stream_.drained() && !member.gone) {
-    const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
+    const Segment leave{
+        .kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
     if (post_to(member, leave)) {
       member.stream.reset();
       news_.note_end();
@@ -287,7 +309,8 @@ void Group::forget_ended() {
 }
 
 bool Group::run(Time now, link::Link* link, bool unread) try {
-  if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
+  if (settings_.roster.empty() && link != nullptr && !leaving_)
+    announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool all_due = now >= next_service_ || leaving_;
   const bool due = all_due || !touched_.empty();
   // What members say makes a service due: where neither is, the stream stands as the last turn has left it.

@@ -32,11 +32,11 @@
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "group/announcer.h"
-#include "group/spare_bodies.h"
 #include "group/member.h"
 #include "group/member_queue.h"
 #include "group/news.h"
 #include "group/sender_stream.h"
+#include "group/spare_bodies.h"
 #include "link/link.h"
 #include "wire/admit.h"
 

@@ -35,8 +35,8 @@ void KeptFrames::append(std::size_t size) {
   fresh.missing.clear();
 }
 
-std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path, std::span<const std::uint64_t> sequences,
-                             bool report) {
+std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
+                             std::span<const std::uint64_t> sequences, bool report) {
   burst_->clear();
   for (const std::uint64_t sequence : sequences) {
     KeptFrame& leaving = at(sequence);

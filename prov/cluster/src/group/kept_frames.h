@@ -35,7 +35,8 @@ struct KeptFrame {
 
 class KeptFrames {
  public:
-  KeptFrames(const StreamName& stream, std::size_t body_max) : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {
+  KeptFrames(const StreamName& stream, std::size_t body_max)
+      : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {
     spare_.reserve(kStreamWindow);  // to release frames never needs memory
   }
 
@@ -51,7 +52,8 @@ class KeptFrames {
   void append(std::size_t size);
 
   /// Sends frames by multicast and returns how many the link took. `report`: members shall report after the newest.
-  std::size_t send(Time now, link::Link& link, const link::Path& path, std::span<const std::uint64_t> sequences, bool report);
+  std::size_t send(Time now, link::Link& link, const link::Path& path,
+                   std::span<const std::uint64_t> sequences, bool report);
   /// Sends one again unasked, unless it is about to be; false if it has not left.
   bool repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence);
   /// Sends one to one member, in parts where its path carries shorter frames; false if its carrier has no free bytes for all
@@ -62,7 +64,8 @@ class KeptFrames {
   StreamName stream_;
   std::size_t body_max_;
   std::vector<KeptFrame> frames_;
-  std::vector<std::unique_ptr<std::byte[]>> spare_;  ///< memory of released ones: what was used last is still in a cache
+  std::vector<std::unique_ptr<std::byte[]>>
+      spare_;  ///< memory of released ones: what was used last is still in a cache
   std::unique_ptr<link::OutBurst> burst_ = std::make_unique<link::OutBurst>();
   std::uint64_t base_ = 0;
   std::uint64_t next_ = 0;

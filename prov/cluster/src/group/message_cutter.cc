@@ -19,7 +19,8 @@ void copy_out(std::span<const ConstBytes> slices, std::size_t offset, Bytes out)
 
 }  // namespace
 
-void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep) {
+void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length,
+                         bool keep) {
   Waiting message;
   message.shape = shape;
   message.length = length;

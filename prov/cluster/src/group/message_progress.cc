@@ -28,8 +28,10 @@ void MessageProgress::fail(const Listener& listener, Status why) {
 }
 
 void MessageProgress::abandon(Status why) {
-  for (; !under_way_.empty(); under_way_.pop_front()) finished_.push_back(FinishedMessage{under_way_.front().token, why, {}});
-  for (; !uncut_.empty(); uncut_.pop_front()) finished_.push_back(FinishedMessage{uncut_.front().first, why, {}});
+  for (; !under_way_.empty(); under_way_.pop_front())
+    finished_.push_back(FinishedMessage{under_way_.front().token, why, {}});
+  for (; !uncut_.empty(); uncut_.pop_front())
+    finished_.push_back(FinishedMessage{uncut_.front().first, why, {}});
 }
 
 void MessageProgress::advance(std::uint64_t arrived, std::uint64_t delivered) {

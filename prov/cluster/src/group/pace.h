@@ -34,11 +34,11 @@ class Pace {
   static constexpr std::size_t kBurst = 8;
   static constexpr Duration kBurstTime = 50us;
   static constexpr std::size_t kBurstsLate = 3;
-  static constexpr std::uint64_t kTrainFirst = 64;  ///< frames of a train, while the pace is sought
-  static constexpr std::uint64_t kTrain = 256;      ///< and later
+  static constexpr std::uint64_t kTrainFirst = 64;      ///< frames of a train, while the pace is sought
+  static constexpr std::uint64_t kTrain = 256;          ///< and later
   static constexpr std::uint64_t kShareTolerated = 32;  ///< one in so many
-  static constexpr Duration kQueue = 100us;         ///< that of flows (multipath/congestion_controller.h)
-  static constexpr unsigned kHoldTrains = 2;        ///< after one with losses, before one goes faster
+  static constexpr Duration kQueue = 100us;             ///< that of flows (multipath/congestion_controller.h)
+  static constexpr unsigned kHoldTrains = 2;            ///< after one with losses, before one goes faster
 
   Duration interval() const { return interval_; }
   /// Frames that go at once.
@@ -49,7 +49,8 @@ class Pace {
   std::size_t allowance(Time now) const {
     const Duration early = next_ - now;
     if (early > Duration::zero()) return 0;
-    return burst() * std::min<std::size_t>(1 + static_cast<std::size_t>(-early / (interval_ * burst_count())), kBurstsLate);
+    return burst() * std::min<std::size_t>(1 + static_cast<std::size_t>(-early / (interval_ * burst_count())),
+                                           kBurstsLate);
   }
   /// When the next burst may leave.
   Time ready() const { return next_; }
@@ -73,7 +74,9 @@ class Pace {
     train_.shortest = std::min(train_.shortest, round_trip);
   }
   /// All listeners have everything before `reached`: true if that ends a train, which judge() is to hear of.
-  bool train_over(std::uint64_t reached) const { return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain); }
+  bool train_over(std::uint64_t reached) const {
+    return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
+  }
   /// What is missed of frames before this has been answered already: they left before the pace was taken back.
   std::uint64_t counts_from() const { return counts_from_; }
   /// The one that missed most missed so many frames of the train that ends with `reached`, when frames before `sent` had left.

@@ -17,7 +17,13 @@ Duration backoff(Random& random, std::size_t group_size) {
 }  // namespace
 
 ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare)
-    : id_(id), random_(random), spare_(spare), delivered_(start), arrived_(start), end_(start), reported_delivered_(start) {}
+    : id_(id),
+      random_(random),
+      spare_(spare),
+      delivered_(start),
+      arrived_(start),
+      end_(start),
+      reported_delivered_(start) {}
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
@@ -84,7 +90,8 @@ void ReceiverStream::consume(std::size_t size) {
 }
 
 ReceiverStream::StreamStatus ReceiverStream::status(Time now) const {
-  return {arrived_, delivered_ + kStreamWindow, newest_at_ == Time{} ? Duration::zero() : now - newest_at_, by_multicast_};
+  return {arrived_, delivered_ + kStreamWindow, newest_at_ == Time{} ? Duration::zero() : now - newest_at_,
+          by_multicast_};
 }
 
 void ReceiverStream::status_sent() {

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/environment.h"
 #include "base/units.h"
-#include "group/spare_bodies.h"
 #include "group/limits.h"
+#include "group/spare_bodies.h"
 
 namespace cluster::group {
 
@@ -27,7 +27,8 @@ class ReceiverStream {
   std::uint32_t id() const { return id_; }
   /// Of a frame: its whole sequence, of which the header has the low half.
   std::uint64_t widen(std::uint32_t low) const {
-    return arrived_ + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
+    return arrived_ + static_cast<std::uint64_t>(std::int64_t{
+                          static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
   }
 
   enum class Route : std::uint8_t { multicast, unicast };
@@ -91,15 +92,15 @@ class ReceiverStream {
   std::uint32_t id_;
   Random& random_;
   SpareBodies& spare_;
-  std::uint64_t delivered_;      ///< all before it has been delivered
-  std::size_t consumed_ = 0;     ///< bytes of the front that have been delivered already
-  std::uint64_t arrived_;        ///< all before it has arrived
-  std::uint64_t end_;            ///< the sender has sent frames up to here
+  std::uint64_t delivered_;   ///< all before it has been delivered
+  std::size_t consumed_ = 0;  ///< bytes of the front that have been delivered already
+  std::uint64_t arrived_;     ///< all before it has arrived
+  std::uint64_t end_;         ///< the sender has sent frames up to here
   std::vector<Kept> kept_;
   std::uint64_t reported_delivered_;
-  std::size_t unreported_ = 0;   ///< frames since the last status
-  Time newest_at_{};             ///< when the newest frame reached this node
-  bool by_multicast_ = false;    ///< some frame since the last status did
+  std::size_t unreported_ = 0;  ///< frames since the last status
+  Time newest_at_{};            ///< when the newest frame reached this node
+  bool by_multicast_ = false;   ///< some frame since the last status did
   Time status_at_ = kNever;
   Time nak_at_ = kNever;
   Duration nak_retry_ = kNakRetry;

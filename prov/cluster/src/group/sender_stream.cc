@@ -25,10 +25,11 @@ bool multicast_wanted(std::uint64_t sequence, std::span<Listener* const> listene
 
 }  // namespace
 
-SenderStream::SenderStream(const StreamName& name, std::size_t body_max) : name_(name), frames_(name, body_max) {}
+SenderStream::SenderStream(const StreamName& name, std::size_t body_max)
+    : name_(name), frames_(name, body_max) {}
 
-void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
-                        Until until, MessageToken token) {
+void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length,
+                        bool keep, Until until, MessageToken token) {
   progress_.reserve();
   cutter_.post(shape, slices, length, keep);
   progress_.posted(token, until);
@@ -42,7 +43,8 @@ void SenderStream::add(Listener& listener) {
 
 void SenderStream::remove(Listener& listener, Status why) {
   if (std::erase(listeners_, &listener) == 0) return;
-  for (std::uint64_t i = frames_.base(); i < frames_.next(); ++i) std::erase(frames_.at(i).missing, &listener);
+  for (std::uint64_t i = frames_.base(); i < frames_.next(); ++i)
+    std::erase(frames_.at(i).missing, &listener);
   if (why != Status::ok && listener.started) progress_.fail(listener, why);
   advance({}, std::nullopt);
   if (!cutter_.empty()) timers_.ready = Time::min();  // it was perhaps what held the others up
@@ -62,8 +64,8 @@ std::size_t SenderStream::define_starts() {
   return count;
 }
 
-void SenderStream::on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
-                             bool heard) {
+void SenderStream::on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end,
+                             Duration age, bool heard) {
   if (!listener.started || arrived > sent_ || arrived < listener.start) return;
   listener.asked_at = {};
   listener.silent = Duration::zero();
@@ -221,7 +223,8 @@ void SenderStream::ask(Time now) {
     if (again) listener->silent += std::min<Duration>(now - listener->asked_at, 2 * kAskInterval);
     listener->asked_at = now;
     if (listener->carrier == nullptr || (again && listener->silent < kAskInterval)) continue;
-    const wire::Segment question{.kind = wire::SegmentKind::group_ask, .id = name_.id, .offset = sent_, .key = name_.key};
+    const wire::Segment question{
+        .kind = wire::SegmentKind::group_ask, .id = name_.id, .offset = sent_, .key = name_.key};
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
   const Duration wait = (when_to_ask(now) - now) * (1u << std::min(timers_.asks++, kBackoffMax));
@@ -239,7 +242,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (now >= timers_.repeat) {
     timers_.repeat = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
-    const bool wanted = link != nullptr && frames_.base() != sent_ && !progress_.waits() && multicast_wanted(sent_ - 1, listeners_);
+    const bool wanted = link != nullptr && frames_.base() != sent_ && !progress_.waits() &&
+                        multicast_wanted(sent_ - 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
   }
   for (Listener* listener : listeners_) {
@@ -259,7 +263,9 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   throw;
 }
 
-Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready}); }
+Time SenderStream::deadline() const {
+  return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready});
+}
 
 /// Some listener has more, or listens no more.
 void SenderStream::advance(Time now, std::optional<Duration> age) {

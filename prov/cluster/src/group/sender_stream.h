@@ -41,13 +41,14 @@ class SenderStream {
   std::uint32_t id() const { return name_.id; }
 
   /// Takes a message; its token is reported when it is as far as `until` says. If it throws, the message is not taken.
-  void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep, Until until,
-            MessageToken token);
+  void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
+            Until until, MessageToken token);
 
   void add(Listener& listener);
   /// It listens no more. If `why` is not ok, messages that it has not got end with it.
   void remove(Listener& listener, Status why);
-  void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age, bool heard);
+  void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
+                 bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
   /// Sends what may leave; true if something was posted to a listener's carrier, or one was asked, or has begun and is to be notified
@@ -98,7 +99,8 @@ class SenderStream {
     unsigned asks = 0;    ///< since something has arrived
   } timers_;
   bool ending_ = false;
-  bool starts_ = false;  ///< listeners have begun since the last transmission, apart from those that were added
+  bool starts_ =
+      false;  ///< listeners have begun since the last transmission, apart from those that were added
 };
 
 }  // namespace cluster::group

@@ -28,7 +28,9 @@ class ArrivalWalk {
   /// What is left of this datagram: the next frame lies in it.
   Bytes datagram() const { return rest_.first(left_); }
   /// What lies behind a frame of this length, as far as another such frame reaches.
-  ConstBytes behind(std::size_t length) const { return rest_.subspan(length).first(std::min(length, rest_.size() - length)); }
+  ConstBytes behind(std::size_t length) const {
+    return rest_.subspan(length).first(std::min(length, rest_.size() - length));
+  }
   /// Where frames of this length may follow the next one: all that is left, if each datagram is one such frame.
   Bytes run(std::size_t length) const { return length == segment_ ? rest_ : datagram(); }
 

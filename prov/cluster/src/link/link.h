@@ -99,7 +99,8 @@ struct InFrame {
 
 /// An ICMP error about a frame sent earlier. Any host can forge one: what it quotes tells whether it has seen the frame.
 struct PathError {
-  static constexpr std::size_t kQuotedMax = 64;  ///< the header of a frame, and in a request for an association its sender's salt
+  static constexpr std::size_t kQuotedMax =
+      64;  ///< the header of a frame, and in a request for an association its sender's salt
 
   SocketAddress peer;
   Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
@@ -135,7 +136,9 @@ class Link {
   /// Bytes at the end of each frame that seal it; 0: frames are not sealed, their checksum vouches for them.
   /// frame_max() is without them, what is received has them still.
   virtual std::size_t seal_overhead() const { return 0; }
-  wire::Integrity integrity() const { return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum; }
+  wire::Integrity integrity() const {
+    return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
+  }
   /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call,
   /// and are the caller's to change.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;

@@ -30,7 +30,8 @@ class MulticastJoiner {
   /// Null, with the reason, if the network or this host has no multicast. From then on frames for the group leave by the
   /// interface that names the endpoint. `members`: the names of the others, empty if they are not known; frames for a group
   /// need not come back to this host if none of them is on it.
-  virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+  virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group,
+                                                  std::span<const SocketAddress> members,
                                                   std::string& reason) = 0;
 };
 

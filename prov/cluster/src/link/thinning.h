@@ -24,7 +24,7 @@
 namespace cluster::link {
 
 struct SessionMarks {
-  std::uint8_t member = 1;    ///< of sessions with peers in the address vector
+  std::uint8_t member = 1;   ///< of sessions with peers in the address vector
   std::uint8_t unknown = 2;  ///< of all others: any host gets to know it by asking for a session
   // Neither is 0, the number of no session, and they differ.
 
@@ -38,14 +38,17 @@ struct Thinning {
   SessionMarks marks;
   unsigned unknown_shift = 0;   ///< of those with the other mark one in 2^shift is let through, at random
   bool unmarked_aside = false;  ///< all others (session 0, sessions of other endpoints, nonsense) wait aside
-  unsigned member_shift = 0;    ///< of those with the mark of members, but in none of their sessions, one in 2^shift
-  std::vector<std::uint32_t> members = {};  ///< their sessions, in ascending order; empty while that shift is 0
+  unsigned member_shift =
+      0;  ///< of those with the mark of members, but in none of their sessions, one in 2^shift
+  std::vector<std::uint32_t> members =
+      {};  ///< their sessions, in ascending order; empty while that shift is 0
 
   static constexpr unsigned kShiftMax = 10;
-  static constexpr Duration kAsideInterval = 5ms;    ///< between two looks aside
+  static constexpr Duration kAsideInterval = 5ms;  ///< between two looks aside
   static constexpr std::size_t kAsideFrames = 24;  ///< of one look
-  static constexpr unsigned kUselessShift = 2;   ///< of useless frames one in 2^shift waits aside
-  static constexpr unsigned kKeepAliveShift = 2;  ///< of keep-alives one in 2^shift, which shows that a flood of them goes on
+  static constexpr unsigned kUselessShift = 2;     ///< of useless frames one in 2^shift waits aside
+  static constexpr unsigned kKeepAliveShift =
+      2;  ///< of keep-alives one in 2^shift, which shows that a flood of them goes on
 
   /// Sessions of members that a link distinguishes: with more of them all frames with their mark pass.
   static constexpr std::size_t kMembersMax = 1024;

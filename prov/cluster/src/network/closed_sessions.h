@@ -21,7 +21,6 @@ class ClosedSessions {
   /// A new session needs a larger one.
   std::uint64_t epoch() const { return until_; }
 
-
  private:
   std::uint64_t until_ = 0;
 };

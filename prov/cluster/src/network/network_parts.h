@@ -31,7 +31,7 @@ struct NetworkParts {
   std::uint64_t epoch;
   link::Link* link;
   const std::vector<multipath::Rail>& rails;
-  link::ProcessProbe* probe;                           ///< null: silence has to be judged alone
+  link::ProcessProbe* probe;                            ///< null: silence has to be judged alone
   const std::shared_ptr<const EndpointRoster>& roster;  ///< null: this endpoint is alone in its process
   transport::Transport& transport;
   bool datagrams = false;  ///< an endpoint of datagrams: there are no sessions

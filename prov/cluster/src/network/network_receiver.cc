@@ -28,8 +28,9 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
 
 /// Frames that the seal has ended, so that no burst has brought them here; those of groups come by other sockets, which nothing thins.
 std::uint64_t refused_by_seal(const Counters& counters) {
-  return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged + counters.refused_replayed +
-         counters.refused_stale + counters.keep_alives_ignored - counters.refused_multicast;
+  return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
+         counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
+         counters.refused_multicast;
 }
 
 /// The numbers of all sessions that have the mark.
@@ -50,8 +51,8 @@ std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<RemotePeer
 }  // namespace
 
 NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
-                                 transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
-                                 PeerReach& reach)
+                                 transport::AdmissionControl& admission, TxScheduler& tx,
+                                 SessionTable& sessions, PeerReach& reach)
     : parts_(parts),
       peers_(peers),
       messenger_(messenger),
@@ -60,7 +61,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       tx_(tx),
       sessions_(sessions),
       acceptor_(parts, peers, admission, tx, sessions, reach),
-      flood_(parts.link, sessions.secrets().marks(), [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
+      flood_(parts.link, sessions.secrets().marks(),
+             [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
       integrity_(parts.link->integrity()) {
   held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
@@ -77,7 +79,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
     const std::size_t ended = sealed ? refused_by_seal(parts_.environment.counters) - refused : 0;
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
-    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_or_drop(now, frame);
+    for (const link::InFrame& frame : std::span(frames_).first(count))
+      arrivals += receive_or_drop(now, frame);
     if (count + ended < frames_.size()) break;
   }
   watch(now);
@@ -88,7 +91,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
 /// An endpoint of datagrams has no sessions that could tell one frame from another.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
-  if (integrity_ == wire::Integrity::seal) flood_.note_total(now, refused_by_seal(parts_.environment.counters));
+  if (integrity_ == wire::Integrity::seal)
+    flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
   if (flood_.thins()) [[unlikely]]
     acceptor_.note_flood(now);
@@ -172,7 +176,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     return;
   }
   if (datagrams_) return datagrams_->receive(now, view, frame.from);
-  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) flood_.note_session(now, view.session);
+  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin)
+    flood_.note_session(now, view.session);
   switch (view.kind) {
     case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
     case wire::FrameKind::reset: return acceptor_.on_reset(now, view, frame.from);
@@ -213,12 +218,14 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
     acceptor_.siblings().note_opening(*peer, view);
     sessions_.on_answer(*peer);
   }
-  if (peer->sibling.claim == RemotePeer::Sibling::Claim::made) [[unlikely]] acceptor_.siblings().review(now, *peer);
+  if (peer->sibling.claim == RemotePeer::Sibling::Claim::made) [[unlikely]]
+    acceptor_.siblings().review(now, *peer);
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
     if (run != nullptr) {
-      try_arrival(peers_, admission_, peer->common, [&] { messenger_.arrive_run(peer->channel, *run, info); });
+      try_arrival(peers_, admission_, peer->common,
+                  [&] { messenger_.arrive_run(peer->channel, *run, info); });
     }
     deliver(*peer, info);
   }

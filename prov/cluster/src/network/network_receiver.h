@@ -32,7 +32,8 @@ namespace cluster::network {
 class NetworkReceiver {
  public:
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
-                  transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions, PeerReach& reach);
+                  transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
+                  PeerReach& reach);
   /// Nothing unless this is an endpoint of datagrams: then all frames are its own.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
@@ -80,7 +81,7 @@ class NetworkReceiver {
   struct {
     bool any = false;
     std::vector<std::uint32_t> sessions;  ///< whose flows hold something
-    const RemotePeer* resumed = nullptr;        ///< one of these that goes on at this moment
+    const RemotePeer* resumed = nullptr;  ///< one of these that goes on at this moment
     std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
   } held_;
   Time next_path_errors_{};

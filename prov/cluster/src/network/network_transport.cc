@@ -38,7 +38,8 @@ std::string seconds(Duration time) {
 
 }  // namespace
 
-NetworkTransport::NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources)
+NetworkTransport::NetworkTransport(const transport::TransportContext& context,
+                                   const NetworkResources& resources)
     : parts_{context.environment, context.settings, context.name,     context.epoch, &resources.link,
              resources.rails,     resources.probe,  resources.roster, *this,         resources.datagrams},
       clock_(context.environment.clock),
@@ -66,8 +67,10 @@ link::Path NetworkTransport::path_to(const SocketAddress& name) const {
 OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
-    log.warn("peer %s will hardly be reached from %s: a loopback address was given by another node: look at its FI_CLUSTER_IFACE",
-             peer.name().text().c_str(), parts_.name.text().c_str());
+    log.warn(
+        "peer %s will hardly be reached from %s: a loopback address was given by another node: look at its "
+        "FI_CLUSTER_IFACE",
+        peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), path_to(peer.name()));
   reason = "no shared memory: " + reason;
@@ -157,7 +160,8 @@ bool NetworkTransport::succeeds(Peer& peer, std::uint64_t epoch) {
 std::string NetworkTransport::timeout_text(const Peer& peer, Status status) const {
   const RemotePeer* const remote = parts_.find(peer);
   const EngineSettings& settings = parts_.settings;
-  if (status == Status::stuck) return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
+  if (status == Status::stuck)
+    return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
   if (status != Status::unreachable || remote == nullptr || remote->flow == nullptr) return {};
   const Duration silence = remote->flow->liveness().silence().lasted();
   if (silence < settings.peer_timeout) return {};

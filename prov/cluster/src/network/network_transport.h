@@ -63,7 +63,9 @@ class NetworkTransport final : public transport::Transport, private transport::W
   void receive_held(std::uint32_t turn) override;
   bool awaits_memory() const override { return tx_.tx_pending(); }
   bool silent() const override;
-  std::uint64_t ticks_between_looks() const override { return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook; }
+  std::uint64_t ticks_between_looks() const override {
+    return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook;
+  }
   bool quiescent(transport::Towards towards) const override { return tx_.quiescent(towards); }
   void begin_close() override { tx_.disregard_turns(); }
 
@@ -87,8 +89,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   SessionTable sessions_;
   NetworkReceiver receiver_;
   MemberHosts hosts_;
-  std::uint64_t looked_at_ = 0;  ///< in ticks
-  std::size_t arrivals_ = 0;     ///< frames of the turn under way
+  std::uint64_t looked_at_ = 0;   ///< in ticks
+  std::size_t arrivals_ = 0;      ///< frames of the turn under way
   bool logged_loopback_ = false;  ///< that a peer names itself so
 };
 

@@ -52,7 +52,9 @@ struct RemotePeer final : transport::TransportPeer {
 
   const SocketAddress& name() const { return common.name(); }
   /// Its session was named to the sender of a frame that asked for one, and no more: neither side has used it.
-  bool half_open() const { return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained(); }
+  bool half_open() const {
+    return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained();
+  }
   /// Its session carries what is sent to it.
   bool carries() const { return flow != nullptr && channel.carrier == &flow->queue(); }
 };

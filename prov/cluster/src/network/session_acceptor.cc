@@ -9,8 +9,9 @@
 
 namespace cluster::network {
 
-SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
-                                 TxScheduler& tx, SessionTable& sessions, PeerReach& reach)
+SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers,
+                                 transport::AdmissionControl& admission, TxScheduler& tx,
+                                 SessionTable& sessions, PeerReach& reach)
     : parts_(parts),
       peers_(peers),
       admission_(admission),
@@ -71,8 +72,9 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   // A session that is over does not begin again, whatever is in use now.
   if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
     return refuse(now, peer, view, from);
-  reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
-                                                                         : sessions_.answering(now, peer, path);
+  reliability::Flow& flow = contact == reliability::OpeningClass::newer
+                                ? sessions_.pending(now, peer, path)
+                                : sessions_.answering(now, peer, path);
   peer.answers.note(now);  // only now: what draws no answer keeps none from the peer
   flow.answer_opening(view, path, *parts_.link);
 }
@@ -94,7 +96,8 @@ bool SessionAcceptor::may_answer_in_name_of(Time now, const RemotePeer& peer) {
   const PeerLimit& answers = peer.answers;
   const bool speaks = now < flood_until_ && peer.flow != nullptr && peer.flow->handshake().knows_peer() &&
                       now - peer.flow->liveness().silence().heard_at() < kJustHeard;
-  return speaks ? answers.due_rarely(now, parts_.environment.random) : answers.due(now, parts_.environment.random);
+  return speaks ? answers.due_rarely(now, parts_.environment.random)
+                : answers.due(now, parts_.environment.random);
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.
@@ -115,7 +118,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   return peer;
 }
 
-void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
+void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::FrameView& view,
+                             const link::Path& from) {
   ++parts_.environment.counters.refused_stale;
   const std::uint64_t epoch = peer.flow != nullptr ? peer.flow->handshake().peer_epoch() : 0;
   resets_.send(now, view, from, wire::ResetReason::stale_epoch,

@@ -24,8 +24,8 @@ namespace cluster::network {
 
 class SessionAcceptor {
  public:
-  SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission, TxScheduler& tx,
-                  SessionTable& sessions, PeerReach& reach);
+  SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
+                  TxScheduler& tx, SessionTable& sessions, PeerReach& reach);
 
   /// The peer whose flow takes the frame. One of a pending session brings that into use: the session in use is
   /// closed, and its operations fail. Null if no flow takes the frame, which then has been counted, and answered

@@ -29,7 +29,8 @@ void SessionTable::open(RemotePeer& peer, const link::Path& path) {
   use_carrier(peer);
 }
 
-reliability::Flow& SessionTable::answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session) {
+reliability::Flow& SessionTable::answering(Time now, RemotePeer& peer, const link::Path& path,
+                                           std::uint32_t session) {
   if (peer.flow == nullptr) {
     add(peer, make_flow(peer, path, session));
     peer.heard_at = now;
@@ -97,19 +98,21 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
 
 std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, const SocketAddress& name,
                                                             std::uint64_t epoch, const link::Path& path) {
-  const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
-                                           .frame_max = parts_.link->frame_max(),
-                                           .seal_overhead = parts_.link->seal_overhead(),
-                                           .ethertype = parts_.link->has_ethertype_path(),
-                                           .ack_delay = parts_.settings.ack_delay,
-                                           .peer_timeout = parts_.settings.peer_timeout,
-                                           .stuck_timeout = parts_.settings.stuck_timeout,
-                                           .turns = &tx_.turns(),
-                                           .asks_kernels = parts_.probe != nullptr,
-                                           .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
+  const reliability::FlowSettings settings{
+      .window = parts_.settings.flow_window,
+      .frame_max = parts_.link->frame_max(),
+      .seal_overhead = parts_.link->seal_overhead(),
+      .ethertype = parts_.link->has_ethertype_path(),
+      .ack_delay = parts_.settings.ack_delay,
+      .peer_timeout = parts_.settings.peer_timeout,
+      .stuck_timeout = parts_.settings.stuck_timeout,
+      .turns = &tx_.turns(),
+      .asks_kernels = parts_.probe != nullptr,
+      .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{
-      parts_.name, epoch, session, secrets_.token_of(session, name), parts_.rails,
-      parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
+      parts_.name,  epoch,
+      session,      secrets_.token_of(session, name),
+      parts_.rails, parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, bodies_, burst_,
                                              parts_.environment.random);
@@ -140,7 +143,8 @@ void SessionTable::on_answer(RemotePeer& peer) {
     peer.common.reach_reason = came_back ? "the peer has come back" : "the peer opened the session";
     parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
                                 parts_.link->name(), peer.common.reach_reason.c_str());
-  } catch (const std::bad_alloc&) {  // the flow has taken the frame, which has to be delivered: words may be missing
+  } catch (const std::
+               bad_alloc&) {  // the flow has taken the frame, which has to be delivered: words may be missing
     peer.common.reach_reason.clear();
   }
 }
@@ -190,12 +194,13 @@ void SessionTable::remind_idle_peers(Time now) {
   const auto is_member = [this](const RemotePeer* peer) { return peers_.is_member(peer->channel); };
   const std::vector<RemotePeer*>& flows = tx_.flows();
   const auto members = std::ranges::count_if(flows, is_member);
-  const auto watch = [&](std::int64_t many) { return std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * many); };
+  const auto watch = [&](std::int64_t many) {
+    return std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * many);
+  };
   std::size_t unknown_left = kUnknownReminded;
   protocol::Matcher& matcher = messenger_.matcher();
-  const bool any_may_send =
-      matcher.queues().application(true).find_wildcard() != nullptr ||
-      matcher.queues().application(false).find_wildcard() != nullptr;
+  const bool any_may_send = matcher.queues().application(true).find_wildcard() != nullptr ||
+                            matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
   Time due = kNever;  // the first that is awaited
   for (RemotePeer* peer : flows) {
@@ -208,9 +213,11 @@ void SessionTable::remind_idle_peers(Time now) {
   }
   messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
     RemotePeer* const peer = parts_.find(transport::peer_of(channel));
-    due = std::min(due, peer == nullptr ? now + kReminderInterval : remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
+    due = std::min(due, peer == nullptr ? now + kReminderInterval
+                                        : remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
   });
-  const Duration interval = due == kNever ? kReminderIntervalIdle : std::clamp(due - now, kReminderInterval, kIdleBeforeReminder);
+  const Duration interval =
+      due == kNever ? kReminderIntervalIdle : std::clamp(due - now, kReminderInterval, kIdleBeforeReminder);
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 

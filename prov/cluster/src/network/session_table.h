@@ -27,7 +27,8 @@ namespace cluster::network {
 
 class SessionTable {
  public:
-  SessionTable(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger, PeerReach& reach, TxScheduler& tx);
+  SessionTable(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger, PeerReach& reach,
+               TxScheduler& tx);
 
   /// Null if this endpoint has no such session.
   RemotePeer* find(std::uint32_t session);
@@ -43,8 +44,8 @@ class SessionTable {
   /// So many sessions are half-open that those of unknown sources are not kept: each is named to its caller by a flow
   /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
-  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name, std::uint64_t epoch,
-                                                const link::Path& path);
+  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
+                                                std::uint64_t epoch, const link::Path& path);
   const SessionSecrets& secrets() const { return secrets_; }
   /// The one that is named to callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
@@ -90,7 +91,8 @@ class SessionTable {
   /// Half-open sessions of unknown sources, some 5 KB each.
   static constexpr std::size_t kHalfOpenMax = 256;
 
-  std::unique_ptr<reliability::Flow> make_flow(RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
+  std::unique_ptr<reliability::Flow> make_flow(RemotePeer& peer, const link::Path& path,
+                                               std::uint32_t session = 0);
   void use_carrier(RemotePeer& peer);
   void add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow);
   void drop_half_open(Time now);

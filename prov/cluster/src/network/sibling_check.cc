@@ -46,7 +46,8 @@ void SiblingCheck::note_opening(RemotePeer& peer, const wire::FrameView& view) {
   const bool same = sibling.name == name && sibling.session == view.opening.session;
   if (same && sibling.claim != Claim::none) return;
   const Time awaited_since = sibling.awaited_since;
-  sibling = {.name = name, .session = view.opening.session, .claim = name.empty() ? Claim::none : Claim::made};
+  sibling = {
+      .name = name, .session = view.opening.session, .claim = name.empty() ? Claim::none : Claim::made};
   sibling.awaited_since = awaited_since;
 }
 
@@ -69,7 +70,9 @@ void SiblingCheck::ask(Time now, const RemotePeer& peer) {
   const link::Path path{sibling, {}, false, multipath::rail_towards(parts_.rails, sibling)};
   const std::uint32_t session = peer.flow->handshake().session();
   const std::uint64_t bits = challenge(interval_at(now, kInterval), peer);
-  send_control(*parts_.link, wire::ControlFrame::sibling_request(session, bits, wire::rail_block(peer.name())).bytes(), path);
+  send_control(*parts_.link,
+               wire::ControlFrame::sibling_request(session, bits, wire::rail_block(peer.name())).bytes(),
+               path);
 }
 
 bool SiblingCheck::may_respond(Time now, const SocketAddress& source, bool flood) {
@@ -92,7 +95,8 @@ void SiblingCheck::on_response(Time now, const wire::FrameView& view, const Sock
   RemotePeer* const peer = sessions_.find(view.sequence.value);
   const std::uint64_t at = interval_at(now, kInterval);
   const wire::RailBlock source = wire::rail_block(from);
-  const bool asked = peer != nullptr && peer->sibling.claim != Claim::none && is_block_of(peer->name(), view.rails) &&
+  const bool asked = peer != nullptr && peer->sibling.claim != Claim::none &&
+                     is_block_of(peer->name(), view.rails) &&
                      is_block_of(peer->sibling.name, as_bytes(&source, sizeof source));
   const auto answers = [&](std::uint64_t interval) { return view.challenge() == challenge(interval, *peer); };
   if (!asked || (!answers(at) && !answers(at - 1))) {
@@ -112,7 +116,8 @@ std::uint64_t SiblingCheck::challenge(std::uint64_t interval, const RemotePeer& 
   std::memcpy(&words[0], caller.ip().data(), caller.ip().size());
   std::memcpy(&words[2], sibling.ip().data(), sibling.ip().size());
   words[4] = std::uint64_t{caller.port()} << 48 | std::uint64_t{sibling.port()} << 32 | peer.sibling.session;
-  words[5] = std::uint64_t{static_cast<std::uint8_t>(caller.family())} << 8 | static_cast<std::uint8_t>(sibling.family());
+  words[5] = std::uint64_t{static_cast<std::uint8_t>(caller.family())} << 8 |
+             static_cast<std::uint8_t>(sibling.family());
   words[6] = interval;
   return hash_(words);
 }

@@ -89,7 +89,8 @@ void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   if (liveness.probe_due(now)) {
     if (probed == Probed::no) {
       const bool member = peers_.is_member(peer.channel);
-      if (!member && others_probed_ == kOthersProbedMax) return liveness.on_probe(now, link::ProcessProbe::Answer::none);
+      if (!member && others_probed_ == kOthersProbedMax)
+        return liveness.on_probe(now, link::ProcessProbe::Answer::none);
       probed = member ? Probed::as_member : Probed::as_other;
       if (!member) ++others_probed_;
     }
@@ -115,7 +116,8 @@ void TxScheduler::tell_of_silence(RemotePeer& peer) {
   const std::string name = peer.name().text();
   if (news == News::over) return parts_.environment.log.info("%s answers again", name.c_str());
   parts_.environment.log.warn(
-      "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP between the nodes is "
+      "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
+      "between the nodes is "
       "filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
       name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
 }

@@ -27,8 +27,13 @@ namespace cluster::network {
 
 class TxScheduler {
  public:
-  TxScheduler(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger, transport::PackingPolicy& packing)
-      : parts_(parts), clock_(parts.environment.clock), peers_(peers), messenger_(messenger), packing_(packing) {}
+  TxScheduler(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+              transport::PackingPolicy& packing)
+      : parts_(parts),
+        clock_(parts.environment.clock),
+        peers_(peers),
+        messenger_(messenger),
+        packing_(packing) {}
 
   /// The peer's flow is in use from now on, or no more.
   void add(RemotePeer& peer);

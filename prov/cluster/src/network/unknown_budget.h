@@ -34,7 +34,9 @@ class UnknownBudget {
   /// Remote accesses of an unknown source that are refused, before its session ends: a key is not to be found by trying.
   static constexpr std::size_t kRefusedAccessesMax = 64;
 
-  void set_held(RemotePeer& remote, std::size_t bytes) { bytes_ += bytes - std::exchange(remote.held, bytes); }
+  void set_held(RemotePeer& remote, std::size_t bytes) {
+    bytes_ += bytes - std::exchange(remote.held, bytes);
+  }
   void account_unknown(Time now, RemotePeer& remote);
   void drop_unknown(Time now);
 

@@ -12,11 +12,14 @@ namespace {
 /// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher; if there are more, it stays readable.
 constexpr int kRingsPerClear = 64;
 
-Descriptor open_socket() { return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+Descriptor open_socket() {
+  return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
 
 bool send_byte(const Descriptor& socket, const LocalName& peer) {
   const char byte = 0;
-  return ::sendto(socket.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, peer.get(), peer.size) > 0;
+  return ::sendto(socket.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, peer.get(), peer.size) >
+         0;
 }
 
 }  // namespace
@@ -57,7 +60,8 @@ void Doorbell::ring(const LocalName& peer) const {
 /// Where no descriptor is left the peer is rung: that says it, too.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = open_socket();
-  const bool found = asking_ ? ::connect(asking_.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
+  const bool found =
+      asking_ ? ::connect(asking_.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
   return found || errno != ECONNREFUSED;
 }
 

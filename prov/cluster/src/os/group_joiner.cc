@@ -27,7 +27,9 @@ class GroupSocket final : public link::MulticastReceiver {
   GroupSocket(const std::shared_ptr<UdpPort>& port, const Environment& environment)
       : port_(port), receiver_(port, kBurst, UdpReceiver::Timestamps::yes, environment) {}
 
-  std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive_all(frames); }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    return receiver_.receive_all(frames);
+  }
   int descriptor() const override { return port_->socket(); }
 
  private:
@@ -40,7 +42,8 @@ class GroupJoiner final : public link::MulticastJoiner {
   GroupJoiner(std::shared_ptr<UdpPort> port, int interface, const Environment& environment)
       : port_(std::move(port)), interface_(interface), environment_(environment) {}
 
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group,
+                                                std::span<const SocketAddress> members,
                                                 std::string& reason) override {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);

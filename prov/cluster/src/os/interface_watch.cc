@@ -28,18 +28,20 @@ constexpr unsigned kKnockPrefixMax = 29;  // smaller networks have too few neigh
 std::string text_of(const std::array<std::byte, 6>& mac) {
   std::array<char, 18> text;
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(mac[i]); };
-  std::snprintf(text.data(), text.size(), "%02x:%02x:%02x:%02x:%02x:%02x", at(0), at(1), at(2), at(3), at(4), at(5));
+  std::snprintf(text.data(), text.size(), "%02x:%02x:%02x:%02x:%02x:%02x", at(0), at(1), at(2), at(3), at(4),
+                at(5));
   return text.data();
 }
 
 /// Names this thread's network namespace.
 std::uint64_t namespace_number() {
-  struct stat status{};
+  struct stat status {};
   return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
 }
 
 auto find_host(const std::vector<SocketAddress>& addresses, const SocketAddress& host) {
-  return std::find_if(addresses.begin(), addresses.end(), [&](const SocketAddress& each) { return each.same_host(host); });
+  return std::find_if(addresses.begin(), addresses.end(),
+                      [&](const SocketAddress& each) { return each.same_host(host); });
 }
 
 struct Known {
@@ -98,14 +100,16 @@ std::optional<Interface> InterfaceWatch::with_address(const SocketAddress& addre
 std::vector<SocketAddress> InterfaceWatch::addresses() const {
   const std::lock_guard guard(mutex_);
   std::vector<SocketAddress> all;
-  for (const Interface& each : interfaces_) all.insert(all.end(), each.addresses.begin(), each.addresses.end());
+  for (const Interface& each : interfaces_)
+    all.insert(all.end(), each.addresses.begin(), each.addresses.end());
   return all;
 }
 
 void InterfaceWatch::add_user(const SocketAddress& address, int index) {
   const std::optional<Interface> at = with_address(address, index);
   const std::lock_guard guard(mutex_);
-  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.address.same_host(address); });
+  const auto known = std::find_if(uses_.begin(), uses_.end(),
+                                  [&](const Use& use) { return use.address.same_host(address); });
   if (known != uses_.end()) {
     ++known->users;
   } else if (at) {
@@ -116,7 +120,8 @@ void InterfaceWatch::add_user(const SocketAddress& address, int index) {
 void InterfaceWatch::remove_user(const SocketAddress& address) {
   if (process_ != getpid()) return;  // a forked child may have inherited the mutex locked
   const std::lock_guard guard(mutex_);
-  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.address.same_host(address); });
+  const auto known = std::find_if(uses_.begin(), uses_.end(),
+                                  [&](const Use& use) { return use.address.same_host(address); });
   if (known != uses_.end() && --known->users == 0) uses_.erase(known);
 }
 
@@ -138,7 +143,8 @@ NextWake InterfaceWatch::run() {
       if (use.announce_at <= now && use.at.running) {
         due.push_back(use);
         ++use.announced;
-        use.announce_at = use.announced < kAnnouncements ? now + kAnnounceAgain * (1 << (use.announced - 1)) : kNever;
+        use.announce_at =
+            use.announced < kAnnouncements ? now + kAnnounceAgain * (1 << (use.announced - 1)) : kNever;
       }
       if (use.at.running) next = std::min(next, use.announce_at);
     }
@@ -167,8 +173,8 @@ std::string InterfaceWatch::review(Use& use, Time now) {
   if (found->mac == before.mac && found->index == before.index) return {};
   use.announced = 0;
   use.announce_at = now;
-  return use.address.ip_text() + " has the hardware address " + text_of(found->mac) + " on " + found->name + " now (before: " +
-         text_of(before.mac) + " on " + before.name + "): frames carry the new one";
+  return use.address.ip_text() + " has the hardware address " + text_of(found->mac) + " on " + found->name +
+         " now (before: " + text_of(before.mac) + " on " + before.name + "): frames carry the new one";
 }
 
 /// Outside of the lock.
@@ -182,7 +188,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
   sockaddr_ll to{};
   to.sll_family = AF_PACKET;
   to.sll_ifindex = interface;
-  sendto(frames_.number(), frame.data(), frame.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&to), sizeof to);
+  sendto(frames_.number(), frame.data(), frame.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&to),
+         sizeof to);
 }
 
 /// An empty datagram to a neighbour, each time another one: the kernel, which has forgotten all of them with the old hardware
@@ -246,7 +253,8 @@ void WatchedInterface::ask_for(const link::Path& path) {
   const auto own = find_host(now_.addresses, address_);
   if (own == now_.addresses.end()) return;
   const unsigned bits = now_.prefix_bits.at(static_cast<std::size_t>(own - now_.addresses.begin()));
-  if (same_network(path.to, address_, bits)) watch_->send(neighbour_question({now_.mac, address_}, path.to), now_.index);
+  if (same_network(path.to, address_, bits))
+    watch_->send(neighbour_question({now_.mac, address_}, path.to), now_.index);
 }
 
 }  // namespace cluster::os

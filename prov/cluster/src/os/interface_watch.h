@@ -56,8 +56,8 @@ class InterfaceWatch {
   struct Use {
     SocketAddress address;
     unsigned users = 0;
-    Interface at{};            ///< that which had it last
-    unsigned announced = 0;    ///< times, since it has moved
+    Interface at{};          ///< that which had it last
+    unsigned announced = 0;  ///< times, since it has moved
     Time announce_at = kNever;
   };
 
@@ -77,8 +77,8 @@ class InterfaceWatch {
   std::vector<Use> uses_;
   bool asks_for_addresses_ = false;  ///< events have been lost, and a dump of the links is under way
   Descriptor events_;
-  Descriptor frames_;     ///< writes Ethernet frames; none if that is not allowed
-  Descriptor datagrams_;  ///< IPv4
+  Descriptor frames_;             ///< writes Ethernet frames; none if that is not allowed
+  Descriptor datagrams_;          ///< IPv4
   std::shared_ptr<void> client_;  ///< last, so that it stops first
 };
 
@@ -101,7 +101,8 @@ class WatchedInterface {
   /// these have doubled. The kernel reads the answer.
   void ask_for_doubtful(std::span<const link::OutFrame> frames) {
     for (const link::OutFrame& frame : frames) {
-      if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]] ask_for(*frame.path);
+      if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]
+        ask_for(*frame.path);
     }
   }
 

@@ -172,11 +172,13 @@ bool read_address(ConstBytes message, bool removed, std::vector<Interface>& inte
 }  // namespace
 
 bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>& interfaces) {
-  if (type == RTM_NEWADDR || type == RTM_DELADDR) return read_address(message, type == RTM_DELADDR, interfaces);
+  if (type == RTM_NEWADDR || type == RTM_DELADDR)
+    return read_address(message, type == RTM_DELADDR, interfaces);
   if (type != RTM_NEWLINK && type != RTM_DELLINK) return false;
   Interface now = read_link(message);
   if (now.name.empty() || now.mtu == 0) return false;  // about a port of a bridge, or of a radio alone
-  const auto known = std::find_if(interfaces.begin(), interfaces.end(), [&](const Interface& each) { return each.index == now.index; });
+  const auto known = std::find_if(interfaces.begin(), interfaces.end(),
+                                  [&](const Interface& each) { return each.index == now.index; });
   if (type == RTM_DELLINK) {
     if (known == interfaces.end()) return false;
     interfaces.erase(known);
@@ -202,7 +204,8 @@ std::vector<Interface> list_interfaces(int* error) {
     Interface interface = read_link(message);
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
-  const int no_addresses = netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
+  const int no_addresses =
+      netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
   if (error != nullptr) *error = no_links != 0 ? no_links : no_addresses;
   const Descriptor socket = ioctl_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);

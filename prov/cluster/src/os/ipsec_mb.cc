@@ -35,15 +35,17 @@ using Pointer = Signature*;
 /// The functions that are used, for one kind of processor. None of them fails.
 struct GcmFunctions {
   Pointer<void(const void* key, Key* expanded)> expand;
-  using OneCall = void(const Key*, State*, std::byte* out, const std::byte* in, std::uint64_t size, const std::byte* nonce,
-                       const std::byte* associated, std::uint64_t associated_size, std::byte* tag, std::uint64_t tag_size);
+  using OneCall = void(const Key*, State*, std::byte* out, const std::byte* in, std::uint64_t size,
+                       const std::byte* nonce, const std::byte* associated, std::uint64_t associated_size,
+                       std::byte* tag, std::uint64_t tag_size);
   Pointer<OneCall> seal;
   Pointer<OneCall> open;
 };
 
 class IpsecMbAead final : public Aead {
  public:
-  IpsecMbAead(const GcmFunctions& functions, const Cryptography& other, ConstBytes key) : functions_(functions), other_(other) {
+  IpsecMbAead(const GcmFunctions& functions, const Cryptography& other, ConstBytes key)
+      : functions_(functions), other_(other) {
     functions_.expand(key.data(), &key_);
   }
   ~IpsecMbAead() override {
@@ -54,16 +56,17 @@ class IpsecMbAead final : public Aead {
   IpsecMbAead& operator=(const IpsecMbAead&) = delete;
 
   bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) override {
-    functions_.seal(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(), associated.size(), tag,
-                    crypto::kTagSize);
+    functions_.seal(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
+                    associated.size(), tag, crypto::kTagSize);
     return true;
   }
 
   bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
     std::array<std::byte, crypto::kTagSize> expected;
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = ~tag[i];  // a call that does nothing opens nothing
-    functions_.open(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(), associated.size(),
-                    expected.data(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      expected[i] = ~tag[i];  // a call that does nothing opens nothing
+    functions_.open(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
+                    associated.size(), expected.data(), expected.size());
     return other_.equal(expected.data(), tag, expected.size());
   }
 
@@ -80,7 +83,9 @@ class IpsecMb final : public Cryptography {
   IpsecMb(const GcmFunctions& functions, std::shared_ptr<const Cryptography> other)
       : functions_(functions), other_(std::move(other)) {}
 
-  bool hmac(ConstBytes key, ConstBytes message, crypto::Digest& out) const override { return other_->hmac(key, message, out); }
+  bool hmac(ConstBytes key, ConstBytes message, crypto::Digest& out) const override {
+    return other_->hmac(key, message, out);
+  }
   bool equal(const std::byte* one, const std::byte* other, std::size_t size) const override {
     return other_->equal(one, other, size);
   }
@@ -97,23 +102,29 @@ class IpsecMb final : public Cryptography {
 };
 
 // What the library says of the processor, the same in all versions (IMB_FEATURE_*).
-constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;   // AES, PCLMULQDQ, SSE 4.2
+constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
 constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
-constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;         // F, DQ, CD, BW, VL
+constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
 constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
 
 /// How the functions for this processor are called; null if it has no AES instructions.
 const char* kind_of_processor(std::uint64_t features) {
   const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
-  return has(kWideAes) ? "vaes_avx512" : has(kAvx512) ? "avx512" : has(kAvx2) ? "avx_gen4" : has(kAes) ? "sse" : nullptr;
+  return has(kWideAes)  ? "vaes_avx512"
+         : has(kAvx512) ? "avx512"
+         : has(kAvx2)   ? "avx_gen4"
+         : has(kAes)    ? "sse"
+                        : nullptr;
 }
 
 bool find_functions(void* library, const char* kind, GcmFunctions& f) {
   const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (std::string(name) + kind).c_str()));
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+        dlsym(library, (std::string(name) + kind).c_str()));
     return function != nullptr;
   };
-  return find("aes_gcm_pre_128_", f.expand) && find("aes_gcm_enc_128_", f.seal) && find("aes_gcm_dec_128_", f.open);
+  return find("aes_gcm_pre_128_", f.expand) && find("aes_gcm_enc_128_", f.seal) &&
+         find("aes_gcm_dec_128_", f.open);
 }
 
 /// Frames of several lengths, also empty ones, sealed by one library and opened by both; and not with another tag.
@@ -137,7 +148,8 @@ bool computes_what(const Cryptography& other, const Cryptography& library) {
     const bool opens = opening->open(nonce, header, Bytes(one).first(size), tag.data()) &&
                        own->open(nonce, header, Bytes(copy).first(size), tag.data());
     tag[5] ^= std::byte{1};
-    return opens && one == text && copy == text && !own->open(nonce, header, Bytes(copy).first(size), tag.data());
+    return opens && one == text && copy == text &&
+           !own->open(nonce, header, Bytes(copy).first(size), tag.data());
   };
   return agree(700, 0) && agree(33, 0) && agree(32, 700) && agree(64, 33) && agree(0, 16);
 }

@@ -10,6 +10,7 @@
 namespace cluster::os {
 
 /// `other`, with AES-128-GCM by this library; `other` itself (which may be null) where there is none that computes the same.
-std::shared_ptr<const crypto::Cryptography> prefer_ipsec_mb(std::shared_ptr<const crypto::Cryptography> other);
+std::shared_ptr<const crypto::Cryptography> prefer_ipsec_mb(
+    std::shared_ptr<const crypto::Cryptography> other);
 
 }  // namespace cluster::os

@@ -23,15 +23,20 @@ using Pointer = Signature*;
 struct Functions {
   Pointer<int(std::uint64_t options, const void* settings)> init_crypto;
   Pointer<const void*()> sha256;
-  Pointer<unsigned char*(const void* digest, const void* key, int key_size, const unsigned char* message, std::size_t size, unsigned char* out, unsigned* out_size)> hmac;
+  Pointer<unsigned char*(const void* digest, const void* key, int key_size, const unsigned char* message,
+                         std::size_t size, unsigned char* out, unsigned* out_size)>
+      hmac;
   Pointer<int(const void* one, const void* other, std::size_t size)> memory_compare;
   Pointer<const void*()> aes_128_gcm;
   Pointer<const void*()> chacha20_poly1305;
   Pointer<void*()> context_new;
   Pointer<void(void* context)> context_free;
   Pointer<int(void* context, int what, int size, void* data)> context_control;
-  Pointer<int(void* context, const void* cipher, void* engine, const unsigned char* key, const unsigned char* nonce, int seals)> cipher_init;
-  Pointer<int(void* context, unsigned char* out, int* out_size, const unsigned char* in, int size)> cipher_update;
+  Pointer<int(void* context, const void* cipher, void* engine, const unsigned char* key,
+              const unsigned char* nonce, int seals)>
+      cipher_init;
+  Pointer<int(void* context, unsigned char* out, int* out_size, const unsigned char* in, int size)>
+      cipher_update;
   Pointer<int(void* context, unsigned char* out, int* out_size)> cipher_final;
 };
 
@@ -75,7 +80,8 @@ class EvpAead final : public Aead {
   /// `out` null: the bytes are authenticated only.
   bool update(unsigned char* out, ConstBytes bytes) {
     int size = 0;
-    return bytes.empty() || functions_.cipher_update(context_, out, &size, octets(bytes.data()), static_cast<int>(bytes.size())) == 1;
+    return bytes.empty() || functions_.cipher_update(context_, out, &size, octets(bytes.data()),
+                                                     static_cast<int>(bytes.size())) == 1;
   }
 
   const Functions& functions_;
@@ -186,7 +192,8 @@ std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
   }
   auto loaded = std::make_shared<const Libcrypto>(functions);
   if (!computes(*loaded)) {
-    reason = "the libcrypto that was found has no AES-GCM, ChaCha20-Poly1305 or HMAC-SHA256 (is it in FIPS mode?)";
+    reason =
+        "the libcrypto that was found has no AES-GCM, ChaCha20-Poly1305 or HMAC-SHA256 (is it in FIPS mode?)";
     return nullptr;
   }
   return loaded;

@@ -60,14 +60,15 @@ std::uint32_t sum(ConstBytes bytes) {
 }
 
 /// To a multicast group, whose hardware address follows from its own (RFC 2464).
-Frame discovery(const Origin& origin, const std::array<std::byte, 16>& group, std::byte type, std::byte flags, ConstBytes target,
-                std::byte option) {
+Frame discovery(const Origin& origin, const std::array<std::byte, 16>& group, std::byte type, std::byte flags,
+                ConstBytes target, std::byte option) {
   Frame icmp{type, std::byte{0}, std::byte{0}, std::byte{0}, flags, std::byte{0}, std::byte{0}, std::byte{0}};
   append(icmp, target);
   icmp.push_back(option);
   icmp.push_back(std::byte{1});  // times 8 bytes
   append(icmp, origin.mac);
-  std::uint32_t total = sum(origin.address.ip()) + sum(group) + kIcmpBytes + std::to_integer<std::uint32_t>(kIcmp) + sum(icmp);
+  std::uint32_t total =
+      sum(origin.address.ip()) + sum(group) + kIcmpBytes + std::to_integer<std::uint32_t>(kIcmp) + sum(icmp);
   while (total >> 16 != 0) total = (total & 0xffff) + (total >> 16);
   icmp[kSumOffset] = static_cast<std::byte>(~total >> 8);
   icmp[kSumOffset + 1] = static_cast<std::byte>(~total);
@@ -89,15 +90,17 @@ Frame discovery(const Origin& origin, const std::array<std::byte, 16>& group, st
 std::vector<std::byte> neighbour_announcement(const Origin& origin) {
   const ConstBytes own = origin.address.ip();
   if (origin.address.family() == SocketAddress::Family::v4) return arp_request(origin, own);
-  const std::array<std::byte, 16> all_nodes{std::byte{0xff}, std::byte{2}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{1}};
+  const std::array<std::byte, 16> all_nodes{
+      std::byte{0xff}, std::byte{2}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{1}};
   return discovery(origin, all_nodes, kAdvertisement, kOverride, own, kTargetOption);
 }
 
 std::vector<std::byte> neighbour_question(const Origin& origin, const SocketAddress& peer) {
   const ConstBytes target = peer.ip();
   if (peer.family() == SocketAddress::Family::v4) return arp_request(origin, target);
-  const std::array<std::byte, 16> solicited{std::byte{0xff}, std::byte{2}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{1}, std::byte{0xff},
-                                            target[13], target[14], target[15]};
+  const std::array<std::byte, 16> solicited{
+      std::byte{0xff}, std::byte{2},    {},         {},         {},        {}, {}, {}, {}, {}, {},
+      std::byte{1},    std::byte{0xff}, target[13], target[14], target[15]};
   return discovery(origin, solicited, kSolicitation, std::byte{0}, target, kSourceOption);
 }
 

@@ -110,7 +110,8 @@ int netlink_route(ConstBytes ip, const std::function<void(ConstBytes)>& visit) {
   question.attribute.rta_type = RTA_DST;
   question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));
   std::copy(ip.begin(), ip.end(), question.ip);
-  message.header.nlmsg_len = static_cast<std::uint32_t>(NLMSG_LENGTH(sizeof question.route) + RTA_LENGTH(ip.size()));
+  message.header.nlmsg_len =
+      static_cast<std::uint32_t>(NLMSG_LENGTH(sizeof question.route) + RTA_LENGTH(ip.size()));
   return ask(message, visit);
 }
 
@@ -129,7 +130,8 @@ NetlinkEvents read_netlink_events(int socket, const std::function<void(std::uint
   for (;;) {
     sockaddr_nl from{};
     socklen_t size = sizeof from;
-    const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+    const ssize_t got =
+        recvfrom(socket, buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == ENOBUFS) {
       result = NetlinkEvents::some_lost;

@@ -148,7 +148,8 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
-  if (interface_.changed()) [[unlikely]] renew();
+  if (interface_.changed()) [[unlikely]]
+    renew();
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
   return aside + receive_rings_and_socket(frames.subspan(aside));
 }

@@ -196,7 +196,8 @@ void PacketRing::clear_errors() {
 }
 
 void PacketRing::thin(const link::Thinning& thinning) {
-  attach_thinning(socket_.number(), thinning, [this](const link::Thinning& each) { return frames_for(ours_, ether_type_, each); });
+  attach_thinning(socket_.number(), thinning,
+                  [this](const link::Thinning& each) { return frames_for(ours_, ether_type_, each); });
 }
 
 void PacketRing::count_losses() {

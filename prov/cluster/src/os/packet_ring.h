@@ -63,8 +63,8 @@ class PacketRing {
   void thin(const link::Thinning& thinning);
 
  private:
-  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape, bool offload_headers,
-             std::span<std::byte> memory, const Environment& environment);
+  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
+             bool offload_headers, std::span<std::byte> memory, const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void release_slots();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);

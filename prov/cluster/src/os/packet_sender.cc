@@ -44,11 +44,12 @@ std::unique_ptr<PacketSender> PacketSender::open(int index, const Origin& origin
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? set_up(socket.number(), index, settings.qdisc_bypass) : errno;
   if (error != 0) return nullptr;
-  return std::unique_ptr<PacketSender>(new PacketSender(std::move(socket), index, origin, settings, counters));
+  return std::unique_ptr<PacketSender>(
+      new PacketSender(std::move(socket), index, origin, settings, counters));
 }
 
-PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin, const PacketSenderSettings& settings,
-                           Counters& counters)
+PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin,
+                           const PacketSenderSettings& settings, Counters& counters)
     : socket_(std::move(socket)),
       index_(index),
       origin_(origin),

@@ -84,7 +84,8 @@ void PathErrorQueue::add(int socket) {
 
 void PathErrorQueue::remove(int socket) {
   const std::lock_guard lock(mutex_);
-  count_ = static_cast<std::size_t>(std::remove(sockets_.begin(), sockets_.begin() + count_, socket) - sockets_.begin());
+  count_ = static_cast<std::size_t>(std::remove(sockets_.begin(), sockets_.begin() + count_, socket) -
+                                    sockets_.begin());
 }
 
 /// To take the wish back empties the queue as well, but for the one that the next call would return.

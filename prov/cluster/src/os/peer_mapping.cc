@@ -162,12 +162,12 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
   const Descriptor file = open_file(directory, found);
   struct stat status;
   if (!file || !lies_in_memory(file) || ::fstat(file.number(), &status) != 0 ||
-      static_cast<std::uint64_t>(status.st_size) < found.offset + length ||
-      !guarded_by(directory, guard)) {
+      static_cast<std::uint64_t>(status.st_size) < found.offset + length || !guarded_by(directory, guard)) {
     return mapping;
   }
   // Files of huge pages are mapped by whole ones.
-  const std::uint64_t unit = std::max<std::uint64_t>(static_cast<std::uint64_t>(status.st_blksize), kPageBytes);
+  const std::uint64_t unit =
+      std::max<std::uint64_t>(static_cast<std::uint64_t>(status.st_blksize), kPageBytes);
   const std::uint64_t before = found.offset % unit;
   const std::size_t size = (before + length + unit - 1) / unit * unit;
   void* const window = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(),

@@ -28,7 +28,9 @@ std::uint32_t big_endian(ConstBytes bytes) {
   return value;
 }
 
-void append(FilterProgram& program, const FilterProgram& more) { program.insert(program.end(), more.begin(), more.end()); }
+void append(FilterProgram& program, const FilterProgram& more) {
+  program.insert(program.end(), more.begin(), more.end());
+}
 
 /// As a program loads them, which takes the bytes of a number for big-endian; in ascending order.
 std::vector<std::uint32_t> as_loaded(const std::vector<std::uint32_t>& sessions) {
@@ -108,7 +110,8 @@ class Conditions {
   /// Ends the program: whole, if every condition held and the frame, which begins at `at`, is in a session of a member or one of the
   /// others with its mark that `thinning` lets through; nothing at the first condition that did not hold.
   FilterProgram decide(const link::Thinning& thinning, std::uint32_t at) {
-    program_.push_back(BPF_STMT(BPF_JMP | BPF_JA | BPF_K, 1));  // the refusal lies within reach of short jumps
+    program_.push_back(
+        BPF_STMT(BPF_JMP | BPF_JA | BPF_K, 1));  // the refusal lies within reach of short jumps
     const std::size_t refusal = program_.size();
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
     if (thinning.member_shift != 0) {
@@ -156,7 +159,8 @@ void require_v6(Conditions& conditions, const SocketAddress& ours) {
 
 }  // namespace
 
-FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, const link::Thinning& thinning) {
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
+                         const link::Thinning& thinning) {
   Conditions conditions;
   conditions.load(BPF_W, ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
   conditions.load(BPF_H, ETH_HLEN - 2).must_be(ether_type);
@@ -173,7 +177,8 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, co
 
 FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
   Conditions conditions;
-  if (index != 0) conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
+  if (index != 0)
+    conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
   // Offset 0 is the UDP header.
   if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, kUdpBytes);
   conditions.must_not_be_thinned(thinning, kUdpBytes);
@@ -182,7 +187,8 @@ FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
 
 /// A flood of what is too short to name a session has to be seen as well, or it would be taken for over.
 FilterProgram of_use_unmarked() {
-  constexpr std::uint32_t kSession = kUdpBytes + offsetof(wire::FrameHeader, session);  // offset 0 is the UDP header
+  constexpr std::uint32_t kSession =
+      kUdpBytes + offsetof(wire::FrameHeader, session);  // offset 0 is the UDP header
   constexpr std::uint32_t kPart = (1u << link::Thinning::kUselessShift) - 1;
   return {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
           BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kSession + sizeof(wire::FrameHeader::session), 0, 2),
@@ -205,7 +211,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   FilterProgram program;
   if (thinning.unmarked_aside) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 7 : 3)));
+    program.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 7 : 3)));
     if (answered) {  // before the marks, which then make no difference
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
@@ -233,7 +240,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   return program;
 }
 
-FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family, std::uint64_t secret) {
+FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family,
+                               std::uint64_t secret) {
   const bool v6 = family == SocketAddress::Family::v6;
   const std::uint32_t source = static_cast<std::uint32_t>(SKF_NET_OFF) + (v6 ? 8 : 12);
   const std::uint32_t words = v6 ? 4 : 1;
@@ -254,7 +262,8 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
   for (const SocketAddress& host : hosts) {
     if (host.family() != family) continue;
     std::uint32_t sum = 0;
-    for (std::uint32_t word = 0; word < words; ++word) sum ^= big_endian(host.ip().subspan(4 * word, 4)) * factor(word);
+    for (std::uint32_t word = 0; word < words; ++word)
+      sum ^= big_endian(host.ip().subspan(4 * word, 4)) * factor(word);
     sums.push_back(sum);
   }
   std::ranges::sort(sums);
@@ -269,7 +278,8 @@ int attach_filter(int socket, int option, FilterProgram& program) {
   return setsockopt(socket, SOL_SOCKET, option, &description, sizeof description) == 0 ? 0 : errno;
 }
 
-void attach_thinning(int socket, link::Thinning thinning, const std::function<FilterProgram(const link::Thinning&)>& program_for) {
+void attach_thinning(int socket, link::Thinning thinning,
+                     const std::function<FilterProgram(const link::Thinning&)>& program_for) {
   FilterProgram program = program_for(thinning);
   if (attach_filter(socket, SO_ATTACH_FILTER, program) == 0 || thinning.member_shift == 0) return;
   thinning.member_shift = 0;

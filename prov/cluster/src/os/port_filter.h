@@ -25,7 +25,8 @@ using FilterProgram = std::vector<sock_filter>;
 /// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
 /// without IP options or extension headers to exactly `ours`, under this EtherType; of these as many as `thinning` says, and
 /// none of those that wait aside.
-FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type, const link::Thinning& thinning = {});
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
+                         const link::Thinning& thinning = {});
 
 /// For a UDP socket: everything except what came in through the interface, of that as many as `thinning` says, and none of those
 /// that wait aside. 0: no interface.
@@ -48,12 +49,14 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
 
 /// For a reuseport group of two listeners: connections from these hosts (their IP addresses, all of one family) go to the first, all
 /// others to the second. `secret`: of IPv6 addresses 32 bits are compared, which depend on it.
-FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family, std::uint64_t secret);
+FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family,
+                               std::uint64_t secret);
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);
 /// The program for the thinning. Where the kernel has no memory for one that names the sessions of members, all with their mark pass.
-void attach_thinning(int socket, link::Thinning thinning, const std::function<FilterProgram(const link::Thinning&)>& program_for);
+void attach_thinning(int socket, link::Thinning thinning,
+                     const std::function<FilterProgram(const link::Thinning&)>& program_for);
 /// The socket gets everything.
 void detach_filter(int socket);
 

@@ -49,7 +49,8 @@ void SendBatch::add(ConstBytes part) {
   msghdr& header = headers_[messages_ - 1].msg_hdr;
   if (header.msg_iovlen != 0) {
     iovec& last = iovecs_[parts_ - 1];
-    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == part.data()) {  // sealed frames lie back to back
+    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len ==
+        part.data()) {  // sealed frames lie back to back
       last.iov_len += part.size();
       return;
     }

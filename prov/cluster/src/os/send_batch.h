@@ -103,8 +103,9 @@ class SendBatch {
   bool reported_ = false;  ///< take_reported()
   bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
   struct {
-    std::size_t size = SIZE_MAX;  ///< of the shortest single frame for which there was no buffer; none so long has left...
-    Time since{};                 ///< ...since then
+    std::size_t size =
+        SIZE_MAX;  ///< of the shortest single frame for which there was no buffer; none so long has left...
+    Time since{};  ///< ...since then
   } refused_;
 };
 

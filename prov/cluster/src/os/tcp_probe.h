@@ -41,7 +41,7 @@ class TcpProbe final : public link::ProcessProbe {
 
   SocketAddress name_;
   std::shared_ptr<ProbePort> port_;  ///< listens, and is kept clear; null: none
-  std::uint64_t secret_;        ///< of steering_by_host()
+  std::uint64_t secret_;             ///< of steering_by_host()
   struct Asked {
     Descriptor connection;
     bool watched = false;  ///< its kernel sends keep-alives

@@ -38,8 +38,10 @@ class UdpLink final : public link::Link {
     return sender_.send(frames);
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
-    if (interface_.changed()) [[unlikely]] renew();
-    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
+    if (interface_.changed()) [[unlikely]]
+      renew();
+    const std::size_t aside =
+        aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
     return aside + receiver_.receive(frames.subspan(aside));
   }
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {

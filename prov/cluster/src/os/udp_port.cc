@@ -88,7 +88,8 @@ bool join_group(int socket, int sender, const SocketAddress& group, int interfac
 
 }  // namespace
 
-UdpPort::UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), path_errors_(name.family()), name_(name) {
+UdpPort::UdpPort(Descriptor socket, const SocketAddress& name)
+    : socket_(std::move(socket)), path_errors_(name.family()), name_(name) {
   path_errors_.add(socket_.number());
 }
 
@@ -109,7 +110,8 @@ std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) 
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
 }
 
-std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const UdpPort& of, int interface, int& error) {
+std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const UdpPort& of, int interface,
+                                             int& error) {
   error = EAFNOSUPPORT;
   if (group.family() != of.name_.family()) return nullptr;
   Descriptor socket = make_socket(group.family(), error);
@@ -126,7 +128,8 @@ std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const U
 
 void UdpPort::loop_groups(bool wanted) {
   const bool v6 = name_.family() == SocketAddress::Family::v6;
-  set_option(socket_.number(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, wanted ? 1 : 0);
+  set_option(socket_.number(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP,
+             wanted ? 1 : 0);
 }
 
 std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
@@ -164,17 +167,20 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
     if (aside_socket_) {
       enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
       FilterProgram program = of_use_unmarked();
-      attach_filter(aside_socket_.number(), SO_ATTACH_FILTER, program);  // without it more is read that is useless
+      attach_filter(aside_socket_.number(), SO_ATTACH_FILTER,
+                    program);  // without it more is read that is useless
     }
   }
   if (aside_socket_) {
     FilterProgram program = steering(places_, thinning);
-    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) thinning.unmarked_aside = false;
+    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0)
+      thinning.unmarked_aside = false;
   }
   if (ignored_ == 0 && thinning.none()) {
     detach_filter(socket_.number());
   } else {
-    attach_thinning(socket_.number(), thinning, [this](const link::Thinning& each) { return all_but_interface(ignored_, each); });
+    attach_thinning(socket_.number(), thinning,
+                    [this](const link::Thinning& each) { return all_but_interface(ignored_, each); });
   }
   return thinning;
 }
@@ -184,7 +190,8 @@ int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   int error = 0;
   Descriptor made = make_socket(name_.family(), error);
   if (!made) return error;
-  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) || !set_option(made.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
+  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
+      !set_option(made.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
     return errno;
   }
   error = bind_to(made.number(), name_);

@@ -26,7 +26,8 @@ class UdpPort {
   /// A socket that receives what is sent to a multicast group (address and port) on the interface that has the address of
   /// `of`; several of a node may share it, and each gets its own copy. Frames for the group that leave by `of` leave by that
   /// interface from then on.
-  static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface, int& error);
+  static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
+                                             int& error);
 
   /// Whether frames for groups reach members on this node as well; they do at first.
   void loop_groups(bool wanted);

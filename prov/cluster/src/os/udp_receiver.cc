@@ -15,7 +15,8 @@ constexpr int kPendingErrors = 3;  // how many reports about earlier frames may 
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps, const Environment& environment)
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
+                         const Environment& environment)
     : UdpReceiver(port, port->socket(), buffers, stamps, environment) {}
 
 UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
@@ -64,7 +65,8 @@ void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
     if (message->cmsg_level == SOL_SOCKET && message->cmsg_type == SCM_TIMESTAMPNS) {
       timespec stamp{};
       std::memcpy(&stamp, CMSG_DATA(message), sizeof stamp);
-      frame.arrived = arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
+      frame.arrived =
+          arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
     } else if (message->cmsg_level == SOL_UDP && message->cmsg_type == UDP_GRO) {
       int segment = 0;
       std::memcpy(&segment, CMSG_DATA(message), sizeof segment);

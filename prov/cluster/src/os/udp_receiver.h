@@ -26,12 +26,15 @@ class UdpReceiver {
   UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
               const Environment& environment);
   /// From another socket of the port.
-  UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps, const Environment& environment);
+  UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
+              const Environment& environment);
 
   /// As Link::receive_burst.
   std::size_t receive(std::span<link::InFrame> frames);
   /// The same, and if fewer come than there are buffers, nothing is left.
-  std::size_t receive_all(std::span<link::InFrame> frames) { return hand_over(frames, take(std::min(frames.size(), headers_.size()))); }
+  std::size_t receive_all(std::span<link::InFrame> frames) {
+    return hand_over(frames, take(std::min(frames.size(), headers_.size())));
+  }
 
  private:
   /// For what the kernel adds to a datagram: its time of arrival, and the segment size of UDP_GRO.

@@ -257,10 +257,10 @@ struct EndpointBindings {
   CompletionQueue* rx_queue = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
-  Counter* write_counter = nullptr;         ///< remote writes and atomics of this side
-  Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
+  Counter* write_counter = nullptr;  ///< remote writes and atomics of this side
+  Counter* read_counter = nullptr;   ///< remote reads and fetching atomics of this side
   RemoteAccessCounters remote_access{};
-  RegionTable* regions = nullptr;      ///< what peers may access; null: nothing
+  RegionTable* regions = nullptr;  ///< what peers may access; null: nothing
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
   EngineListeners engine{};

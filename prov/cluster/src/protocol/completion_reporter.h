@@ -49,8 +49,7 @@ class CompletionReporter {
         entry.source = kAddrNotAvail;
       });
     }
-    Counter* const counter =
-        kind == Completion::Kind::read ? bindings.read_counter : bindings.write_counter;
+    Counter* const counter = kind == Completion::Kind::read ? bindings.read_counter : bindings.write_counter;
     if (counter != nullptr) counter->count(Status::ok);
   }
 

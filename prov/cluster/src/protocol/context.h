@@ -34,7 +34,7 @@ struct MessengerSettings {
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;  ///< messages, with those of peers that are waited for
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< to reads and atomics of all peers, that wait
-  std::size_t pull_window = kPullWindow;  ///< bytes pulled and not arrived yet, over all senders
+  std::size_t pull_window = kPullWindow;           ///< bytes pulled and not arrived yet, over all senders
 };
 
 /// There is no memory for what has arrived, and it has changed nothing: it may be delivered again.

@@ -31,7 +31,9 @@ class CreditManager {
     return length <= credit.granted && credit.charged_by_peer + charge_of(length) <= credit.granted;
   }
   /// The peer has charged a message, which it may.
-  static void accept(Channel& channel, std::uint64_t length) { channel.credit.charged_by_peer += charge_of(length); }
+  static void accept(Channel& channel, std::uint64_t length) {
+    channel.credit.charged_by_peer += charge_of(length);
+  }
   /// A message has left the store, or never entered it: the peer may use its charge again. Advertised in
   /// steps, so that a credit segment travels once per many messages.
   void release(Channel& channel, std::uint64_t charge) {
@@ -47,7 +49,8 @@ class CreditManager {
   bool pass(Channel& channel, std::uint32_t length) const {
     Credit& credit = channel.credit;
     const std::uint64_t charge = charge_of(length);
-    if (credit.charged_by_peer + charge > credit.granted || credit.released + charge + ahead_ >= credit.granted)
+    if (credit.charged_by_peer + charge > credit.granted ||
+        credit.released + charge + ahead_ >= credit.granted)
       return false;
     credit.charged_by_peer += charge;
     credit.released += charge;

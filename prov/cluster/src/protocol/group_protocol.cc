@@ -45,17 +45,20 @@ bool belongs(const wire::Segment& first, GroupProtocol::Content content) {
 }  // namespace
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment, Content content) {
-  if (segment.kind == wire::SegmentKind::eager_next || !belongs(segment, content)) return true;  // the latter is refused
+  if (segment.kind == wire::SegmentKind::eager_next || !belongs(segment, content))
+    return true;  // the latter is refused
   if (!parts_.matcher.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
   return short_enough || parts_.matcher.queues().of(segment).would_match(&channel, segment.tag);
 }
 
-void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment, std::size_t total) {
+void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment,
+                                  std::size_t total) {
   if (RecvRequest* const receive = parts_.matcher.match(channel, segment, total)) {
     receive->matched(channel, header_of(segment, total));
     assembly.receive = receive;
-  } else if (UnexpectedMessage* const message = parts_.matcher.store(channel, header_of(segment, total), total, {})) {
+  } else if (UnexpectedMessage* const message =
+                 parts_.matcher.store(channel, header_of(segment, total), total, {})) {
     message->charge = 0;
     message->discarded = parts_.matcher.unwanted(channel, segment);
     assembly.unexpected = message;
@@ -83,13 +86,14 @@ bool GroupProtocol::append(Assembly& assembly, ConstBytes payload) const {
   return message.arrived == message.total;
 }
 
-void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload,
-                           Content content) {
+void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment,
+                           ConstBytes payload, Content content) {
   using wire::SegmentKind;
   const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first;
   const bool continues = segment.kind == SegmentKind::eager_next;
   // No correct sender begins a message inside another one, or sends anything else in a stream.
-  if ((!begins && !continues) || begins == assembly.active() || segment.confirm() || (begins && !belongs(segment, content)))
+  if ((!begins && !continues) || begins == assembly.active() || segment.confirm() ||
+      (begins && !belongs(segment, content)))
     return parts_.context.refuse_segment();
   const std::size_t total = segment.kind == SegmentKind::eager ? payload.size() : segment.total;
   if (begins) begin_message(channel, assembly, segment, total);

@@ -37,7 +37,8 @@ class GroupProtocol {
   enum class Content : std::uint8_t { application, collectives };
   /// False: the segment has to wait until a receive is posted.
   bool ready(Channel& channel, const wire::Segment& segment, Content content);
-  void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload, Content content);
+  void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload,
+              Content content);
   /// The stream has ended inside of a message.
   void abort(Assembly& assembly, Status status);
 

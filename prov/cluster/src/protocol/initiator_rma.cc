@@ -67,8 +67,7 @@ bool InitiatorRma::load(Channel& channel, const ReadOp& op) {
   if (op.remote.size() != 1 || op.slices.size() != 1 || overtakes(channel, op.fence, true)) return false;
   const RmaIov& range = op.remote.front();
   RemoteRegions& regions = *channel.rma.reached.regions;
-  if (regions.load(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done)
-    return false;
+  if (regions.load(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done) return false;
   report_done(Completion::Kind::read, op);
   return true;
 }

@@ -57,7 +57,8 @@ MatchQueue::Look MatchQueue::match_among_few(const Channel* channel, std::uint64
   if (indexed()) return {nullptr, false, true};
   bool awaits_sender = false;
   RecvRequest* receive = posted_.front();
-  for (std::size_t steps = 0; receive != nullptr && steps < kFew; ++steps, receive = posted_.after(*receive)) {
+  for (std::size_t steps = 0; receive != nullptr && steps < kFew;
+       ++steps, receive = posted_.after(*receive)) {
     if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) return {receive, true, true};
     awaits_sender |= receive->from == nullptr || receive->from == channel;
   }

@@ -30,8 +30,8 @@ class MatchQueue {
   /// The receive posted first, if it matches this message and many are not posted; else null. It stays.
   RecvRequest* match_oldest(const Channel* channel, std::uint64_t tag) const {
     RecvRequest* const oldest = posted_.front();
-    const bool found = oldest != nullptr && !indexed() &&
-                       fits(oldest->from, oldest->tag, oldest->ignore, channel, tag);
+    const bool found =
+        oldest != nullptr && !indexed() && fits(oldest->from, oldest->tag, oldest->ignore, channel, tag);
     return found ? oldest : nullptr;
   }
   /// Takes out what match_oldest() has found.

@@ -24,7 +24,8 @@ void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
   receive.tagged = op.tagged;
   receive.collective = op.collective;
   receive.report = op.report;
-  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
+  receive.plain =
+      receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
 }
 
 }  // namespace

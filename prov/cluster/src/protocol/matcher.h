@@ -45,13 +45,15 @@ class Matcher {
   }
   /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
   /// the store is full.
-  UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes, ConstBytes payload);
+  UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
+                           ConstBytes payload);
   /// True if no receive will ever be posted for this message: its collective has failed, or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.collective()) [[likely]]
       return false;
     CollectiveListener* const collectives = context_.bindings.engine.collectives;
-    return collectives == nullptr || !collectives->wanted(first.tag, first.data, context_.handles.is_member(channel));
+    return collectives == nullptr ||
+           !collectives->wanted(first.tag, first.data, context_.handles.is_member(channel));
   }
   /// The last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);

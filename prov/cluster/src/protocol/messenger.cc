@@ -49,7 +49,8 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::group_repair:
     case SegmentKind::group_leave:
     case SegmentKind::group_end:
-      if (context_.bindings.engine.groups != nullptr) context_.bindings.engine.groups->on_group_segment(channel, segment, payload);
+      if (context_.bindings.engine.groups != nullptr)
+        context_.bindings.engine.groups->on_group_segment(channel, segment, payload);
       return;
     case SegmentKind::close: channel.peer_closed = true; return;
   }  // no other kind passes wire::decode()
@@ -94,13 +95,14 @@ bool Messenger::references(const Channel& channel) const {
   const bool awaited = std::any_of(queues.begin(), queues.end(), [&](const MatchQueue& queue) {
     return queue.find_directed(&channel) != nullptr;
   });
-  return awaited || !channel.outgoing.empty() || !channel.incoming.empty() || !channel.rma.responses.empty() ||
-         !channel.rma.posted.writes.empty() || !channel.unexpected.messages.empty() || channel.tx.busy ||
-         channel.tx.control_pending;
+  return awaited || !channel.outgoing.empty() || !channel.incoming.empty() ||
+         !channel.rma.responses.empty() || !channel.rma.posted.writes.empty() ||
+         !channel.unexpected.messages.empty() || channel.tx.busy || channel.tx.control_pending;
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
-  if (context_.bindings.engine.groups != nullptr) context_.bindings.engine.groups->on_channel_failed(channel, status);
+  if (context_.bindings.engine.groups != nullptr)
+    context_.bindings.engine.groups->on_channel_failed(channel, status);
   rma_.posted().fail(channel, status);
   while (OutgoingRequest* request = channel.outgoing.front()) {
     ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read

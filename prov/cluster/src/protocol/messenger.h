@@ -99,9 +99,7 @@ class Messenger {
   MessageParts message_parts() { return {context_, credit_, matcher_, pulls_, reporter_}; }
 
   /// True if some operation is under way.
-  bool under_way() const {
-    return outgoing_.alive() + pulls_.pool().alive() != 0 || !rma_.posted().idle();
-  }
+  bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || !rma_.posted().idle(); }
   /// True if anything here still refers to the channel.
   bool references(const Channel& channel) const;
 

@@ -45,10 +45,10 @@ struct SendOp {
   std::uint64_t data = 0;
   bool tagged = false;
   bool has_data = false;
-  bool inject = false;  ///< the caller may change the buffers on return; length <= kInjectMax
-  bool report = true;   ///< write a completion on success (failures always do)
-  bool more = false;    ///< FI_MORE: another one follows at once, do not transmit for this one alone
-  bool fence = false;   ///< begin after everything before it, to this peer, is complete
+  bool inject = false;      ///< the caller may change the buffers on return; length <= kInjectMax
+  bool report = true;       ///< write a completion on success (failures always do)
+  bool more = false;        ///< FI_MORE: another one follows at once, do not transmit for this one alone
+  bool fence = false;       ///< begin after everything before it, to this peer, is complete
   bool collective = false;  ///< part of a collective operation: tagged, and its outcome goes to the listener
   CompletionLevel completion_level = CompletionLevel::transmit;
 };

@@ -59,12 +59,13 @@ PendingOperation describe_arriving(const IncomingRequest& request) {
   const char* const kind = request.kind == Kind::read           ? "read"
                            : request.kind == Kind::write_target ? "write of the peer"
                                                                 : "receive";
-  PendingOperation operation{.kind = kind,
-                             .peer = request.channel,
-                             .length = request.total,
-                             .done = request.pull.arrived + request.pull.copied,
-                             .noted = request.noted,
-                             .waits_for = request.kind == Kind::read ? "to send the data" : "to send the rest of it"};
+  PendingOperation operation{
+      .kind = kind,
+      .peer = request.channel,
+      .length = request.total,
+      .done = request.pull.arrived + request.pull.copied,
+      .noted = request.noted,
+      .waits_for = request.kind == Kind::read ? "to send the data" : "to send the rest of it"};
   if (request.kind != Kind::receive) return operation;
   const auto& receive = static_cast<const RecvRequest&>(request);
   operation.tagged = receive.tagged;
@@ -77,7 +78,8 @@ PendingOperation describe_arriving(const IncomingRequest& request) {
 void note(const Matcher& matcher, Time now) {
   for (const MatchQueue& queue : matcher.queues()) {
     const auto& posted = queue.posted();
-    for (RecvRequest* each = posted.back(); each != nullptr && each->noted == Time{}; each = posted.before(*each))
+    for (RecvRequest* each = posted.back(); each != nullptr && each->noted == Time{};
+         each = posted.before(*each))
       each->noted = now;
   }
 }
@@ -87,7 +89,9 @@ void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
     const auto& posted = queue.posted();
     for (const RecvRequest* each = posted.front(); each != nullptr; each = posted.after(*each)) {
       const bool many = each->kind == IncomingRequest::Kind::multi_recv_buffer;
-      into.push_back({.kind = many ? "buffer" : each->collective ? "receive of a collective" : "receive",
+      into.push_back({.kind = many               ? "buffer"
+                              : each->collective ? "receive of a collective"
+                                                 : "receive",
                       .peer = each->from,
                       .length = each->capacity,
                       .tagged = each->tagged,
@@ -101,7 +105,8 @@ void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most) {
   for (const MatchQueue& queue : matcher.queues()) {
     const auto& stored = queue.stored();
-    for (const UnexpectedMessage* each = stored.front(); each != nullptr && into.size() < most; each = stored.after(*each)) {
+    for (const UnexpectedMessage* each = stored.front(); each != nullptr && into.size() < most;
+         each = stored.after(*each)) {
       if (each->available()) into.push_back({each->channel, each->total, each->tagged, each->tag});
     }
   }
@@ -113,7 +118,8 @@ void note(Channel& channel, Time now) {
     each->noted = now;
   }
   // Receives come here in the order in which their messages do.
-  for (IncomingRequest* each = channel.incoming.front(); each != nullptr; each = channel.incoming.after(*each)) {
+  for (IncomingRequest* each = channel.incoming.front(); each != nullptr;
+       each = channel.incoming.after(*each)) {
     if (each->noted == Time{}) each->noted = now;
   }
 }

@@ -17,14 +17,14 @@
 namespace cluster::protocol {
 
 struct PendingOperation {
-  const char* kind = "";           ///< "send", "receive", "write"...
-  const Channel* peer = nullptr;   ///< null: any
-  std::size_t length = 0;          ///< of a receive without a message: of its buffer
-  std::size_t done = 0;            ///< bytes that have left, or arrived
+  const char* kind = "";          ///< "send", "receive", "write"...
+  const Channel* peer = nullptr;  ///< null: any
+  std::size_t length = 0;         ///< of a receive without a message: of its buffer
+  std::size_t done = 0;           ///< bytes that have left, or arrived
   bool tagged = false;
   std::uint64_t tag = 0;
-  Time noted{};                    ///< Time{}: it is new
-  const char* waits_for = "";      ///< what the peer is to do: "to answer it"
+  Time noted{};                ///< Time{}: it is new
+  const char* waits_for = "";  ///< what the peer is to do: "to answer it"
 };
 
 /// A message that no receive has matched.

@@ -30,7 +30,9 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
 }
 
 /// A class is a wish, which programs have without need: the answer says that all traffic has the same.
-std::uint32_t traffic_class(std::uint32_t asked) { return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT; }
+std::uint32_t traffic_class(std::uint32_t asked) {
+  return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT;
+}
 
 /// What both sides of an endpoint have: fi_tx_attr and fi_rx_attr.
 template <typename Attributes>

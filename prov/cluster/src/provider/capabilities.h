@@ -21,8 +21,8 @@ inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-inline constexpr std::uint64_t kPrimaryCaps =
-    kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_MULTICAST;
+inline constexpr std::uint64_t kPrimaryCaps = kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps |
+                                              FI_DIRECTED_RECV | FI_MULTI_RECV | FI_MULTICAST;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_FENCE | FI_COLLECTIVE;

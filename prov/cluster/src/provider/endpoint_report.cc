@@ -43,7 +43,8 @@ void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time
   record.text("peer", peer.name.text()).text("path", peer.carrier).text("why", peer.carrier_reason);
   record.number("state_bytes", peer.footprint).number("unexpected_messages", peer.unexpected);
   if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
-  if (peer.lost != Status::ok) record.text("lost", describe(peer.lost)).number("lost_ns", ns(now - peer.lost_at));
+  if (peer.lost != Status::ok)
+    record.text("lost", describe(peer.lost)).number("lost_ns", ns(now - peer.lost_at));
   if (!peer.flow) return;
   report_flow(*peer.flow, now, record);
   for (const multipath::PathStats& rail : peer.flow->paths) {
@@ -101,7 +102,8 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
   for (const engine::PeerStats& peer : stats.peers) report_peer(peer, setup, stats.now, report);
-  for (const engine::OperationStats& operation : stats.operations) report_operation(operation, stats.now, report);
+  for (const engine::OperationStats& operation : stats.operations)
+    report_operation(operation, stats.now, report);
   for (const engine::MessageStats& message : stats.messages) report_message(message, report);
 }
 

@@ -127,8 +127,8 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
 }  // namespace
 
 /// Null, after one log line, if no interface fits.
-const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
-                                              const Addresses& addresses) {
+const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error,
+                                              const fi_info* hints, const Addresses& addresses) {
   AddressFilter filter = filter_for(addresses, hints, options_);
   if (!addresses.destination.empty() && !places.empty()) {
     filter.routed = os::source_for(addresses.destination).value_or(SocketAddress{});

@@ -31,8 +31,8 @@ class GetInfo {
           const fi_info* hints, fi_info** list);
 
  private:
-  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, int listing_error, const fi_info* hints,
-                                       const Addresses& addresses);
+  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, int listing_error,
+                                       const fi_info* hints, const Addresses& addresses);
 
   Log& log_;
   const Options& options_;

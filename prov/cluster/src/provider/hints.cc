@@ -28,7 +28,7 @@ class Check {
 
  private:
   __attribute__((format(printf, 2, 0), noinline)) void refuse(const char* format, const char* what,
-                                                    unsigned long long value) {
+                                                              unsigned long long value) {
     if (!reason_.empty()) return;
     char text[128];
     std::snprintf(text, sizeof text, format, what, value);
@@ -55,7 +55,8 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);  // credit decides what is buffered
+  check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv,
+                0);  // credit decides what is buffered
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
 }
@@ -135,11 +136,13 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
   check.subset("caps", hints.caps, capabilities.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
-  check.that(hints.handle == nullptr, "a handle names a passive endpoint or a request to connect: there is none");
+  check.that(hints.handle == nullptr,
+             "a handle names a passive endpoint or a request to connect: there is none");
   if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
   if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);
-  if (hints.fabric_attr != nullptr) check.at_most("prov_version", hints.fabric_attr->prov_version, caller.provider_version);
+  if (hints.fabric_attr != nullptr)
+    check.at_most("prov_version", hints.fabric_attr->prov_version, caller.provider_version);
   return check.reason();
 }
 

@@ -23,21 +23,26 @@ bool matches(const InterfaceAddress& place, const AddressFilter& filter) {
     return false;
   }
   if (filter.family != SocketAddress::Family::none && place.address.family() != filter.family) return false;
-  const auto may_be = [](const std::string& name, const std::string& wanted) { return wanted.empty() || same_name(name, wanted); };
+  const auto may_be = [](const std::string& name, const std::string& wanted) {
+    return wanted.empty() || same_name(name, wanted);
+  };
   return may_be(place.interface.name, filter.domain) && may_be(place.interface.name, filter.opened_domain) &&
          may_be(place.network, filter.fabric) && may_be(place.network, filter.opened_fabric);
 }
 
 bool has_host(std::span<const InterfaceAddress> places, const SocketAddress& host) {
-  return std::any_of(places.begin(), places.end(), [&](const InterfaceAddress& place) { return place.address.same_host(host); });
+  return std::any_of(places.begin(), places.end(),
+                     [&](const InterfaceAddress& place) { return place.address.same_host(host); });
 }
 
-void add_routed(const SocketAddress& address, std::span<const os::Interface> interfaces, std::vector<InterfaceAddress>& places) {
+void add_routed(const SocketAddress& address, std::span<const os::Interface> interfaces,
+                std::vector<InterfaceAddress>& places) {
   const std::optional<os::LocalRoute> route = os::local_route(address);
   if (!route) return;
   for (const os::Interface& interface : interfaces) {
     if (interface.index != route->interface || !interface.up) continue;
-    places.push_back({interface, address.with_port(0), network_name(address, route->prefix_bits), "local by a route", route->prefix_bits});
+    places.push_back({interface, address.with_port(0), network_name(address, route->prefix_bits),
+                      "local by a route", route->prefix_bits});
   }
 }
 
@@ -94,13 +99,15 @@ const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places,
   return first;
 }
 
-std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places, int error) {
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
+                              int error) {
   if (error != 0) return "the kernel does not list the network interfaces: " + os::error_text(error);
   if (places.empty()) return "no network interface is up and has an address (ip address shows them)";
   if (is_host(filter.source)) return "no interface of this node has the address " + filter.source.ip_text();
   if (!filter.interface.empty()) {
     return "FI_CLUSTER_IFACE=" + filter.interface +
-           " is not an interface that is up and has an address of the family asked for (ip address shows them)";
+           " is not an interface that is up and has an address of the family asked for (ip address shows "
+           "them)";
   }
   return "no interface matches the domain, fabric or address family in the hints";
 }

@@ -25,9 +25,9 @@ std::string network_name(const SocketAddress& address, unsigned prefix_bits);
 
 /// What the caller asks for; empty fields match everything.
 struct AddressFilter {
-  std::string interface;  ///< the option FI_CLUSTER_IFACE
-  std::string domain;     ///< hints->domain_attr->name
-  std::string fabric;     ///< hints->fabric_attr->name
+  std::string interface;      ///< the option FI_CLUSTER_IFACE
+  std::string domain;         ///< hints->domain_attr->name
+  std::string fabric;         ///< hints->fabric_attr->name
   std::string opened_domain;  ///< name of hints->domain_attr->domain
   std::string opened_fabric;  ///< name of hints->fabric_attr->fabric
   SocketAddress::Family family = SocketAddress::Family::none;
@@ -38,6 +38,7 @@ struct AddressFilter {
 /// The best match; null if there is none.
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
 /// Why there is no match, with the cure; `error` as list_interface_addresses() has left it.
-std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places, int error);
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
+                              int error);
 
 }  // namespace cluster::provider

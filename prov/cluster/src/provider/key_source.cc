@@ -77,7 +77,8 @@ std::optional<std::string> read_secret_file(const std::string& path, std::string
   std::array<char, kFileMax + 1> buffer;
   const ssize_t got = read(file.number(), buffer.data(), buffer.size());
   std::optional<std::string> text;
-  if (got >= 0 && got <= static_cast<ssize_t>(kFileMax)) text.emplace(buffer.data(), static_cast<std::size_t>(got));
+  if (got >= 0 && got <= static_cast<ssize_t>(kFileMax))
+    text.emplace(buffer.data(), static_cast<std::size_t>(got));
   crypto::wipe(as_bytes(buffer.data(), buffer.size()));
   if (got < 0) return refuse(os::failed("read"));
   if (!text) return refuse("it is longer than 4096 bytes");
@@ -147,7 +148,8 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
     }
   } else {
     if (findings.error.empty() && security != "auto") {
-      findings.error = "FI_CLUSTER_SECURITY=" + security + " demands a key: set FI_CLUSTER_KEY_FILE" + kHowToMake;
+      findings.error =
+          "FI_CLUSTER_SECURITY=" + security + " demands a key: set FI_CLUSTER_KEY_FILE" + kHowToMake;
     }
     return findings;
   }

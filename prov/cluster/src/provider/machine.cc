@@ -76,13 +76,16 @@ struct BackgroundClients {
 };
 
 /// True if processes of this node may read and write each other's memory, as far as the user is concerned.
-bool reaches_memory(const transport::EngineSettings& settings) { return settings.shm && settings.single_copy; }
+bool reaches_memory(const transport::EngineSettings& settings) {
+  return settings.shm && settings.single_copy;
+}
 
 /// Null, with the reason, if peers on this node are not reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
-                                             const transport::EngineSettings& settings, const KeyFindings& findings,
-                                             const Environment& environment, std::string& reason) {
+                                             const transport::EngineSettings& settings,
+                                             const KeyFindings& findings, const Environment& environment,
+                                             std::string& reason) {
   if (type == engine::EndpointType::dgram) {
     reason = "datagram endpoints use the network only";
     return nullptr;
@@ -91,8 +94,9 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
     reason = "FI_CLUSTER_SHM=no";
     return nullptr;
   }
-  const shm::ShmSettings rings{
-      .ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy, .keys = findings.job_keys()};
+  const shm::ShmSettings rings{.ring_bytes = settings.shm_ring_bytes,
+                               .single_copy = settings.single_copy,
+                               .keys = findings.job_keys()};
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
@@ -127,15 +131,18 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
-  return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses), environment,
-                                            same_process);
+  return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses),
+                                            environment, same_process);
 }
 
-std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port, const InterfaceAddress& place,
-                                                      const KeyFindings& keys, const Environment& environment) {
-  std::unique_ptr<link::MulticastJoiner> plain = os::open_group_joiner(port, place.interface.index, environment);
+std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port,
+                                                      const InterfaceAddress& place, const KeyFindings& keys,
+                                                      const Environment& environment) {
+  std::unique_ptr<link::MulticastJoiner> plain =
+      os::open_group_joiner(port, place.interface.index, environment);
   if (!keys.credentials) return plain;
-  return std::make_unique<seal::SealedGroups>(std::move(plain), *keys.credentials, port->name(), environment, os::fork_mark());
+  return std::make_unique<seal::SealedGroups>(std::move(plain), *keys.credentials, port->name(), environment,
+                                              os::fork_mark());
 }
 
 }  // namespace
@@ -180,7 +187,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
   transport::EngineSettings settings = options_.settings();
-  if (request.collectives) settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
+  if (request.collectives)
+    settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());
@@ -213,8 +221,9 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
 /// Once in a process.
 void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
-  log_.warn("endpoint %s: hardly a file descriptor is left, and what needs one is done without: raise ulimit -n",
-            opened.text().c_str());
+  log_.warn(
+      "endpoint %s: hardly a file descriptor is left, and what needs one is done without: raise ulimit -n",
+      opened.text().c_str());
 }
 
 std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
@@ -230,7 +239,9 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
   clients->engine = os::start_progress_client([&engine] { return engine.run_in_background(); }, error);
   if (clients->engine == nullptr) {
     log_.warn("no progress thread (%s): peers wait while the application makes no libfabric call",
-              (os::error_text(error) + (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : "")).c_str());
+              (os::error_text(error) +
+               (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : ""))
+                  .c_str());
     return nullptr;
   }
   std::string reason;

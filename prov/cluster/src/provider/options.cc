@@ -109,7 +109,8 @@ std::string printable(std::string_view written) {
 
 std::string option_error(const OptionRow& row, std::string_view written) {
   const std::string shown = row.kind == OptionKind::secret ? "(a secret)" : printable(written);
-  return variable(row) + "=" + shown + " is refused, allowed: " + allowed(row) + "; cluster offers nothing until this is corrected";
+  return variable(row) + "=" + shown + " is refused, allowed: " + allowed(row) +
+         "; cluster offers nothing until this is corrected";
 }
 
 }  // namespace
@@ -121,7 +122,8 @@ std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + each_letter(
 std::string allowed(const OptionRow& row) {
   switch (row.kind) {
     case OptionKind::path: return "at most " + std::to_string(kPathMax) + " characters";
-    case OptionKind::secret: return "one or two keys of 32 to 128 hexadecimal digits, with a comma in between";
+    case OptionKind::secret:
+      return "one or two keys of 32 to 128 hexadecimal digits, with a comma in between";
     case OptionKind::text: return "at most " + std::to_string(kTextMax) + " characters";
     case OptionKind::boolean: return "yes or no";
     case OptionKind::choice: {

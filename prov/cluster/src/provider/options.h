@@ -19,7 +19,17 @@
 
 namespace cluster::provider {
 
-enum class OptionKind : std::uint8_t { text, choice, path, secret, boolean, number, size, duration, constants };
+enum class OptionKind : std::uint8_t {
+  text,
+  choice,
+  path,
+  secret,
+  boolean,
+  number,
+  size,
+  duration,
+  constants
+};
 
 struct OptionRow {
   const char* name;
@@ -69,7 +79,8 @@ class Options {
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const bool from_user = !values_[i].written.empty();
-      visit(option_rows()[i], from_user ? values_[i].written : std::string(option_rows()[i].fallback), from_user);
+      visit(option_rows()[i], from_user ? values_[i].written : std::string(option_rows()[i].fallback),
+            from_user);
     }
   }
 

@@ -1,7 +1,6 @@
 #include "provider/provider.h"
 
 #include <rdma/fi_errno.h>
-
 #include <unistd.h>
 
 #include <cstdlib>

@@ -81,7 +81,8 @@ void RailOpener::add_further(std::span<const InterfaceAddress> places, const Int
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);
     if (port == nullptr) {
-      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(), cure_for(error, 0));
+      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(),
+               cure_for(error, 0));
       continue;
     }
     port->bind_egress(place->interface.index);

@@ -4,7 +4,8 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count) {
+void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency,
+                            std::size_t count) {
   if (!any_frame_ || transmission.after(largest_received_)) {
     largest_received_ = transmission;
     largest_received_at_ = at;

@@ -45,7 +45,7 @@ class AckScheduler {
  private:
   static constexpr Duration kReplyWait = 10us;
   static constexpr Duration kReplyGrace = 25us;  ///< more: the bare frame itself has delayed the answer
-  static constexpr unsigned kFramesMax = 66;  ///< of a stream of super-frames, every other one
+  static constexpr unsigned kFramesMax = 66;     ///< of a stream of super-frames, every other one
 
   Duration delay_;
   bool any_frame_ = false;

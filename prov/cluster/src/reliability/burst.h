@@ -12,7 +12,7 @@ namespace cluster::reliability {
 
 struct Burst {
   link::OutBurst out;
-  std::array<AckIncluded, link::kBurstMax> carried{};      ///< by each frame
+  std::array<AckIncluded, link::kBurstMax> carried{};     ///< by each frame
   std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< of frames in runs; left as they are until then
 };
 

@@ -86,7 +86,8 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   if (!status_.alive()) return;
   liveness_.forget_path_errors();
-  sender_.send_opening(handshake_.towards(opening.opening), reply_path, link, receiver_.acknowledgement(Time{}));
+  sender_.send_opening(handshake_.towards(opening.opening), reply_path, link,
+                       receiver_.acknowledgement(Time{}));
 }
 
 /// Answers alone may wait for the acknowledgement that is owed: if the application sends something before that is
@@ -105,7 +106,8 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
     only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
-  const bool link_full = sent.link_full && paths_.ip_paths() == 1;  // that of one path says nothing about the others
+  const bool link_full =
+      sent.link_full && paths_.ip_paths() == 1;  // that of one path says nothing about the others
   const bool bare = included == AckIncluded::none && !link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
@@ -168,7 +170,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     result = receiver_.receive(now, view, arrived, count);
   }
   // The number of a session alone can be guessed sooner than that of a session and a place in it.
-  const bool has_place = view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
+  const bool has_place =
+      view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
     // There are many old places, so one of them is guessed sooner: it does not say where the peer is. Nor does a part, until
@@ -239,7 +242,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
   liveness_.on_keep_alive_sent(now, timer_.least());
-  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(now, path.to), handshake_.peer_session());
+  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(now, path.to),
+                                        handshake_.peer_session());
 }
 
 /// A port that was open and is so no more: the process has ended.

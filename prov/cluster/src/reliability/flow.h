@@ -47,13 +47,14 @@
 namespace cluster::reliability {
 
 struct FlowSettings {
-  std::uint16_t window = 512;    ///< frames in flight, and frames kept beyond a gap
-  std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
+  std::uint16_t window = 512;     ///< frames in flight, and frames kept beyond a gap
+  std::size_t frame_max = 1472;   ///< largest frame this side sends or receives, header included
   std::size_t seal_overhead = 0;  ///< bytes that the link adds to each frame
-  bool ethertype = false;        ///< the link receives frames of our EtherType
-  Duration ack_delay = kAckDelay;  ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
+  bool ethertype = false;         ///< the link receives frames of our EtherType
+  Duration ack_delay =
+      kAckDelay;  ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};  ///< see Liveness
+  Duration stuck_timeout{0};         ///< see Liveness
   const TurnDelay* turns = nullptr;  ///< of the endpoint; outlives the flow
   /// This side can ask kernels whether a peer's process exists / its own kernel answers such questions.
   bool asks_kernels = false;
@@ -65,7 +66,8 @@ struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
-  std::uint64_t token = 0;    ///< peers repeat it in their openings; not 0, not guessable, not even from the session
+  std::uint64_t token =
+      0;  ///< peers repeat it in their openings; not 0, not guessable, not even from the session
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
   std::span<const multipath::Rail> rails = {};
   SocketAddress sibling{};  ///< another endpoint of this process, which the peer may know; empty: none

@@ -20,9 +20,10 @@
 namespace cluster::reliability {
 
 /// Bytes in front of the segments: the most that a header and its blocks take.
-inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         wire::kRailsMax * sizeof(wire::RailBlock) +  // less the name, but a sibling
-                                         wire::ack_block_size(wire::kAckRangesMax);
+inline constexpr std::size_t kHeadroom =
+    sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
+    wire::kRailsMax * sizeof(wire::RailBlock) +  // less the name, but a sibling
+    wire::ack_block_size(wire::kAckRangesMax);
 
 /// Pieces of user memory that a frame refers to; a link takes a few more.
 inline constexpr std::size_t kPayloadPiecesMax = 8;

@@ -51,7 +51,8 @@ class FrameSelector {
  private:
   void select_new(Selection& selection, std::size_t limit);
 
-  static constexpr std::size_t kSmallWindow = 132;  ///< twice what is acknowledged by count (reliability/ack_scheduler.h)
+  static constexpr std::size_t kSmallWindow =
+      132;  ///< twice what is acknowledged by count (reliability/ack_scheduler.h)
 
   SendQueue& queue_;
   const Handshake& handshake_;

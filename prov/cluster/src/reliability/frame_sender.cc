@@ -48,9 +48,9 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
     }
-    if (!handshake_.knows_peer()                         ? send_call(now, link, selection, ack, outcome.ack)
+    if (!handshake_.knows_peer()                      ? send_call(now, link, selection, ack, outcome.ack)
         : frame_size_.singly(queue_.window().first()) ? send_singly(now, link, selection, ack, outcome.ack)
-                                                         : send_burst(now, link, selection, ack, outcome.ack))
+                                                      : send_burst(now, link, selection, ack, outcome.ack))
       continue;
     outcome.link_full = true;
     const bool news = paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
@@ -64,8 +64,8 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
 }
 
 /// Sends the one frame of the selection, but for its segments.
-bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
-                            AckIncluded& included) {
+bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                            const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
   link::OutFrame out;
   out.path = &paths_[selection.path].address;
@@ -121,7 +121,8 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   // Without memory to note what leaves, nothing does, as if the link were full.
-  const std::size_t taken = paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
+  const std::size_t taken =
+      paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
   note_sent(now, selection, taken, path);
   for (std::size_t i = 0; i < taken; ++i) included = std::max(included, burst_.carried[i]);
   for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
@@ -136,7 +137,8 @@ std::size_t FrameSender::size_of(Sequence s) const {
   const SendWindow& window = queue_.window();
   const SentFrame& frame = window.at(s);
   const FrameRun* const run = window.run_of(frame);
-  const std::size_t segments = run != nullptr ? wire::encoded_size(run->segment) + run->part : frame.body->size();
+  const std::size_t segments =
+      run != nullptr ? wire::encoded_size(run->segment) + run->part : frame.body->size();
   return sizeof(wire::FrameHeader) + handshake_.opening_size() + segments;
 }
 
@@ -146,14 +148,15 @@ bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) co
     const Sequence s = selection.picks[i].sequence;
     const std::size_t size = size_of(s);
     if (frame_size_.pmtu_probe() == s) continue;
-    if (frame_size_.suspects(std::min(size, frame_size_.frame_max()), queue_.window().at(s).sendings)) return true;
+    if (frame_size_.suspects(std::min(size, frame_size_.frame_max()), queue_.window().at(s).sendings))
+      return true;
   }
   return false;
 }
 
 /// Like send_burst(), frame by frame, and those that are too long in parts.
 bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
-                                     const OutgoingAck& ack, AckIncluded& included) {
+                              const OutgoingAck& ack, AckIncluded& included) {
   for (std::size_t i = 0; i < selection.count; ++i) {
     FrameSelector::Selection one = selection;
     one.picks[0] = selection.picks[i];
@@ -162,7 +165,8 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
     one.retransmissions = one.picks[0].retransmission();
     const Sequence s = one.picks[0].sequence;
     const bool too_long = size_of(s) > frame_size_.frame_max() && frame_size_.pmtu_probe() != s;
-    if (too_long ? send_in_parts(now, link, one, ack, included) : send_burst(now, link, one, ack, included)) continue;
+    if (too_long ? send_in_parts(now, link, one, ack, included) : send_burst(now, link, one, ack, included))
+      continue;
     for (++i; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
     return false;
   }
@@ -195,7 +199,8 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   const std::size_t repeated = sizeof(wire::FrameHeader) + handshake_.opening_size();
   PartEncoder parts(whole, repeated, limits);
   const CutFrame cut{pick.sequence, limits.frame_max - repeated, 0};
-  const bool resumes = cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
+  const bool resumes =
+      cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
   if (!paths_[selection.path].recovery.reserve(1)) {
     selector_.put_back(pick);
     return false;
@@ -293,7 +298,8 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
     while (const auto due = paths_.challenge_due(sent.now)) {
       const bool proven = paths_[due->path].validator.proven();  // so the responder may answer
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
-      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(), link);
+      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),
+                     link);
     }
   }
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;

@@ -84,14 +84,14 @@ class FrameSender {
   std::uint64_t retransmitted() const { return retransmitted_; }
 
  private:
-  bool send_call(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
-                 AckIncluded& included);
+  bool send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                 const OutgoingAck& ack, AckIncluded& included);
   bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                   const OutgoingAck& ack, AckIncluded& included);
-  bool send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
-                   AckIncluded& included);
-  bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
-                     AckIncluded& included);
+  bool send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                   const OutgoingAck& ack, AckIncluded& included);
+  bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                     const OutgoingAck& ack, AckIncluded& included);
   FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
   std::size_t size_of(Sequence s) const;
   bool meets_black_hole(const FrameSelector::Selection& selection) const;
@@ -124,7 +124,7 @@ class FrameSender {
   Counters& counters_;
   Burst& burst_;
   FrameBody empty_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
-  TransmissionNumber transmission_;  ///< number of the last sending
+  TransmissionNumber transmission_;           ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
   struct {

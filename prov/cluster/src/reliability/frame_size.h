@@ -61,14 +61,16 @@ class FrameSize {
 
   /// True if a frame of `size` bytes, or one that leaves in parts so long, that was sent so often has probably met a black hole.
   bool suspects(std::size_t size, std::uint32_t sendings) const {
-    return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings && size > least() && handshake_.peer_takes_parts();
+    return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings && size > least() &&
+           handshake_.peer_takes_parts();
   }
   /// Frames from now on are shorter; those before `end` have their length.
   void on_black_hole(Sequence end);
   /// True if frames from `first` on, the oldest there is, may be longer than frame_max(), or are probes: each leaves by itself, since
   /// with others a link may hand it on as a super-frame, which says nothing about its length.
   bool singly(Sequence first) {
-    if (!singly_before_) [[likely]] return false;
+    if (!singly_before_) [[likely]]
+      return false;
     if (!first.before(*singly_before_)) singly_before_.reset();
     return singly_before_.has_value();
   }
@@ -102,7 +104,8 @@ class FrameSize {
   void report();
   /// What every path carries; the longest frames that the links take can be cut into so few parts that the peer puts them together.
   std::size_t least() const {
-    return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 + handshake_.link_frame_max() / wire::kPartsMax);
+    return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 +
+                                handshake_.link_frame_max() / wire::kPartsMax);
   }
   std::size_t shorter(std::size_t size) const;
   std::size_t probe_size() const { return std::min(handshake_.link_frame_max(), probed_max_); }
@@ -116,9 +119,9 @@ class FrameSize {
   std::size_t path_max_;
   std::size_t proven_;                        ///< longer frames have not arrived yet, or not for long
   std::size_t probed_max_ = wire::kFrameMax;  ///< longer frames are not probed
-  std::size_t swallowed_ = 0;                 ///< the shortest frames that this search has found not to arrive; 0: none
-  std::size_t reported_ = 0;                  ///< the size that the last line has named as used
-  std::optional<Sequence> singly_before_;     ///< frames before it leave singly
+  std::size_t swallowed_ = 0;  ///< the shortest frames that this search has found not to arrive; 0: none
+  std::size_t reported_ = 0;   ///< the size that the last line has named as used
+  std::optional<Sequence> singly_before_;  ///< frames before it leave singly
   std::optional<Sequence> pmtu_probe_;
   std::optional<Sequence> companion_;  ///< of the last probe
   bool padded_ = false;                ///< the probe outstanding still has its padding

@@ -14,7 +14,9 @@ OpeningClass classify_opening(const std::optional<PeerSession>& known, const wir
 bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
   if (view.session != ours_.session) return false;
   if (view.has_opening) {
-    if (std::ranges::find(forgotten_, PeerSession{view.opening.epoch, view.opening.session}) != forgotten_.end()) return false;
+    if (std::ranges::find(forgotten_, PeerSession{view.opening.epoch, view.opening.session}) !=
+        forgotten_.end())
+      return false;
     if (!peer_ && (!echoed(view) || !wire::lists(view.opening, view.rails, from))) return false;
     if (!peer_) {
       // The peer is known once its addresses are: there may be no memory for them.

@@ -73,7 +73,9 @@ class Handshake {
   std::span<const SocketAddress> further_addresses() const { return further_; }
   const SocketAddress& sibling() const { return sibling_; }
   /// True if the sender of the frame has received our opening.
-  bool echoed(const wire::FrameView& view) const { return view.has_opening && view.opening.echo == ours_.token; }
+  bool echoed(const wire::FrameView& view) const {
+    return view.has_opening && view.opening.echo == ours_.token;
+  }
   /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
   /// it. False: not of this session.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
@@ -127,7 +129,8 @@ class Handshake {
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {
-    return peer_addresses_.front() == from || std::ranges::find(peer_addresses_, from) != peer_addresses_.end();
+    return peer_addresses_.front() == from ||
+           std::ranges::find(peer_addresses_, from) != peer_addresses_.end();
   }
 
   wire::Opening ours_;

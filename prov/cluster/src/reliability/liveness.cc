@@ -85,7 +85,8 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
 /// While its kernel vouches for it the peer is asked on: one that computes answers by its responder, and is not silent.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = silence_.vouched() && silence_.lasted() >= before_keep_alive();
-  return expecting_ && (outage_.contested() || silent || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
+  return expecting_ && (outage_.contested() || silent || idle_by(now) >= before_keep_alive()) &&
+         now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
@@ -96,7 +97,8 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 
 Duration Liveness::keep_alive_interval(Time now) const {
   if (outage_.urgent(now, probing_.met)) return kContestedKeepAliveInterval;
-  return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5) : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
+  return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5)
+                      : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
 void Liveness::on_met(bool kernel_answers) {
@@ -120,7 +122,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     if (probing_.stood || outage_.refused() || idle_ >= kEndedTolerated) verdict_ = Status::ended;
   }
   // Several times in a short peer timeout: a question, or its answer, may be lost.
-  const Duration interval = probing_.active ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
+  const Duration interval =
+      probing_.active ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
   probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : interval);
   probing_.active = true;
   probing_.stood |= answer == Answer::exists;
@@ -147,7 +150,10 @@ Time Liveness::deadline() const {
   if (silence_.over()) return counted_until_;
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next = std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  Time next =
+      std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()),
+                        keep_alive_at_),
+               at_idle(peer_timeout_));
   if (may_probe()) {
     const bool now = probing_.active || outage_.refused();
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));

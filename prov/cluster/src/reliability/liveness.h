@@ -113,7 +113,7 @@ class Liveness {
   const Duration stuck_timeout_;
   bool expecting_ = false;
   Silence silence_;
-  Duration idle_{};  ///< counted while expecting: of the peer's process...
+  Duration idle_{};         ///< counted while expecting: of the peer's process...
   Duration engine_idle_{};  ///< ...and of its engine
   Time counted_until_{};
   Time keep_alive_at_{};
@@ -122,10 +122,10 @@ class Liveness {
     bool possible = false;
     bool unmet = false;  ///< possible before the peer has answered
     bool met = false;
-    bool active = false;  ///< asked since the peer was last heard
-    bool stood = false;   ///< a connection
+    bool active = false;   ///< asked since the peer was last heard
+    bool stood = false;    ///< a connection
     bool refused = false;  ///< the last one, and the peer has not been heard since
-    Time at{};            ///< when to ask next
+    Time at{};             ///< when to ask next
   } probing_;
   Outage outage_;
   Status verdict_ = Status::ok;

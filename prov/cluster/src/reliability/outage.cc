@@ -13,7 +13,9 @@ void Outage::note(Time now, Status error, bool known) {
   }
   error_ = error;
   last_ = now;
-  tolerated_ = error != Status::refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
+  tolerated_ = error != Status::refused ? kUnreachableTolerated
+               : known                  ? kRefusedTolerated
+                                        : kStartingTolerated;
 }
 
 bool Outage::contest(Time now) {

@@ -18,7 +18,8 @@ bool PartAssembly::complete(wire::FrameView& view) {
 
 PartAssembly::Frame& PartAssembly::frame_of(const wire::FrameView& view) {
   const auto found = std::ranges::find(frames_, view.sequence, &Frame::sequence);
-  if (found != frames_.end() && found->count == view.part.count && found->segments.size() == view.part.total) {
+  if (found != frames_.end() && found->count == view.part.count &&
+      found->segments.size() == view.part.total) {
     return *found;
   }
   if (found != frames_.end()) {

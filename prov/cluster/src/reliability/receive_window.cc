@@ -95,7 +95,8 @@ void ReceiveWindow::advance() {
 void ReceiveWindow::hold(ConstBytes rest, std::vector<std::byte>& memory) {
   assert(may_hold());
   Slot& slot = at(given_);
-  const bool in_copy = !handed_.empty() && rest.data() >= handed_.data() && rest.data() < handed_.data() + handed_.size();
+  const bool in_copy =
+      !handed_.empty() && rest.data() >= handed_.data() && rest.data() < handed_.data() + handed_.size();
   if (in_copy) {
     handed_.erase(handed_.begin(), handed_.end() - static_cast<std::ptrdiff_t>(rest.size()));
     slot.segments.swap(handed_);
@@ -175,7 +176,8 @@ void ReceiveWindow::fill_ranges(wire::Ack& ack) const {
 }
 
 std::size_t ReceiveWindow::footprint() const {
-  return slots_.capacity() * sizeof(Slot) + spares_.capacity() * sizeof(spares_[0]) + arrived_.footprint() + bytes_;
+  return slots_.capacity() * sizeof(Slot) + spares_.capacity() * sizeof(spares_[0]) + arrived_.footprint() +
+         bytes_;
 }
 
 }  // namespace cluster::reliability

@@ -106,7 +106,7 @@ class ReceiveWindow {
   Sequence given_;        ///< the frame that next() gave last
   bool holding_ = false;  ///< `expected_` is here, but there is no memory for it
   std::uint32_t spurious_ = 0;
-  std::size_t bytes_ = 0;         ///< capacity of all copies: those that wait, the one looked at, spares
+  std::size_t bytes_ = 0;          ///< capacity of all copies: those that wait, the one looked at, spares
   ConstBytes current_;             ///< arrived and can be handed on as it lies
   std::vector<std::byte> handed_;  ///< copy that the caller is looking at
   std::vector<std::vector<std::byte>> spares_;

@@ -36,7 +36,8 @@ class RetransmissionTimer {
   };
 
   /// `ack_delay`: the peer's. `turns`: of the endpoint, which outlives this; null: its turns are never late.
-  explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr) : ack_delay_(ack_delay), turns_(turns) {}
+  explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr)
+      : ack_delay_(ack_delay), turns_(turns) {}
 
   void set_ack_delay(Duration of_peer) { ack_delay_ = of_peer; }
   /// A frame that must be acknowledged has left.
@@ -66,7 +67,9 @@ class RetransmissionTimer {
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
   /// Unless it is expedited.
-  Time due(const multipath::RttEstimator& reply_time) const { return since_ + std::max(interval(reply_time), least()); }
+  Time due(const multipath::RttEstimator& reply_time) const {
+    return since_ + std::max(interval(reply_time), least());
+  }
   void restart(Time now) {
     since_ = now;
     least_ = turns_ != nullptr ? TurnDelay::kTurnsPerAnswer * turns_->get(now) : Duration{};

@@ -51,7 +51,8 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
   try {
     const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
-    if (!refer || !post_reference(segment, payload, token, capacity)) post_copy(segment, payload, token, capacity);
+    if (!refer || !post_reference(segment, payload, token, capacity))
+      post_copy(segment, payload, token, capacity);
     if (token != 0) ++tokens_;
     return true;
   } catch (const std::bad_alloc&) {

@@ -41,8 +41,8 @@ void SentFrames::push_run(const FrameRun& run) {
 }
 
 std::uint16_t SentFrames::free_run() {
-  const auto free = std::find_if(runs_.begin(), runs_.end(),
-                                 [](const FrameRun& run) { return run.outstanding == 0; });
+  const auto free =
+      std::find_if(runs_.begin(), runs_.end(), [](const FrameRun& run) { return run.outstanding == 0; });
   const auto number = static_cast<std::uint16_t>(free - runs_.begin() + 1);
   if (free == runs_.end()) runs_.emplace_back();
   return number;

@@ -62,8 +62,9 @@ void write_identity(const FrameIdentity& identity, std::uint8_t further_flags, w
 
 }  // namespace
 
-AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake, const FrameLimits& limits,
-                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out) {
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
+                                 const FrameLimits& limits, const OutgoingAck& ack, FrameBody& body,
+                                 link::OutFrame& out) {
   const OutgoingAck::Fit fit = fit_of(handshake, limits.frame_max, ack, body.size());
   const std::size_t front = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
   std::byte* const start = body.segments() - front;
@@ -75,7 +76,8 @@ AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake&
   return fit.included;
 }
 
-RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits, const OutgoingAck& ack)
+RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
+                       const OutgoingAck& ack)
     : run_(run), integrity_(limits.integrity) {
   const std::size_t segment_header = wire::encoded_size(run.segment);
   const OutgoingAck::Fit fit = fit_of(handshake, limits.frame_max, ack, segment_header + run.part);

@@ -32,8 +32,9 @@ struct FrameLimits {
 
 /// Writes everything in front of the body's segments and makes `out` refer to the whole. Returns how much of
 /// `ack` the frame carries.
-AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake, const FrameLimits& limits,
-                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out);
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
+                                 const FrameLimits& limits, const OutgoingAck& ack, FrameBody& body,
+                                 link::OutFrame& out);
 
 /// The same for frames of a run that leave together: what is common to all of them is found out once.
 class RunEncoder {
@@ -41,7 +42,8 @@ class RunEncoder {
   /// What lies in front of the payload of one frame, which stays there until the frame has left.
   using Front = std::array<std::byte, kHeadroom + wire::kSegmentHeaderMax>;
 
-  RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits, const OutgoingAck& ack);
+  RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
+             const OutgoingAck& ack);
   /// How much of the acknowledgement each frame carries.
   AckIncluded included() const { return included_; }
   /// The frame `identity.sequence`, one of the run.

@@ -20,7 +20,8 @@ class TurnDelay {
   void observe(Time now, Time due) {
     const Duration late = now - due < kSlice ? Duration{} : now - due;
     const Duration before = get(now);
-    delay_ = late > before ? std::min({late, 2 * before + kFirst, kDelayMax}) : before - (before - late) / kFall;
+    delay_ =
+        late > before ? std::min({late, 2 * before + kFirst, kDelayMax}) : before - (before - late) / kFall;
     observed_at_ = now;
   }
   Duration get(Time now) const {

@@ -40,7 +40,8 @@ DirectionKeys::Context context_of(Mode mode, crypto::Cipher cipher, const Party&
 }
 
 crypto::Cipher common_cipher(const Party& one, const Party& other) {
-  return one.prefers_aes && other.prefers_aes ? crypto::Cipher::aes128_gcm : crypto::Cipher::chacha20_poly1305;
+  return one.prefers_aes && other.prefers_aes ? crypto::Cipher::aes128_gcm
+                                              : crypto::Cipher::chacha20_poly1305;
 }
 
 }  // namespace

@@ -19,9 +19,8 @@ bool contains(const std::vector<SocketAddress>& addresses, const SocketAddress& 
 }  // namespace
 
 bool AssociationExchange::is_ours(const SocketAddress& address) const {
-  return std::any_of(ours_.addresses.begin(), ours_.addresses.end(), [&](const SocketAddress& own) {
-    return without_scope(own) == without_scope(address);
-  });
+  return std::any_of(ours_.addresses.begin(), ours_.addresses.end(),
+                     [&](const SocketAddress& own) { return without_scope(own) == without_scope(address); });
 }
 
 const std::shared_ptr<const JobKey>* AssociationExchange::key_of(const KeyId& id) const {
@@ -44,10 +43,11 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
-  if (route.current == nullptr && now >= route.asked_since + kSilenceMax) warn(now, Warning::silence, path.to);
-  route.request_interval = route.current != nullptr
-                               ? kNoticeInterval
-                               : std::clamp(route.request_interval * 2, kRequestIntervalMin, kRequestIntervalMax);
+  if (route.current == nullptr && now >= route.asked_since + kSilenceMax)
+    warn(now, Warning::silence, path.to);
+  route.request_interval = route.current != nullptr ? kNoticeInterval
+                                                    : std::clamp(route.request_interval * 2,
+                                                                 kRequestIntervalMin, kRequestIntervalMax);
   route.next_request = now + route.request_interval;
   route.request = ++numbers_;
   const std::size_t used = route.requests++ == 0 ? 1 : credentials_.keys.size();
@@ -254,14 +254,18 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
   if (now < next) return;
   next = now + kWarningInterval;
   const char* const what[] = {
-      "its frames are dropped, it has another key than this process (FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY must be the "
+      "its frames are dropped, it has another key than this process (FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY "
+      "must be the "
       "same on all nodes of the job)",
-      "its frames are dropped, FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the same on all "
+      "its frames are dropped, FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
+      "same on all "
       "nodes of the job)",
       "its frames are dropped, they are not sealed: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
-      "it does not answer requests that are authenticated with the key of this process: it is gone, or has no key, "
-      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)"};
+      "it does not answer requests that are authenticated with the key of this process: it is gone, or has "
+      "no key, "
+      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the "
+      "job)"};
   environment_.log.warn("%s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -85,8 +85,8 @@ std::optional<AssociationFrame> decode(ConstBytes bytes, std::uint32_t scope) {
     frame.sender.addresses.push_back(address_in(address, scope));
     if (frame.sender.addresses.back().empty()) return std::nullopt;
   }
-  const bool valid = !frame.to.empty() && frame.number != 0 &&
-                     header.checksum == sender_id(frame.sender.salt, frame.key_id);
+  const bool valid =
+      !frame.to.empty() && frame.number != 0 && header.checksum == sender_id(frame.sender.salt, frame.key_id);
   return valid ? std::optional(std::move(frame)) : std::nullopt;
 }
 

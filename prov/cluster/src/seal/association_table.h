@@ -31,12 +31,12 @@ struct WaitingFrame {
 
 /// What is known of one address of a peer.
 struct Route {
-  Association* current = nullptr;          ///< what frames to the address are sealed in; null: none yet
-  std::uint64_t request = 0;               ///< number of the request that is not answered; 0: none
+  Association* current = nullptr;  ///< what frames to the address are sealed in; null: none yet
+  std::uint64_t request = 0;       ///< number of the request that is not answered; 0: none
   Time next_request{};
   Duration request_interval{};
-  Time asked_since{};  ///< when the first of the requests left that have no answer
-  unsigned requests = 0;                       ///< since the last answer
+  Time asked_since{};                           ///< when the first of the requests left that have no answer
+  unsigned requests = 0;                        ///< since the last answer
   std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last ones sent, as far as not answered
   unsigned next_keep_alive = 0;
   std::vector<WaitingFrame> waiting;

@@ -11,11 +11,14 @@ namespace {
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
 /// It has a salt of its own for each group.
-Party as_sender(const Party& ours, Random& random) { return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes}; }
+Party as_sender(const Party& ours, Random& random) {
+  return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
+}
 
 }  // namespace
 
-GroupSender::GroupSender(const Credentials& credentials, const Party& ours, const SocketAddress& group, Random& random)
+GroupSender::GroupSender(const Credentials& credentials, const Party& ours, const SocketAddress& group,
+                         Random& random)
     : GroupSender(credentials, as_sender(ours, random), group) {}
 
 GroupSender::GroupSender(const Credentials& credentials, const Party& sender, const SocketAddress& group)
@@ -35,7 +38,8 @@ bool GroupTrials::allowed(Time now) {
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
   if (now < full_until_) return false;
-  const auto oldest = std::ranges::min_element(senders_, {}, [](const auto& each) { return each.second.heard; });
+  const auto oldest =
+      std::ranges::min_element(senders_, {}, [](const auto& each) { return each.second.heard; });
   full_until_ = oldest->second.heard + kSilent;
   if (now < full_until_) return false;
   senders_.erase(oldest);
@@ -47,7 +51,9 @@ Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& 
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
     if (sender_id(name.salt, key->id()) != name.id || !trials_->allowed(now)) continue;
     auto association = std::make_unique<Association>(key, credentials_.mode, receivers_of(group_), sender);
-    if (association->open(frame, sizeof(GroupSealBlock), Association::Begin::anywhere) != Association::Verdict::genuine) continue;
+    if (association->open(frame, sizeof(GroupSealBlock), Association::Begin::anywhere) !=
+        Association::Verdict::genuine)
+      continue;
     if (!make_space(now)) break;
     senders_.emplace(name, Sender{std::move(association), now});
     return Association::Verdict::genuine;
@@ -67,8 +73,9 @@ Bytes GroupOpener::open(Time now, Bytes frame, const SocketAddress& from, Counte
   Name name{from, {}, header.checksum};
   std::copy(std::begin(block.salt), std::end(block.salt), name.salt.begin());
   const auto known = senders_.find(name);
-  const auto verdict = known != senders_.end() ? known->second.association->open(frame, sizeof block)
-                                               : open_first(now, frame, name, {name.salt, {from}, block.prefers_aes == 1});
+  const auto verdict = known != senders_.end()
+                           ? known->second.association->open(frame, sizeof block)
+                           : open_first(now, frame, name, {name.salt, {from}, block.prefers_aes == 1});
   if (known != senders_.end() && verdict == Association::Verdict::genuine) known->second.heard = now;
   if (verdict != Association::Verdict::genuine) {
     ++(verdict == Association::Verdict::replayed ? counters.refused_replayed : counters.refused_forged);

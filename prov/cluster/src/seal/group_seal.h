@@ -98,7 +98,7 @@ class GroupOpener {
   const SocketAddress group_;
   std::shared_ptr<GroupTrials> trials_;
   std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
-  Time full_until_{};  ///< none gives way before
+  Time full_until_{};                                   ///< none gives way before
 };
 
 }  // namespace cluster::seal

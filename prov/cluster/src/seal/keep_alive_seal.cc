@@ -9,7 +9,8 @@ namespace {
 
 using Message = std::array<std::byte, 1 + sizeof(wire::FrameHeader) + sizeof(wire::Le64) + kNameSize>;
 
-Message message_of(Mode mode, const wire::FrameHeader& header, const SocketAddress& asked, wire::Le64 counter) {
+Message message_of(Mode mode, const wire::FrameHeader& header, const SocketAddress& asked,
+                   wire::Le64 counter) {
   Message message;
   std::byte* at = message.data();
   *at++ = static_cast<std::byte>(mode);
@@ -21,8 +22,8 @@ Message message_of(Mode mode, const wire::FrameHeader& header, const SocketAddre
 
 }  // namespace
 
-bool seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header, const SocketAddress& asked,
-                     wire::SealTrailer& trailer) {
+bool seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
+                     const SocketAddress& asked, wire::SealTrailer& trailer) {
   Tag tag;
   if (!key.authenticate(JobKey::Purpose::keep_alive, message_of(mode, header, asked, trailer.counter), tag))
     return false;
@@ -30,8 +31,8 @@ bool seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& head
   return true;
 }
 
-bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header, const SocketAddress& asked,
-                       const wire::SealTrailer& trailer) {
+bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
+                       const SocketAddress& asked, const wire::SealTrailer& trailer) {
   return key.verify(JobKey::Purpose::keep_alive, message_of(mode, header, asked, trailer.counter),
                     reinterpret_cast<const std::byte*>(trailer.tag));
 }

@@ -23,7 +23,8 @@ class SignedContent {
   std::size_t size_ = 0;
 };
 
-std::array<std::uint64_t, 4> joined(const std::array<std::uint64_t, 2>& one, const std::array<std::uint64_t, 2>& other) {
+std::array<std::uint64_t, 4> joined(const std::array<std::uint64_t, 2>& one,
+                                    const std::array<std::uint64_t, 2>& other) {
   return {one[0], one[1], other[0], other[1]};
 }
 
@@ -76,7 +77,8 @@ bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
 /// socket ends in a zero.
 bool LocalProof::authenticate(Role sender, ConstBytes message, Tag& tag) const {
   SignedContent content;
-  return content.append(as_bytes(nonces_.data(), sizeof nonces_)) && content.append(as_bytes(&sender, sizeof sender)) &&
+  return content.append(as_bytes(nonces_.data(), sizeof nonces_)) &&
+         content.append(as_bytes(&sender, sizeof sender)) &&
          content.append(as_bytes(socket_name_.c_str(), socket_name_.size() + 1)) && content.append(message) &&
          key_->authenticate(JobKey::Purpose::memory, content.bytes(), tag);
 }

@@ -12,10 +12,12 @@ void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
   constexpr std::size_t header_size = sizeof(wire::FrameHeader);
   const ConstBytes front = frame.pieces[0];
   std::memcpy(to.data(), front.data(), header_size);
-  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length = static_cast<std::uint16_t>(to.size());
+  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length =
+      static_cast<std::uint16_t>(to.size());
   std::byte* end = std::copy(block.begin(), block.end(), to.data() + header_size);
   end = std::copy(front.begin() + header_size, front.end(), end);
-  for (std::size_t i = 1; i < frame.count; ++i) end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
+  for (std::size_t i = 1; i < frame.count; ++i)
+    end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
 }
 
 /// Sealing a frame takes about as long as one takes to come from memory: so the one after the next is asked for.
@@ -27,7 +29,8 @@ void prefetch_frame(const link::OutFrame& frame) {
 
 }  // namespace
 
-std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
+std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association,
+                              ConstBytes block) {
   frames = frames.first(std::min(frames.size(), frames_.size()));
   Bytes space(staging_.get(), kStagingBytes);
   for (count_ = 0; count_ < frames.size(); ++count_) {

@@ -12,9 +12,14 @@ namespace {
 
 class SealedReceiver final : public link::MulticastReceiver {
  public:
-  SealedReceiver(std::unique_ptr<link::MulticastReceiver> inner, GroupOpener opener, const SocketAddress& name,
-                 const Environment& environment, const volatile std::uint32_t* same_process)
-      : inner_(std::move(inner)), opener_(std::move(opener)), name_(name), environment_(environment), same_process_(same_process) {}
+  SealedReceiver(std::unique_ptr<link::MulticastReceiver> inner, GroupOpener opener,
+                 const SocketAddress& name, const Environment& environment,
+                 const volatile std::uint32_t* same_process)
+      : inner_(std::move(inner)),
+        opener_(std::move(opener)),
+        name_(name),
+        environment_(environment),
+        same_process_(same_process) {}
 
   /// As many as came, so that the caller knows whether something is left; those of which nothing opens are empty.
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
@@ -46,7 +51,8 @@ class SealedReceiver final : public link::MulticastReceiver {
     wire::FrameHeader header;
     const Bytes frame = first_frame(walk.datagram(), header);
     const bool sealed = !frame.empty() && (header.flags & wire::frame_flag::kSealed) != 0;
-    const Bytes opened = sealed ? opener_.open(environment_.clock.now(), frame, from, counters) : frame.first(0);
+    const Bytes opened =
+        sealed ? opener_.open(environment_.clock.now(), frame, from, counters) : frame.first(0);
     if (!sealed) ++(frame.empty() ? counters.refused_malformed : counters.refused_unsealed);
     if (opened.empty()) ++counters.refused_multicast;
     if (frame.empty()) {
@@ -68,12 +74,14 @@ class SealedReceiver final : public link::MulticastReceiver {
 
 }  // namespace
 
-std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group, std::span<const SocketAddress> members,
+std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group,
+                                                            std::span<const SocketAddress> members,
                                                             std::string& reason) {
   std::unique_ptr<link::MulticastReceiver> plain = inner_->join(group, members, reason);
   if (plain == nullptr) return nullptr;
-  return std::make_unique<SealedReceiver>(std::move(plain), GroupOpener(credentials_, without_scope(group), trials_), name_, environment_,
-                                          same_process_);
+  return std::make_unique<SealedReceiver>(std::move(plain),
+                                          GroupOpener(credentials_, without_scope(group), trials_), name_,
+                                          environment_, same_process_);
 }
 
 }  // namespace cluster::seal

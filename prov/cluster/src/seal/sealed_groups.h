@@ -15,15 +15,17 @@ namespace cluster::seal {
 class SealedGroups final : public link::MulticastJoiner {
  public:
   /// `name`: of this endpoint, whose own frames come as well, and are left out. `same_process` as for SealedLink.
-  SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials, const SocketAddress& name,
-               const Environment& environment, const volatile std::uint32_t* same_process)
+  SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials,
+               const SocketAddress& name, const Environment& environment,
+               const volatile std::uint32_t* same_process)
       : inner_(std::move(inner)),
         credentials_(std::move(credentials)),
         name_(name),
         environment_(environment),
         same_process_(same_process) {}
 
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::span<const SocketAddress> members,
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group,
+                                                std::span<const SocketAddress> members,
                                                 std::string& reason) override;
 
  private:

@@ -59,7 +59,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
       ++end;
     }
     const std::span<const link::OutFrame> run = frames.subspan(done, end - done);
-    const std::size_t taken = group != nullptr ? send_sealed(run, group->association(), group->block()) : send_sealed(run, *route->current);
+    const std::size_t taken = group != nullptr ? send_sealed(run, group->association(), group->block())
+                                               : send_sealed(run, *route->current);
     done += taken;
     if (done < end) return done;
   }
@@ -71,12 +72,14 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
-  if (place == nullptr) place = std::make_unique<GroupSender>(credentials_, ours_, group, environment_.random);
+  if (place == nullptr)
+    place = std::make_unique<GroupSender>(credentials_, ours_, group, environment_.random);
   return *place;
 }
 
 /// Frames to one peer or group; returns how many were taken. One that the library cannot seal is lost.
-std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block) {
+std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association,
+                                    ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
     const std::size_t sealed = burst_.fill(frames.subspan(done), association, block);
     const std::size_t taken = sealed != 0 ? inner_->send_burst(burst_.frames()) : 1;
@@ -147,13 +150,15 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   std::size_t count = 0;
   if (arrivals_begin_ == arrivals_end_) {
     arrivals_begin_ = 0;
-    arrivals_end_ = inner_->receive_burst(std::span(arrivals_).first(std::min(frames.size(), arrivals_.size())));
+    arrivals_end_ =
+        inner_->receive_burst(std::span(arrivals_).first(std::min(frames.size(), arrivals_.size())));
     if (in_child()) arrivals_end_ = 0;
     walk_ = link::ArrivalWalk(arrivals_[0]);
   }
   while (arrivals_begin_ < arrivals_end_ && count < frames.size()) {
     count += next_genuine(arrivals_[arrivals_begin_], frames[count]);
-    if (walk_.done() && ++arrivals_begin_ < arrivals_end_) walk_ = link::ArrivalWalk(arrivals_[arrivals_begin_]);
+    if (walk_.done() && ++arrivals_begin_ < arrivals_end_)
+      walk_ = link::ArrivalWalk(arrivals_[arrivals_begin_]);
   }
   return count;
 }

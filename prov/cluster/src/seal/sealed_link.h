@@ -62,7 +62,8 @@ class SealedLink final : public link::Link {
 
   bool in_child() const { return *same_process_ == 0; }
   Time now() const { return environment_.clock.now(); }
-  std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
+  std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association,
+                          ConstBytes block = {});
   GroupSender& group_sender(const SocketAddress& address);
   void send_keep_alive(const link::OutFrame& frame);
   void send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key);

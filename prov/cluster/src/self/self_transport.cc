@@ -9,7 +9,8 @@ namespace cluster::self {
 
 transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
   const auto is_rail = [&](const multipath::Rail& rail) { return rail.address == peer.name(); };
-  if (peer.name() != context_.name && !std::ranges::any_of(rails_, is_rail)) return transport::OpenResult::unreached;
+  if (peer.name() != context_.name && !std::ranges::any_of(rails_, is_rail))
+    return transport::OpenResult::unreached;
   self_ = &context_.peers.find_or_add(context_.name);
   context_.reach.reached(peer, *this, carrier_, context_.settings.shm_eager_max);
   reason = "the peer is this endpoint";

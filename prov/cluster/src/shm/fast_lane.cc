@@ -14,7 +14,8 @@ void FastLane::review(LocalPeer& peer) const {
   const protocol::EndpointBindings& bindings = protocol_.context.bindings;
   const protocol::Channel& channel = peer.channel;
   const bool plain = enabled_ && bindings.tx_queue != nullptr && bindings.send_counter == nullptr;
-  const bool reachable = peer.outbox != nullptr && channel.carrier == peer.outbox.get() && !peer.common.failed;
+  const bool reachable =
+      peer.outbox != nullptr && channel.carrier == peer.outbox.get() && !peer.common.failed;
   const bool first_in_order =
       channel.tx.ordered.empty() && channel.rma.writes_announced == 0 && channel.rma.reads == 0;
   if (plain && reachable && first_in_order) peer.common.lane = peer.outbox.get();
@@ -25,7 +26,8 @@ void FastLane::review(LocalPeer& peer) const {
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;
-  if (rx_queue_ == nullptr || !protocol_.matcher.plentiful() || !protocol::CreditManager::allows(channel, header.length))
+  if (rx_queue_ == nullptr || !protocol_.matcher.plentiful() ||
+      !protocol::CreditManager::allows(channel, header.length))
     return false;
   try {
     const protocol::MessageHeader kept{.tagged = header.tagged,

@@ -155,13 +155,14 @@ class FastLane {
   }
   static Outcome taken_if(bool taken) { return taken ? Outcome::taken : Outcome::refused; }
   template <Place place, typename Read>
-  bool deliver(LocalPeer& peer, protocol::MatchQueue& queue, protocol::RecvRequest& receive, const ShortMessage& message,
-               Read& read) {
+  bool deliver(LocalPeer& peer, protocol::MatchQueue& queue, protocol::RecvRequest& receive,
+               const ShortMessage& message, Read& read) {
     protocol::Channel& channel = peer.channel;
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) || !protocol_.credit.pass(channel, header.length)) {
+        (!direct && !protocol::CompletionQueue::none_starved()) ||
+        !protocol_.credit.pass(channel, header.length)) {
       return false;
     }
     std::byte* const buffer = receive.buffers()[0].data();
@@ -176,7 +177,8 @@ class FastLane {
               .data = header.data,
               .buffer = buffer,
               .length = header.length,
-              .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail};
+              .source = context.bindings.want_source ? context.handles.handle_of(channel)
+                                                     : protocol::kAddrNotAvail};
     };
     if (direct) [[likely]] {
       read.take(arrival());

@@ -22,7 +22,8 @@ KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::
   bool any_full = false;
   for (const KeyedName& name : names) {
     bool its = false;
-    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason, &its)) return {std::move(socket), name.key};
+    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason, &its))
+      return {std::move(socket), name.key};
     any_full |= its;
   }
   if (full != nullptr) *full = any_full;

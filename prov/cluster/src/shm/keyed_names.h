@@ -30,7 +30,8 @@ struct KeyedSocket {
 };
 
 /// To the first of the names that a process of this user listens to; as os::connect_to_own().
-KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason, bool* full = nullptr);
+KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason,
+                       bool* full = nullptr);
 
 /// Listens to all names of one endpoint.
 class KeyedListener {
@@ -43,7 +44,9 @@ class KeyedListener {
   /// The next connection that came in; as os::LocalSocket::accept().
   KeyedSocket accept(std::string& reason, bool* exhausted = nullptr) const;
   /// Readable when a connection waits.
-  int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : sockets_.front().socket.descriptor(); }
+  int descriptor() const {
+    return wait_set_ != nullptr ? wait_set_->descriptor() : sockets_.front().socket.descriptor();
+  }
 
  private:
   std::vector<KeyedSocket> sockets_;

@@ -78,7 +78,7 @@ struct RingControl {
   std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
   std::uint32_t reader_state = 0;              ///< reader: an EndState
   std::uint32_t unused = 0;
-  std::uint64_t reader_doorbell = 0;  ///< reader: its number, written before the state
+  std::uint64_t reader_doorbell = 0;                       ///< reader: its number, written before the state
   alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
   std::uint32_t held = 0;                                  ///< writer: it takes segments back
   std::uint32_t writer_state = 0;                          ///< writer: an EndState

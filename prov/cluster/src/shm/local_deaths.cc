@@ -19,7 +19,8 @@ bool watched(LocalPeer& peer) {
 }
 
 bool observable(LocalPeer& peer) {
-  return peer.inbox != nullptr ? peer.inbox->process_observable() : peer.outbox->connection().process_observable();
+  return peer.inbox != nullptr ? peer.inbox->process_observable()
+                               : peer.outbox->connection().process_observable();
 }
 
 }  // namespace
@@ -83,13 +84,15 @@ void LocalDeaths::settle_connection(LocalPeer& peer) {
 
 void LocalDeaths::check(LocalPeer& peer) {
   settle_connection(peer);
-  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
-                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
-                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
+  const bool dead =
+      (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+      (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
+      (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
   const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
-  if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
+  if (peer.inbox == nullptr || local_.drain(peer))
+    peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }
 
 }  // namespace cluster::shm

@@ -38,7 +38,7 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
   bool active = false;             ///< something has come through the inbox since the last review
   bool held = false;               ///< the next segment of the ring waits for the unexpected store
-  std::uint8_t patience = 0;       ///< how many looks more a message that no receive waits for stays in the ring
+  std::uint8_t patience = 0;  ///< how many looks more a message that no receive waits for stays in the ring
   /// A ring to it, while its queue of connections is full.
   struct Connecting {
     Time since{};

@@ -154,7 +154,8 @@ bool LocalPeers::request_doorbells() {
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& each : peers_.all()) {
       const LocalPeer* const peer = parts_.find(each.get());
-      if (peer != nullptr && peer->outbox != nullptr && (peer->channel.busy() || !peer->channel.rma.posted.writes.empty()))
+      if (peer != nullptr && peer->outbox != nullptr &&
+          (peer->channel.busy() || !peer->channel.rma.posted.writes.empty()))
         newly_requested |= peer->outbox->request_doorbell();
     }
   }

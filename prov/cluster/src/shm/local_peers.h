@@ -47,9 +47,7 @@ class LocalPeers {
   bool any() const { return outboxes_ != 0 || !rings_.empty(); }
 
   /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
-  bool receive(PollScope scope, std::uint32_t turn) {
-    return !rings_.empty() && receive_rings(scope, turn);
-  }
+  bool receive(PollScope scope, std::uint32_t turn) { return !rings_.empty() && receive_rings(scope, turn); }
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   enum class Arrivals : std::uint8_t { none, short_ones, other };
@@ -90,9 +88,9 @@ class LocalPeers {
   transport::PeerReach& reach_;
   FastLane lane_;
   std::size_t outboxes_ = 0;
-  std::vector<LocalPeer*> rings_;    ///< peers with an inbox, the active ones in front
-  std::size_t active_ = 0;      ///< how many those are; before the first review all
-  std::size_t next_quiet_ = 0;  ///< which of the others was read last
+  std::vector<LocalPeer*> rings_;  ///< peers with an inbox, the active ones in front
+  std::size_t active_ = 0;         ///< how many those are; before the first review all
+  std::size_t next_quiet_ = 0;     ///< which of the others was read last
   bool held_ = false;
 };
 

@@ -8,8 +8,8 @@ std::uint32_t MappedRegions::find_other(const RegionEntries& entries, std::uint6
   return found != views_.end() && found->second.mapping ? number : RegionEntries::kEntries;
 }
 
-std::byte* MappedRegions::at_another(const RegionEntries& entries, std::uint32_t number,
-                                     std::uint64_t offset, std::size_t length) {
+std::byte* MappedRegions::at_another(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
+                                     std::size_t length) {
   if (number != last_number_ || entries.at(number).generation != last_->generation) select(entries, number);
   if (last_->mapping) return last_->mapping.at(offset, length);
   const bool looked_for = last_->uses >= kUsesBefore;

@@ -29,8 +29,8 @@ class MappedRegions {
   /// Part of the region of an entry that is in use; null: it is not mapped. This counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
-    if (number == last_number_ && entries.at(number).generation == last_->generation && last_->mapping.ready())
-        [[likely]]
+    if (number == last_number_ && entries.at(number).generation == last_->generation &&
+        last_->mapping.ready()) [[likely]]
       return last_->mapping.begin() + offset;
     return at_another(entries, number, offset, length);
   }

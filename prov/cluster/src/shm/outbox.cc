@@ -4,8 +4,9 @@
 
 namespace cluster::shm {
 
-Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
-               std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
+Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
+               const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell,
+               const Environment& environment)
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
@@ -52,7 +53,8 @@ void Outbox::resume() {
 bool Outbox::peer_gone() {
   // A peer closes the connection when it has attached the ring, perhaps between the two looks: what the second pair says
   // holds.
-  if (!writer_.broken()) return peer_closed() || (connection_.ended(attached()) && connection_.ended(attached()));
+  if (!writer_.broken())
+    return peer_closed() || (connection_.ended(attached()) && connection_.ended(attached()));
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
   if (!violation_reported_) {
     violation_reported_ = true;

@@ -19,8 +19,9 @@ namespace cluster::shm {
 
 class Outbox final : public carrier::Carrier, public carrier::Recall, public carrier::Lane {
  public:
-  Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
-         std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment);
+  Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
+         const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell,
+         const Environment& environment);
   ~Outbox() override;
 
   /// Once, before anything else: offers the peer the ring; false with `reason`.

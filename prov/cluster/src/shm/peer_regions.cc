@@ -54,8 +54,10 @@ void PeerRegions::take_welcome() {
   const std::string unreached = try_copies();
   if (!unreached.empty()) return end(unreached.c_str());
   if (!os::PeerMapping::possible()) {
-    log_.info("memory that %s has mapped shared is copied by the kernel, not mapped here: /proc does not show this PID namespace",
-              peer_.text().c_str());
+    log_.info(
+        "memory that %s has mapped shared is copied by the kernel, not mapped here: /proc does not show this "
+        "PID namespace",
+        peer_.text().c_str());
   }
   entries_ = RegionEntries(table_.bytes());
   mapped_.set_process({process_, welcome_.guard});
@@ -69,7 +71,8 @@ std::string PeerRegions::try_copies() const {
   const ConstBytes source(&nothing, 0);
   errno = 0;
   const bool reached =
-      process_ != 0 && os::read_guarded(process_, welcome_.guard, 0, {&target, 1}, 0, 0) == os::GuardedCopy::whole &&
+      process_ != 0 &&
+      os::read_guarded(process_, welcome_.guard, 0, {&target, 1}, 0, 0) == os::GuardedCopy::whole &&
       os::write_guarded(process_, welcome_.guard, 0, {{&source, 1}, 0, 0}) == os::GuardedCopy::whole;
   return reached ? std::string() : os::why_unreached(process_, errno);
 }
@@ -232,7 +235,8 @@ std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const Socke
   if (!page) return nullptr;
   HelloSender greeting(connection, as_bytes(&hello, sizeof hello), std::move(file), random_);
   if (!greeting.begin(connection.socket, reason)) return nullptr;
-  auto regions = std::make_unique<PeerRegions>(peer, std::move(connection.socket), std::move(greeting), std::move(page), log_);
+  auto regions = std::make_unique<PeerRegions>(peer, std::move(connection.socket), std::move(greeting),
+                                               std::move(page), log_);
   regions->wait_for_welcome(welcome_max_);
   return regions;
 }

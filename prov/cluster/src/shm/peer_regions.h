@@ -25,8 +25,13 @@ namespace cluster::shm {
 class PeerRegions final : public carrier::RemoteRegions {
  public:
   /// `greeting` has begun over `socket`, with `page`. The log outlives it.
-  PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page, Log& log)
-      : peer_(peer), socket_(std::move(socket)), greeting_(std::move(greeting)), memory_(std::move(page)), log_(log) {}
+  PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
+              Log& log)
+      : peer_(peer),
+        socket_(std::move(socket)),
+        greeting_(std::move(greeting)),
+        memory_(std::move(page)),
+        log_(log) {}
 
   PeerRegions(const PeerRegions&) = delete;
   PeerRegions& operator=(const PeerRegions&) = delete;
@@ -83,7 +88,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   }
 
   const SocketAddress peer_;
-  os::LocalSocket socket_;   ///< until the welcome has come
+  os::LocalSocket socket_;  ///< until the welcome has come
   HelloSender greeting_;
   os::SharedMemory memory_;  ///< of the page
   Log& log_;

@@ -27,7 +27,9 @@ class ReaderEnd {
   }
 
  private:
-  void set_state(std::uint32_t state) { std::atomic_ref(control_.reader_state).store(state, std::memory_order_release); }
+  void set_state(std::uint32_t state) {
+    std::atomic_ref(control_.reader_state).store(state, std::memory_order_release);
+  }
 
   RingControl& control_;
 };

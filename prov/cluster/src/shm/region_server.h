@@ -45,7 +45,7 @@ class RegionServer {
   KeyedListener listener_;
   std::optional<HelloReceiver> initiator_;  ///< accepted, and its hello has not come
   bool waited_ = false;                     ///< for that
-  os::LocalSocket dismissed_;               ///< closed in the next call, when the progress thread does not watch it
+  os::LocalSocket dismissed_;  ///< closed in the next call, when the progress thread does not watch it
   std::shared_ptr<void> progress_client_;
 };
 

@@ -18,8 +18,10 @@ bool RegionUsers::User::gone() const {
   return socket ? socket.hung_up() || socket.peer_process_ended() : process.ended();
 }
 
-std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os::SharedMemory page, const void* via) {
-  auto user = std::shared_ptr<User>(new User{os::PeerProcess(socket, os::PeerProcess::Watch::number), std::move(page), via, {}});
+std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os::SharedMemory page,
+                                                     const void* via) {
+  auto user = std::shared_ptr<User>(
+      new User{os::PeerProcess(socket, os::PeerProcess::Watch::number), std::move(page), via, {}});
   if (!user->process.observable()) user->socket = std::move(socket);
   const std::lock_guard guard(mutex_);
   return users_.emplace_back(std::move(user));
@@ -28,7 +30,8 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
 /// An initiator that comes from now on finds the entry closed.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the entry's state and the words of use
-  while (const std::shared_ptr<User> user = find([&](const User& each) { return each.used() == entry + 1 && !each.gone(); })) {
+  while (const std::shared_ptr<User> user =
+             find([&](const User& each) { return each.used() == entry + 1 && !each.gone(); })) {
     if (!wait_while(*user, [&] { return user->used() == entry + 1; })) return false;
   }
   return true;
@@ -43,7 +46,8 @@ void RegionUsers::revoke(const void* via) {
     }
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
-  while (const std::shared_ptr<User> user = find([&](const User& each) { return each.via == via && !each.kept; })) {
+  while (const std::shared_ptr<User> user =
+             find([&](const User& each) { return each.via == via && !each.kept; })) {
     const bool unused = wait_while(*user, [&] { return user->used() != 0; });
     const std::lock_guard guard(mutex_);
     user->kept = !unused;
@@ -55,7 +59,8 @@ void RegionUsers::revoke(const void* via) {
 template <typename Wanted>
 std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);
-  const auto found = std::find_if(users_.begin(), users_.end(), [&](const auto& user) { return wanted(*user); });
+  const auto found =
+      std::find_if(users_.begin(), users_.end(), [&](const auto& user) { return wanted(*user); });
   return found != users_.end() ? *found : nullptr;
 }
 

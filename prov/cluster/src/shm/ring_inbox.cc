@@ -4,9 +4,9 @@
 
 namespace cluster::shm {
 
-RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
-                     std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
-                     const Environment& environment)
+RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory,
+                     bool single_copy, std::shared_ptr<const os::Doorbell> doorbell,
+                     std::uint64_t doorbell_number, const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
       end_(memory.bytes()),
       environment_(environment),

@@ -22,7 +22,8 @@ class RingInbox final : public Inbox {
  public:
   /// `socket` may be closed behind this.
   RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
-            std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number, const Environment& environment);
+            std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
+            const Environment& environment);
   ~RingInbox() override;
 
   RingInbox* ring() override { return this; }

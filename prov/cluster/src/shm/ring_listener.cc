@@ -16,7 +16,8 @@ constexpr std::size_t kForeignPerCall = 4096;
 constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
 
-constexpr const char* kOtherUser = "it runs as another user, as this process's user namespace has it: the network carries what it sends";
+constexpr const char* kOtherUser =
+    "it runs as another user, as this process's user namespace has it: the network carries what it sends";
 
 /// The process on the other side, in words for the log.
 std::string process_of(const os::LocalSocket& socket) {
@@ -51,7 +52,8 @@ Connection RingListener::connect(const SocketAddress& peer) {
     return result;
   }
   const std::vector<KeyedName> names = keyed_names(socket_name(peer), keys_);
-  KeyedSocket connection = connect_to(names, std::ranges::equal(peer.ip(), name_.ip()), result.reason, &result.later);
+  KeyedSocket connection =
+      connect_to(names, std::ranges::equal(peer.ip(), name_.ip()), result.reason, &result.later);
   if (!connection.socket) {
     note_exhausted(peer);
     return result;
@@ -65,8 +67,9 @@ Connection RingListener::connect(const SocketAddress& peer) {
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
   const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
   HelloSender greeting(connection, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
-  auto outbox = std::make_unique<Outbox>(peer, GreetedSocket{std::move(connection.socket), std::move(greeting)},
-                                         std::move(memory), geometry_, doorbell_, environment_);
+  auto outbox =
+      std::make_unique<Outbox>(peer, GreetedSocket{std::move(connection.socket), std::move(greeting)},
+                               std::move(memory), geometry_, doorbell_, environment_);
   if (!outbox->begin_greeting(result.reason)) return result;
   ++environment_.counters.shm_attached;
   result.outbox = std::move(outbox);
@@ -78,7 +81,8 @@ void RingListener::note_exhausted(const SocketAddress& peer) {
   if (said_.exhausted || os::Descriptor::spare()) return;
   said_.exhausted = true;
   environment_.log.warn(
-      "shared memory to %s not opened: this process has no free file descriptor (ulimit -n); what is sent takes the network",
+      "shared memory to %s not opened: this process has no free file descriptor (ulimit -n); what is sent "
+      "takes the network",
       peer.text().c_str());
 }
 
@@ -123,7 +127,8 @@ void RingListener::accept_connections(Inboxes& inboxes) {
       refuse_foreign(now, connection.socket);
     } else {
       ++accepted;
-      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
+      half_open_.push_back(
+          {HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     }
   }
   // The connection waits in the kernel; one line of log is enough.
@@ -163,7 +168,8 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   ++environment_.counters.shm_refused;
   if (std::exchange(said_.exhausted, true)) return;
   environment_.log.warn(
-      "shared memory refused to %s: this process has no free file descriptor (ulimit -n); what the peer sends fails",
+      "shared memory refused to %s: this process has no free file descriptor (ulimit -n); what the peer "
+      "sends fails",
       process_of(socket).c_str());
 }
 
@@ -230,8 +236,9 @@ void RingListener::note_memory(const RingInbox& inbox) {
   const std::string reason = inbox.why_memory_unreachable();
   if (reason.empty()) return;
   said_.memory_unreached = true;
-  environment_.log.info("shared memory with %s: large messages are copied twice, not once: %s (said of the first such peer)",
-                        inbox.peer().text().c_str(), reason.c_str());
+  environment_.log.info(
+      "shared memory with %s: large messages are copied twice, not once: %s (said of the first such peer)",
+      inbox.peer().text().c_str(), reason.c_str());
 }
 
 /// There may be very many of them: words are made for those that are said.
@@ -245,8 +252,8 @@ void RingListener::refuse(const std::string& peer, const std::string& reason) {
   const Time now = environment_.clock.now();
   if (now < next_refusal_) return;
   next_refusal_ = now + kRefusalInterval;
-  environment_.log.warn("shared memory refused to %s: %s (more within a minute are only counted)", peer.c_str(),
-                        reason.c_str());
+  environment_.log.warn("shared memory refused to %s: %s (more within a minute are only counted)",
+                        peer.c_str(), reason.c_str());
 }
 
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
@@ -261,8 +268,8 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
   if (doorbell == nullptr) return nullptr;
   KeyedListener listener = KeyedListener::listen(keyed_names(socket_name(name), settings.keys), reason);
   if (!listener) return nullptr;
-  return std::make_unique<RingListener>(name, epoch, settings, std::move(listener), std::move(doorbell), number,
-                                        environment);
+  return std::make_unique<RingListener>(name, epoch, settings, std::move(listener), std::move(doorbell),
+                                        number, environment);
 }
 
 }  // namespace cluster::shm

@@ -31,8 +31,9 @@ namespace cluster::shm {
 
 class RingListener final : public LocalListener {
  public:
-  RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings, KeyedListener listener,
-               std::shared_ptr<os::Doorbell> doorbell, std::uint64_t doorbell_number, const Environment& environment);
+  RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings,
+               KeyedListener listener, std::shared_ptr<os::Doorbell> doorbell, std::uint64_t doorbell_number,
+               const Environment& environment);
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;

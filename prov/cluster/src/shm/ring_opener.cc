@@ -78,7 +78,8 @@ bool RingOpener::is_settled(const Greeting& greeting) {
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.environment.counters.refused_forged;
   parts_.environment.log.warn(
-      "the process of this node that uses the address %s in shared memory does not show that it has the key of this "
+      "the process of this node that uses the address %s in shared memory does not show that it has the key "
+      "of this "
       "process: the peer is reached over the network",
       peer.name().text().c_str());
   reach_.go_farther(peer.common, parts_.transport, "its reader has not shown the key");
@@ -97,7 +98,8 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   }
   Peer& peer = peers_.find_or_add(inbox->peer());
   reach_.called(peer);
-  if (peer.channel.carrier == nullptr && reach_.open(peer) == OpenResult::later) return false;  // answers need a carrier
+  if (peer.channel.carrier == nullptr && reach_.open(peer) == OpenResult::later)
+    return false;  // answers need a carrier
   local_.add_inbox(parts_.of(peer), std::move(inbox));
   return true;
 }

@@ -16,7 +16,11 @@ namespace cluster::shm {
 class RingOpener {
  public:
   RingOpener(const ShmParts& parts, const transport::TransportContext& context, LocalPeers& local)
-      : parts_(parts), peers_(context.peers), admission_(context.admission), reach_(context.reach), local_(local) {}
+      : parts_(parts),
+        peers_(context.peers),
+        admission_(context.admission),
+        reach_(context.reach),
+        local_(local) {}
 
   /// A ring to the peer, or why there is none. A place in its queue of connections is waited for kQueueFullMax at most.
   transport::OpenResult open(Peer& peer, std::string& reason);
@@ -53,7 +57,8 @@ class RingOpener {
   transport::AdmissionControl& admission_;
   transport::PeerReach& reach_;
   LocalPeers& local_;
-  std::vector<std::unique_ptr<Inbox>> accepted_;  ///< more than none if adopt() has put it off, or memory ran out
+  std::vector<std::unique_ptr<Inbox>>
+      accepted_;  ///< more than none if adopt() has put it off, or memory ran out
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };

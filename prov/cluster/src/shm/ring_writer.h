@@ -38,7 +38,9 @@ class RingWriter {
   bool request_doorbell() { return space_doorbell_.request(); }
 
   /// The reader learns that nothing more comes.
-  void close() { std::atomic_ref(ring_.control->writer_state).store(EndState::kClosed, std::memory_order_release); }
+  void close() {
+    std::atomic_ref(ring_.control->writer_state).store(EndState::kClosed, std::memory_order_release);
+  }
   /// An EndState.
   std::uint32_t reader_state() const {
     return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);

@@ -40,7 +40,8 @@ OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
   const OpenResult opening = opener_.open(peer, reason);
   if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
-  parts_.environment.log.info("peer %s is reached by shared memory: it is on this node", peer.name().text().c_str());
+  parts_.environment.log.info("peer %s is reached by shared memory: it is on this node",
+                              peer.name().text().c_str());
   return opening;
 }
 
@@ -99,7 +100,8 @@ void ShmTransport::check(Turn& turn) {
   opener_.accept();
   opener_.advance_greetings();
   if (messenger_.under_way()) local_.ring_unheard();
-  if (deaths_.due(turn.ticks(), turn.number())) deaths_.check_some(turn.ticks(), parts_.environment.clock.now());
+  if (deaths_.due(turn.ticks(), turn.number()))
+    deaths_.check_some(turn.ticks(), parts_.environment.clock.now());
 }
 
 /// Writes that peers have not taken are done here before it sleeps; if a peer is taking them just now, it must not sleep.

@@ -20,14 +20,16 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
   bool single_copy = true;                   ///< large messages to local peers directly, where permitted
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
-  std::size_t unknown_bytes_max = 256 << 20; ///< held for unknown sources together, their unexpected messages aside
-  std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
+  std::size_t unknown_bytes_max =
+      256 << 20;  ///< held for unknown sources together, their unexpected messages aside
+  std::uint16_t flow_window = kFlowWindow;      ///< frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< an acknowledgement is sent after so long at the latest
-  Duration peer_timeout = 5s;                ///< a peer that answers nothing for so long is dead
-  Duration stuck_timeout{0};  ///< a peer whose process exists but does not serve its peers is given up after so long; 0: never
+  Duration peer_timeout = 5s;                   ///< a peer that answers nothing for so long is dead
+  Duration stuck_timeout{
+      0};  ///< a peer whose process exists but does not serve its peers is given up after so long; 0: never
   bool end_abandoned = false;  ///< receives from any sender end when every peer that was met is lost
-  bool fast_lane = true;                     ///< short messages inside a node (tests compare both roads)
-  Duration linger = 2s;                      ///< longest wait in close for what peers are owed
+  bool fast_lane = true;       ///< short messages inside a node (tests compare both roads)
+  Duration linger = 2s;        ///< longest wait in close for what peers are owed
 };
 
 }  // namespace cluster::transport

@@ -48,10 +48,10 @@ struct Peer {
 
   protocol::Channel channel;
   carrier::Lane* lane = nullptr;  ///< null: closed. Every operation on the general road closes it
-  bool failed = false;      ///< marked in PeerTable: it is about to be closed
-  bool has_aliases = false;  ///< further addresses lead to it
-  Reach reach;              ///< (PeerReach)
-  std::string reach_reason;  ///< why it is reached the way it is, or not
+  bool failed = false;            ///< marked in PeerTable: it is about to be closed
+  bool has_aliases = false;       ///< further addresses lead to it
+  Reach reach;                    ///< (PeerReach)
+  std::string reach_reason;       ///< why it is reached the way it is, or not
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up

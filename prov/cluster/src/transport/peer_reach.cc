@@ -70,7 +70,8 @@ void PeerReach::contact_awaited(Time now) {
   for (Peer* peer : std::exchange(awaited_, {})) {
     const OpenResult opening = open(*peer);
     // What is acknowledged when it is posted tells nothing, and is not needed: such a peer's death is seen.
-    if (opening == OpenResult::reached && !peer->channel.carrier->acked_on_post()) messenger_.remind(peer->channel);
+    if (opening == OpenResult::reached && !peer->channel.carrier->acked_on_post())
+      messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
   }
 }
@@ -87,7 +88,8 @@ void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {
   by.close(peer);
   peer.channel.carrier = nullptr;
   peer.reach = NotMet{};
-  if (open_first(peer, by.slot() + 1, std::move(reason)) != OpenResult::reached) peers_.mark_failed(peer, Status::unreachable);
+  if (open_first(peer, by.slot() + 1, std::move(reason)) != OpenResult::reached)
+    peers_.mark_failed(peer, Status::unreachable);
 }
 
 bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
@@ -103,7 +105,8 @@ void PeerReach::connect_regions(Peer& peer) {
     --reached.accesses_left;
     return;
   }
-  if (peer.transport() != nullptr && peer.transport()->reaches_others()) reached.regions = regions_->connect(peer.name());
+  if (peer.transport() != nullptr && peer.transport()->reaches_others())
+    reached.regions = regions_->connect(peer.name());
   reached.accesses_left = reached.interval;
   if (reached.interval < kRegionIntervalMax) reached.interval *= 2;
 }
@@ -147,15 +150,19 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
     log.warn("peer %s has closed before operations with it were complete: they end with an error",
              peer.name().text().c_str());
   } else if (orderly && incomplete != 0) {
-    log.warn("peer %s has closed with %zu messages announced and not sent: receives that match them end with an error",
-             peer.name().text().c_str(), incomplete);
+    log.warn(
+        "peer %s has closed with %zu messages announced and not sent: receives that match them end with an "
+        "error",
+        peer.name().text().c_str(), incomplete);
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else if (!awaited && !peers_.in_address_vector(peer.name())) {
-    log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(), describe(status));
+    log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(),
+             describe(status));
   } else {
-    log.warn("peer %s is lost: %s%s; operations under way with it end with an error%s", peer.name().text().c_str(),
-             describe(status), timeout_text(peer, status).c_str(), cure_for(status));
+    log.warn("peer %s is lost: %s%s; operations under way with it end with an error%s",
+             peer.name().text().c_str(), describe(status), timeout_text(peer, status).c_str(),
+             cure_for(status));
   }
 }
 

@@ -33,7 +33,11 @@ class PeerReach {
   /// `regions` reaches registered memory of peers on this node; null: their libraries serve all accesses.
   PeerReach(const Environment& environment, const EngineSettings& settings, PeerTable& peers,
             protocol::Messenger& messenger, carrier::RegionConnector* regions)
-      : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger), regions_(regions) {}
+      : environment_(environment),
+        settings_(settings),
+        peers_(peers),
+        messenger_(messenger),
+        regions_(regions) {}
 
   /// Nearest first. Before anything else is called; the transports outlive this object.
   void add(Transport& transport);

@@ -41,7 +41,8 @@ bool PeerTable::is_alias(const SocketAddress& address, const Peer& peer) const {
 bool PeerTable::known(const SocketAddress& name) {
   const Peer* const peer = find(name);
   const auto has_met = [&](const Transport* each) { return each->has_met(*peer); };
-  return (peer != nullptr && std::any_of(transports_.begin(), transports_.end(), has_met)) || in_address_vector(name);
+  return (peer != nullptr && std::any_of(transports_.begin(), transports_.end(), has_met)) ||
+         in_address_vector(name);
 }
 
 Peer* PeerTable::look_up(std::uint64_t handle) {
@@ -66,7 +67,8 @@ std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
 bool PeerTable::is_member(const protocol::Channel& channel) {
   if (handle_of(channel) != protocol::kAddrNotAvail) return true;
   Peer& peer = peer_of(channel);
-  return std::any_of(transports_.begin(), transports_.end(), [&](Transport* each) { return each->vouches_for(peer); });
+  return std::any_of(transports_.begin(), transports_.end(),
+                     [&](Transport* each) { return each->vouches_for(peer); });
 }
 
 bool PeerTable::is_member_name(const SocketAddress& name) {

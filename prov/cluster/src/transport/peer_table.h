@@ -69,7 +69,8 @@ class PeerTable final : public protocol::AddressHandles {
   bool is_member_name(const SocketAddress& name);
   /// True if some transport has something with it.
   bool held(const Peer& peer) const {
-    return std::any_of(transports_.begin(), transports_.end(), [&](const Transport* each) { return each->holds(peer); });
+    return std::any_of(transports_.begin(), transports_.end(),
+                       [&](const Transport* each) { return each->holds(peer); });
   }
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
 

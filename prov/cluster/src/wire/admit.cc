@@ -94,7 +94,8 @@ bool read_part(ConstBytes& rest, FrameView& out) {
   std::memcpy(&out.part, rest.data(), sizeof out.part);
   rest = rest.subspan(sizeof out.part);
   const PartBlock& part = out.part;
-  if (part.count < 2 || part.count > kPartsMax || part.number >= part.count || part.begin() >= part.total) return false;
+  if (part.count < 2 || part.count > kPartsMax || part.number >= part.count || part.begin() >= part.total)
+    return false;
   return rest.size() == std::min(part.piece_max(), part.total - part.begin());
 }
 

@@ -58,7 +58,8 @@ ControlFrame ControlFrame::path_response(const FrameView& asked) {
   return {FrameKind::path_response, answering(asked)};
 }
 
-ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller) {
+ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t challenge,
+                                           const RailBlock& caller) {
   return {FrameKind::sibling_request, asking(session, challenge), as_bytes(&caller, sizeof caller)};
 }
 

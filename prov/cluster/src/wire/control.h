@@ -30,7 +30,8 @@ class ControlFrame {
   /// challenge did, and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);
   /// Asks an endpoint whether `caller`, with which the asking side has the session, belongs to its process.
-  static ControlFrame sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller);
+  static ControlFrame sibling_request(std::uint32_t session, std::uint64_t challenge,
+                                      const RailBlock& caller);
   /// Says that it does.
   static ControlFrame sibling_response(const FrameView& asked);
 

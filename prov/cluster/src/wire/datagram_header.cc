@@ -6,7 +6,8 @@
 
 namespace cluster::wire {
 
-DatagramHeader::DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload, Integrity integrity)
+DatagramHeader::DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload,
+                               Integrity integrity)
     : size_(sizeof(FrameHeader) + encode(segment, storage_.data() + sizeof(FrameHeader))) {
   std::array<ConstBytes, 1 + kPiecesMax> pieces;
   pieces[0] = bytes();

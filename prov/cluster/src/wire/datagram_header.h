@@ -22,7 +22,8 @@ class DatagramHeader {
   static constexpr std::size_t kPiecesMax = 8;
 
   /// `segment.length` is the sum of the payload's at most kPiecesMax pieces.
-  DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload, Integrity integrity = Integrity::checksum);
+  DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload,
+                 Integrity integrity = Integrity::checksum);
 
   ConstBytes bytes() const { return {storage_.data(), size_}; }
 

@@ -49,8 +49,8 @@ struct EagerHeader {
   static constexpr std::uint64_t kKind = static_cast<std::uint64_t>(SegmentKind::eager);
   /// What differs between headers of this shape.
   static constexpr std::uint64_t kVariable =
-      std::uint64_t{segment_flag::kTagged | segment_flag::kData} << kFlagsShift |
-      ~std::uint64_t{0} << kLengthShift;
+      std::uint64_t{segment_flag::kTagged | segment_flag::kData} << kFlagsShift | ~std::uint64_t{0}
+                                                                                      << kLengthShift;
 
   static void put(std::byte*& at, Le64 value) {
     std::memcpy(at, &value, sizeof value);

@@ -48,13 +48,14 @@ enum class FrameKind : std::uint8_t {
   /// The answer to a path_challenge by the engine that has the session; echoes its `sequence`.
   path_response = 8,
   // The three of seal/, which end there:
-  association_request = 9,   ///< "these are my salt and my addresses": authenticated by the key of the job
+  association_request = 9,    ///< "these are my salt and my addresses": authenticated by the key of the job
   association_response = 10,  ///< the same in return, authenticated by the keys of the association
   association_unknown = 11,   ///< the receiver of a sealed frame has no keys for it, and asks for a request
   // By multicast, to all members of a group (group/):
   group = 12,           ///< messages: `session` is the stream, `transmission` the group, `ack` the end so far
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
-  sibling_request = 14,   ///< "is this caller, named by the RailBlock behind the header, an endpoint of your process?"
+  sibling_request =
+      14,  ///< "is this caller, named by the RailBlock behind the header, an endpoint of your process?"
   sibling_response = 15,  ///< that it is one: repeats the request; what is no sibling gets no answer
 };
 
@@ -65,9 +66,10 @@ inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and 
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
-inline constexpr std::uint8_t kAll = 63;               ///< what frames of flows may carry, besides the next two
-inline constexpr std::uint8_t kSealed = 64;            ///< a SealTrailer is the end of the frame, in place of the checksum
-inline constexpr std::uint8_t kPart = 128;             ///< a PartBlock and a piece of the segments of `sequence`
+inline constexpr std::uint8_t kAll = 63;           ///< what frames of flows may carry, besides the next two
+inline constexpr std::uint8_t kSealed =
+    64;  ///< a SealTrailer is the end of the frame, in place of the checksum
+inline constexpr std::uint8_t kPart = 128;  ///< a PartBlock and a piece of the segments of `sequence`
 }  // namespace frame_flag
 
 /// As it lies on the wire.

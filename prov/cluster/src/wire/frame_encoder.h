@@ -17,9 +17,11 @@ inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeade
 
 /// Sets magic, version, length and checksum. The pieces are the whole frame and begin with the header;
 /// everything else is there already. A frame that will be sealed has no checksum.
-void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces, Integrity integrity = Integrity::checksum);
+void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
+                  Integrity integrity = Integrity::checksum);
 /// The same in two steps, for frames that have the first in common: all but the checksum, and that.
 void encode_kind(FrameHeader& header, std::size_t frame_length);
-void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces, Integrity integrity = Integrity::checksum);
+void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
+                     Integrity integrity = Integrity::checksum);
 
 }  // namespace cluster::wire

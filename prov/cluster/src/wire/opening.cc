@@ -86,7 +86,8 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.echo = block.echo;
   rails = in.subspan(sizeof block, block.rails * sizeof(RailBlock));
   const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) &&
-                     out.frame_max >= 512 && out.epoch < kEpochEnd && valid_rails(in.subspan(sizeof block, listed));
+                     out.frame_max >= 512 && out.epoch < kEpochEnd &&
+                     valid_rails(in.subspan(sizeof block, listed));
   return valid ? size : 0;
 }
 

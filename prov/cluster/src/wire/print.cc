@@ -120,7 +120,8 @@ std::string print(const FrameView& frame) {
     return text + number("nonce", frame.sequence.value);
   }
   if (frame.kind == FrameKind::sibling_request || frame.kind == FrameKind::sibling_response) {
-    return text + " of " + read_rails(frame.rails).front().text() + hexadecimal("session", frame.sequence.value);
+    return text + " of " + read_rails(frame.rails).front().text() +
+           hexadecimal("session", frame.sequence.value);
   }
   text += hexadecimal("to", frame.session);
   if (frame.sequenced() || frame.kind == FrameKind::fin) text += number("seq", frame.sequence.value);
@@ -134,8 +135,8 @@ std::string print(const FrameView& frame) {
   if (frame.has_opening) text += print_opening(frame.opening, frame.rails);
   if (frame.has_ranges) text += print_ranges(frame.ranges);
   if (frame.in_part()) {
-    text += " part " + std::to_string(frame.part.number + 1) + " of " + std::to_string(frame.part.count) + " of " +
-            std::to_string(frame.part.total) + " bytes";
+    text += " part " + std::to_string(frame.part.number + 1) + " of " + std::to_string(frame.part.count) +
+            " of " + std::to_string(frame.part.total) + " bytes";
   } else if (frame.sequenced()) {
     text += print_segments(frame.segments);
   }

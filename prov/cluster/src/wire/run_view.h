@@ -17,9 +17,9 @@ namespace cluster::wire {
 
 /// Frames that continue each other. Borrows from the bytes that were admitted.
 struct RunView {
-  std::size_t count = 0;            ///< frames; at least 2, with consecutive sequences and transmission numbers
-  std::size_t frame_length = 0;     ///< of each
-  Segment segment;                  ///< of the first: each has one, of kind bulk or eager_next
+  std::size_t count = 0;         ///< frames; at least 2, with consecutive sequences and transmission numbers
+  std::size_t frame_length = 0;  ///< of each
+  Segment segment;               ///< of the first: each has one, of kind bulk or eager_next
   const std::byte* first = nullptr;  ///< the payload of the first
 
   ConstBytes payload(std::size_t i) const { return {first + i * frame_length, segment.length}; }

@@ -41,8 +41,8 @@ enum class SegmentKind : std::uint8_t {
   group_nak,     ///< `total` frames from `offset` on are missing
   group_ask,     ///< the stream ends at `offset` so far: report what has arrived
   group_repair,  ///< the body of the frame `offset`, or `peer_id` and further of its `total` bytes, to one member
-  group_leave,   ///< the sender is a member no more; its stream ended at `offset`
-  group_end,     ///< the receiver is, or has, no member for the stream
+  group_leave,  ///< the sender is a member no more; its stream ended at `offset`
+  group_end,    ///< the receiver is, or has, no member for the stream
 };
 inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::group_end);
 /// True for the kinds of groups, which end in the engine's groups.
@@ -54,7 +54,8 @@ inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
 inline constexpr std::uint8_t kAddress =
     8;  ///< `address` is present: an announcement's bytes lie there, a pull's belong there
-inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on; of a group_status: frames come by multicast
+inline constexpr std::uint8_t kMore =
+    16;  ///< its operation goes on; of a group_status: frames come by multicast
 inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
 inline constexpr std::uint8_t kUnanswered =

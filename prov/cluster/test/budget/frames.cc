@@ -68,7 +68,8 @@ BUDGET_SHOWN_TO_PROVIDER int sendmmsg(int socket, mmsghdr* messages, unsigned co
   return sent;
 }
 
-BUDGET_SHOWN_TO_PROVIDER int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
+BUDGET_SHOWN_TO_PROVIDER int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags,
+                                      timespec* limit) {
   static auto* const call = of_libc<decltype(::recvmmsg)>("recvmmsg");
   const long began = now();
   const int got = call(socket, messages, count, flags, limit);
@@ -81,7 +82,8 @@ namespace {
 using namespace budget;
 
 constexpr std::uint64_t kTag = 7;
-constexpr int kWarmUp = 3000;  ///< past first contact, the choice of paths, and every table and pool at its size
+constexpr int kWarmUp =
+    3000;  ///< past first contact, the choice of paths, and every table and pool at its size
 constexpr std::size_t kBytesMin = 64, kBytesMax = 1024 * 1024;
 
 std::size_t bytes = kBytesMin;
@@ -179,8 +181,9 @@ int main(int argc, char** argv) {
   spent = {};
   budget_frame_exchanges(one, other, messages);
   const auto each = [&](long nanoseconds) { return static_cast<double>(nanoseconds) / 1000 / messages; };
-  std::printf("reads %llu\nmicroseconds: send %.2f kernel %.2f arrive %.2f kernel %.2f\n", static_cast<unsigned long long>(reads),
-              each(spent.send), each(spent.send_kernel), each(spent.arrive), each(spent.arrive_kernel));
+  std::printf("reads %llu\nmicroseconds: send %.2f kernel %.2f arrive %.2f kernel %.2f\n",
+              static_cast<unsigned long long>(reads), each(spent.send), each(spent.send_kernel),
+              each(spent.arrive), each(spent.arrive_kernel));
   other.leave();
   one.leave();
   return 0;

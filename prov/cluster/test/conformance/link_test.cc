@@ -7,9 +7,9 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/keep_alive_responder.h"
 #include "os/kernel_release.h"
 #include "os/packet_link.h"
-#include "os/keep_alive_responder.h"
 #include "os/udp_link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
@@ -158,7 +158,8 @@ TEST_P(LinkConformance, SaysWhereFramesThatCameTogetherEnd) {
   constexpr std::size_t kSize = 1200;
   constexpr std::size_t kFrames = 20;
   std::vector<std::vector<std::byte>> frames;
-  for (std::uint32_t i = 0; i < kFrames; ++i) frames.push_back(numbered(i, i + 1 < kFrames ? kSize : kSize / 2));
+  for (std::uint32_t i = 0; i < kFrames; ++i)
+    frames.push_back(numbered(i, i + 1 < kFrames ? kSize : kSize / 2));
   left.send(to_right, frames);
   const std::vector<Numbered> arrived = right.receive(kFrames);
   expect_sequence(arrived, 0, kFrames);
@@ -255,7 +256,8 @@ TEST_P(LinkConformance, ReportsPortUnreachableWhenThePeerIsGone) {
   ASSERT_FALSE(path_errors.empty());
   EXPECT_EQ(path_errors[0].peer, gone);
   EXPECT_EQ(path_errors[0].status, Status::refused);
-  EXPECT_TRUE(std::ranges::equal(path_errors[0].quote(), numbered(1, 64))) << "the frame, which one that is forged cannot quote";
+  EXPECT_TRUE(std::ranges::equal(path_errors[0].quote(), numbered(1, 64)))
+      << "the frame, which one that is forged cannot quote";
 }
 
 TEST_P(LinkConformance, SendsOnAfterAPathError) {

@@ -38,7 +38,8 @@ bool bring_up(int host) {
 bool configure(int host) {
   const std::string name = device(host);
   const std::string number = std::to_string(host + 1);
-  return shell("echo 1 > /proc/sys/net/ipv6/conf/" + name + "/keep_addr_on_down") &&  // of a cable that is pulled out
+  return shell("echo 1 > /proc/sys/net/ipv6/conf/" + name +
+               "/keep_addr_on_down") &&  // of a cable that is pulled out
          shell("ip addr add 10.77.0." + number + "/24 dev " + name) &&
          shell("ip addr add fd77::" + number + "/64 dev " + name + " nodad");
 }

@@ -120,7 +120,8 @@ class Memory {
 
 /// Opens all regions, lets the initiators write, and closes the regions in a random order; returns how many had been
 /// written to. Each has its old bytes again when it is closed, so whatever is found later came too late.
-std::uint64_t take_turn(RegionDirectory& directory, Memory& memory, test::FakeRandom& random, const std::function<void()>& wait) {
+std::uint64_t take_turn(RegionDirectory& directory, Memory& memory, test::FakeRandom& random,
+                        const std::function<void()>& wait) {
   for (std::uint64_t key = 0; key < kRegions; ++key) {
     const auto base = reinterpret_cast<std::uintptr_t>(memory.of(key).data());
     directory.offer(key, {.base = base, .length = kSize, .writable = true});

@@ -29,7 +29,8 @@ struct DummyFabric {
 
 class DummyTransport final : public transport::Transport {
  public:
-  DummyTransport(const transport::TransportContext& context, DummyFabric& fabric) : context_(context), fabric_(fabric) {
+  DummyTransport(const transport::TransportContext& context, DummyFabric& fabric)
+      : context_(context), fabric_(fabric) {
     plug();
   }
   ~DummyTransport() override {
@@ -96,7 +97,8 @@ class DummyTransport final : public transport::Transport {
     Carrier(DummyTransport& owner, const SocketAddress& peer) : owner_(owner), peer_(peer) {}
     std::size_t payload_max(const wire::Segment&) const override { return kSegmentMax; }
     bool acked_on_post() const override { return false; }
-    bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token token) override {
+    bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+              carrier::Token token) override {
       DummyTransport* const to = owner_.end_of(peer_);
       if (to == nullptr || to->inbox_.size() >= kItemsMax) return false;
       Item item{owner_.context_.name, segment, std::vector<std::byte>(payload.length), token};

@@ -55,7 +55,7 @@ class FakeNetwork {
   /// If set: each look for path errors finds that nothing is at this address.
   std::optional<SocketAddress> absent;
   std::vector<std::byte> last_to_absent;  ///< frame, which that quotes
-  link::Thinning thinning;  ///< as a link was asked for last
+  link::Thinning thinning;                ///< as a link was asked for last
   /// If set: true if the link of this address takes nothing now.
   std::function<bool(const SocketAddress& from)> link_full;
 

@@ -32,7 +32,8 @@ inline std::vector<std::byte> pattern(std::uint64_t from, std::size_t length) {
 }
 
 /// As the network would quote the flow's last keep-alive.
-inline link::PathError path_error_about(const reliability::Flow& flow, const SocketAddress& peer, Status status, std::uint8_t rail = 0) {
+inline link::PathError path_error_about(const reliability::Flow& flow, const SocketAddress& peer,
+                                        Status status, std::uint8_t rail = 0) {
   wire::FrameHeader header{};
   header.magic = wire::kMagic;
   header.kind = static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
@@ -62,8 +63,8 @@ class FlowEnd {
 
   /// A new flow (a new life of this end).
   void begin(std::uint64_t epoch) {
-    const reliability::Identity identity{name_of(node_), epoch,
-                                         static_cast<std::uint32_t>(node_ * 1000u + epoch), node_ * 1'000'000u + epoch};
+    const reliability::Identity identity{
+        name_of(node_), epoch, static_cast<std::uint32_t>(node_ * 1000u + epoch), node_ * 1'000'000u + epoch};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false}, log,
                                                counters, bodies, burst, random);
   }
@@ -145,8 +146,8 @@ class FlowEnd {
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
   std::size_t answers = 0;
-  std::size_t refused = 0;                    ///< frames the gate or the flow did not take
-  std::size_t keep_alives = 0;                ///< times the flow asked for a sign of life
+  std::size_t refused = 0;      ///< frames the gate or the flow did not take
+  std::size_t keep_alives = 0;  ///< times the flow asked for a sign of life
   wire::ControlFrame last_keep_alive = wire::ControlFrame::keep_alive(0, 0);
   std::size_t tokens_expected = 0;
   std::set<carrier::Token> tokens_seen;

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
 struct ForgedFrame {
   wire::FrameHeader header{};
   std::optional<wire::Opening> opening;
-  std::vector<SocketAddress> rails;  ///< further addresses in the opening
+  std::vector<SocketAddress> rails;      ///< further addresses in the opening
   std::optional<SocketAddress> sibling;  ///< that the opening names
   std::optional<wire::Segment> segment;
   std::vector<std::byte> payload;

@@ -23,7 +23,8 @@ class IcmpForger {
  public:
   explicit IcmpForger(SocketAddress::Family family)
       : v6_(family == SocketAddress::Family::v6),
-        socket_(::socket(v6_ ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC, v6_ ? int{IPPROTO_ICMPV6} : int{IPPROTO_ICMP})) {}
+        socket_(::socket(v6_ ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC,
+                         v6_ ? int{IPPROTO_ICMPV6} : int{IPPROTO_ICMP})) {}
   /// It needs CAP_NET_RAW.
   bool possible() const { return static_cast<bool>(socket_); }
 
@@ -74,7 +75,8 @@ class IcmpForger {
   }
   void set_checksum() {
     std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < bytes_.size(); ++i) sum += std::to_integer<std::uint32_t>(bytes_[i]) << (i % 2 == 0 ? 8 : 0);
+    for (std::size_t i = 0; i < bytes_.size(); ++i)
+      sum += std::to_integer<std::uint32_t>(bytes_[i]) << (i % 2 == 0 ? 8 : 0);
     while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
     const auto checksum = htons(static_cast<std::uint16_t>(~sum));
     std::memcpy(bytes_.data() + offsetof(icmphdr, checksum), &checksum, sizeof checksum);

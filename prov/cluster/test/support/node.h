@@ -97,7 +97,8 @@ struct Node {
     return seen && seen->peers.size() == 1 ? seen->peers[0] : engine::PeerStats{};
   }
 
-  std::unique_ptr<link::Link> make_link(FakeNetwork& network, const SocketAddress& name, const NodeKind& kind) {
+  std::unique_ptr<link::Link> make_link(FakeNetwork& network, const SocketAddress& name,
+                                        const NodeKind& kind) {
     auto plain = std::make_unique<FakeLink>(network, name, kind.frame_max);
     if (!kind.credentials) return plain;
     return std::make_unique<seal::SealedLink>(std::move(plain), *kind.credentials, std::vector{name},
@@ -150,8 +151,9 @@ class EngineTest : public ::testing::Test {
     wire::FrameView answer;
     network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& hearer) {
       wire::FrameView view;
-      const bool names = hearer == call.opening->name && wire::admit(packet.bytes, view) == wire::Refusal::none &&
-                         view.has_opening && view.session == call.opening->session;
+      const bool names = hearer == call.opening->name &&
+                         wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening &&
+                         view.session == call.opening->session;
       if (names) answer = view;
       return hearer == call.opening->name;
     };

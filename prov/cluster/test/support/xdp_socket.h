@@ -106,7 +106,8 @@ class XdpSocket {
     bool map(int socket, const xdp_ring_offset& where, std::uint64_t page, std::size_t entry) {
       at = where;
       size = at.desc + kSlots * entry;
-      void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, socket, static_cast<off_t>(page));
+      void* const mapped =
+          ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, socket, static_cast<off_t>(page));
       if (mapped != MAP_FAILED) memory = mapped;
       return memory != nullptr;
     }
@@ -114,7 +115,9 @@ class XdpSocket {
     Value* place(std::uint64_t offset) const {
       return reinterpret_cast<Value*>(static_cast<std::byte*>(memory) + offset);
     }
-    std::uint32_t published() const { return __atomic_load_n(place<std::uint32_t>(at.producer), __ATOMIC_ACQUIRE); }
+    std::uint32_t published() const {
+      return __atomic_load_n(place<std::uint32_t>(at.producer), __ATOMIC_ACQUIRE);
+    }
     std::uint32_t taken() const { return *place<std::uint32_t>(at.consumer); }
     void publish() { __atomic_store_n(place<std::uint32_t>(at.producer), published() + 1, __ATOMIC_RELEASE); }
     void take() { __atomic_store_n(place<std::uint32_t>(at.consumer), taken() + 1, __ATOMIC_RELEASE); }

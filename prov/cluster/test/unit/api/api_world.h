@@ -154,8 +154,9 @@ class MemoryPlatform final : public Platform {
       return nullptr;
     }
     ++built;
-    const SocketAddress own = one_node ? cluster::test::process_address(static_cast<std::uint16_t>(9000 + built))
-                                       : host(static_cast<std::uint8_t>(built), 9000);
+    const SocketAddress own = one_node
+                                  ? cluster::test::process_address(static_cast<std::uint16_t>(9000 + built))
+                                  : host(static_cast<std::uint8_t>(built), 9000);
     const SocketAddress name = request.wanted.empty() ? own : request.wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
@@ -165,8 +166,7 @@ class MemoryPlatform final : public Platform {
     parts.roster = request.roster;
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     std::string reason;
-    if (one_node)
-      parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
+    if (one_node) parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
     return std::make_unique<engine::Engine>(std::move(parts));
   }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override {

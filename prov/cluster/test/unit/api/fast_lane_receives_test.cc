@@ -36,7 +36,8 @@ TEST_F(FastLaneReceivesTest, AReceiveInTheMemoryOfAnotherOneIsOnlyWhatItWasPoste
   start_connected();
   std::array<std::uint64_t, 2> words{};
   int any = 0, exact = 0;
-  ASSERT_EQ(fi_trecv(right.endpoint, words.data(), sizeof words, nullptr, to_left, 0, ~std::uint64_t{0}, &any), 0);
+  ASSERT_EQ(
+      fi_trecv(right.endpoint, words.data(), sizeof words, nullptr, to_left, 0, ~std::uint64_t{0}, &any), 0);
   ASSERT_EQ(send(), 0);
   ASSERT_EQ(await(right.receives, entry), 1);
   EXPECT_EQ(entry.op_context, &any);
@@ -109,7 +110,8 @@ TEST_F(FastLaneReceivesTest, AMessageWithoutAReceiveStaysInTheRingForSomeLooks) 
     post();
     expect_arrival();
   }
-  EXPECT_GE(received(), before + kFew - 1) << "delivered out of the ring, but for one that met a turn that looks at everything";
+  EXPECT_GE(received(), before + kFew - 1)
+      << "delivered out of the ring, but for one that met a turn that looks at everything";
 }
 
 TEST_F(FastLaneReceivesTest, WhatStaysInTheRingIsFoundByAPeek) {

@@ -54,9 +54,7 @@ class Run final : public PairTest {
     std::array<unsigned char, 2048> bytes;
   };
 
-  Counters counters() const {
-    return object_of<Endpoint>(&left.endpoint->fid).opened_engine()->counters();
-  }
+  Counters counters() const { return object_of<Endpoint>(&left.endpoint->fid).opened_engine()->counters(); }
   std::uint64_t below(std::uint64_t limit) {
     dice_ ^= dice_ << 13;
     dice_ ^= dice_ >> 7;

@@ -198,8 +198,7 @@ TEST_F(FastLaneTest, ItIsLeftWhileMessagesWaitInTheQueue) {
   EXPECT_LT(sent() - before, accepted) << "the ring was full";
   expect_numbers(accepted);
   const auto inject = [this] { return fi_tinject(left.endpoint, &++word, 8, to_right, kTag); };
-  EXPECT_EQ(lane_users(inject).first, kFew - 1)
-      << "taken again behind the first message on the general road";
+  EXPECT_EQ(lane_users(inject).first, kFew - 1) << "taken again behind the first message on the general road";
 }
 
 TEST_F(FastLaneTest, ItIsLeftWhileAReadIsUnderWay) {
@@ -231,7 +230,8 @@ TEST_F(FastLaneTest, ItIsLeftWhileAWriteIsAnnounced) {
   fid_mr* region = nullptr;
   ASSERT_EQ(fi_mr_reg(domain, into.data(), into.size(), FI_REMOTE_WRITE, 0, 1, 0, &region, nullptr), 0);
   const std::uint64_t before = sent();
-  ASSERT_EQ(fi_write(left.endpoint, from.data(), from.size(), nullptr, to_right, 0, fi_mr_key(region), nullptr), 0);
+  ASSERT_EQ(
+      fi_write(left.endpoint, from.data(), from.size(), nullptr, to_right, 0, fi_mr_key(region), nullptr), 0);
   post();
   ASSERT_EQ(send(), 0);
   EXPECT_EQ(sent(), before) << "the write has not been fetched";

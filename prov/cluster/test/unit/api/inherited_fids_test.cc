@@ -34,9 +34,12 @@ TEST_F(InheritedFidsTest, TheirOperationsFail) {
   start();
   char bytes[8] = {};
   fi_cq_tagged_entry entry{};
-  EXPECT_TRUE(in_child([&] { return fi_send(left.endpoint, bytes, 8, nullptr, 0, nullptr) == -FI_EOPBADSTATE; }));
-  EXPECT_TRUE(in_child([&] { return fi_trecv(left.endpoint, bytes, 8, nullptr, 0, 0, 0, nullptr) == -FI_EOPBADSTATE; }));
-  EXPECT_TRUE(in_child([&] { return fi_write(left.endpoint, bytes, 8, nullptr, 0, 0, 0, nullptr) == -FI_EOPBADSTATE; }));
+  EXPECT_TRUE(
+      in_child([&] { return fi_send(left.endpoint, bytes, 8, nullptr, 0, nullptr) == -FI_EOPBADSTATE; }));
+  EXPECT_TRUE(in_child(
+      [&] { return fi_trecv(left.endpoint, bytes, 8, nullptr, 0, 0, 0, nullptr) == -FI_EOPBADSTATE; }));
+  EXPECT_TRUE(in_child(
+      [&] { return fi_write(left.endpoint, bytes, 8, nullptr, 0, 0, 0, nullptr) == -FI_EOPBADSTATE; }));
   EXPECT_TRUE(in_child([&] { return fi_cq_read(left.sends, &entry, 1) == -FI_EOPBADSTATE; }));
   EXPECT_TRUE(in_child([&] {
     fid_ep* made = nullptr;
@@ -59,7 +62,8 @@ TEST_F(InheritedFidsTest, ToCloseThemSaysNothingToPeers) {
   ASSERT_EQ(fi_send(left.endpoint, bytes, 8, nullptr, to_right, nullptr), 0);
   EXPECT_TRUE(in_child([&] {
     const std::size_t before = under_way();
-    return fi_close(&left.endpoint->fid) + fi_close(&left.sends->fid) + fi_close(&domain->fid) == 0 && under_way() == before;
+    return fi_close(&left.endpoint->fid) + fi_close(&left.sends->fid) + fi_close(&domain->fid) == 0 &&
+           under_way() == before;
   }));
 }
 

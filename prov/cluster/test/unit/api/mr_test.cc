@@ -41,7 +41,8 @@ TEST_F(MrTest, TheProviderDrawsKeysWhereItMay) {
   ASSERT_EQ(fi_domain(fabric, &info.info, &drawing, nullptr), 0);
   std::array<fid_mr*, 2> regions{};
   for (fid_mr*& region : regions) {
-    ASSERT_EQ(fi_mr_reg(drawing, memory.data(), memory.size(), FI_REMOTE_WRITE, 0, 5, 0, &region, nullptr), 0);
+    ASSERT_EQ(fi_mr_reg(drawing, memory.data(), memory.size(), FI_REMOTE_WRITE, 0, 5, 0, &region, nullptr),
+              0);
     EXPECT_GT(fi_mr_key(region), 5u);
   }
   EXPECT_NE(fi_mr_key(regions[0]), fi_mr_key(regions[1]));

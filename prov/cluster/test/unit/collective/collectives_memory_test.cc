@@ -39,7 +39,8 @@ TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) 
   collectives_.advance();
   std::sort(transport_.destinations.begin(), transport_.destinations.end());
   EXPECT_EQ(transport_.contexts.size(), 3u);
-  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2, 2, 3})) << "one of them was tried twice";
+  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2, 2, 3}))
+      << "one of them was tried twice";
   complete_everything(Status::ok);
   EXPECT_TRUE(team.operations().empty());
 }
@@ -69,7 +70,8 @@ TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
     const cluster::test::FailingMemory memory(0);
     EXPECT_NO_THROW(for (void* const context : contexts) collectives_.received(context, Status::ok, 0));
     EXPECT_NO_THROW(collectives_.member_lost(team.address(3).name, Status::ended));
-    EXPECT_NO_THROW(collectives_.wanted(TeamTag::failure_of(team.id()).bits(), static_cast<std::uint64_t>(Status::reset), true));
+    EXPECT_NO_THROW(collectives_.wanted(TeamTag::failure_of(team.id()).bits(),
+                                        static_cast<std::uint64_t>(Status::reset), true));
   }
   collectives_.advance();
   EXPECT_EQ(team.status(), Status::ended);
@@ -113,16 +115,21 @@ TEST_F(CollectivesTest, AnOperationThatCannotBeReportedIsReportedLater) {
   {
     const cluster::test::FailingMemory memory(0);
     EXPECT_THROW(for (;;) queue.push({}), std::bad_alloc);
-    for (void* const context : std::exchange(transport_.contexts, {})) collectives_.received(context, Status::ok, 0);
+    for (void* const context : std::exchange(transport_.contexts, {}))
+      collectives_.received(context, Status::ok, 0);
     EXPECT_THROW(for (int i = 0; i < 3; ++i) collectives_.advance(), std::bad_alloc);
   }
   EXPECT_TRUE(collectives_.pending());
   std::size_t reported = 0;
-  const auto count = [&](const protocol::Completion& completion) { reported += completion.context == this ? 1 : 0; };
-  queue.drain(~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
+  const auto count = [&](const protocol::Completion& completion) {
+    reported += completion.context == this ? 1 : 0;
+  };
+  queue.drain(
+      ~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
   complete_operations(team);
   collectives_.advance();
-  queue.drain(~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
+  queue.drain(
+      ~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
   EXPECT_EQ(reported, 1u);
 }
 

@@ -13,7 +13,8 @@ TEST_F(CollectivesTest, AListenerMayBeginOperationsAndMakeTeams) {
   struct Busy final : JoinListener {
     void joined(Status) override {
       if (left-- == 0) return;
-      for (int i = 0; i < 100; ++i) EXPECT_EQ(collectives->start(*team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+      for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(collectives->start(*team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
       for (std::uint64_t key = 1; key < 100; ++key) collectives->create(CollectivesTest::members(2), 0, key);
     }
     Collectives* collectives;
@@ -36,7 +37,9 @@ TEST_F(CollectivesTest, ABroadcastWaitsUntilAllNodesHaveJoinedTheGroup) {
   EXPECT_EQ(collectives_.start(team, arguments, nullptr, true), Status::ok);
   ASSERT_EQ(transport_.groups.size(), 1u);
   EXPECT_EQ(transport_.groups[0].size(), 4u);
-  const auto spread = [&] { return std::count(transport_.destinations.begin(), transport_.destinations.end(), FakeTransport::kGroup); };
+  const auto spread = [&] {
+    return std::count(transport_.destinations.begin(), transport_.destinations.end(), FakeTransport::kGroup);
+  };
   collectives_.advance();
   EXPECT_EQ(spread(), 0);
   EXPECT_TRUE(collectives_.pending());
@@ -70,7 +73,8 @@ TEST_F(CollectivesTest, ShortBroadcastsOpenAGroupWhenThereAreMany) {
 TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
   transport_.multicast = true;
   std::vector<MemberAddress> here = members(4);
-  for (MemberAddress& member : here) member.name = here[0].name.with_port(static_cast<std::uint16_t>(7000 + member.handle));
+  for (MemberAddress& member : here)
+    member.name = here[0].name.with_port(static_cast<std::uint16_t>(7000 + member.handle));
   Team& team = collectives_.create(std::move(here), 0);
   collectives_.join(team, listener_);
   std::vector<std::byte> bytes(kMulticastMin);
@@ -85,7 +89,9 @@ TEST_F(CollectivesTest, ALongMulticastIsOverWhenAllHaveIt) {
   collectives_.join(team, listener_);
   std::vector<std::byte> bytes(2 * kLong);
   const auto level_of = [&](std::size_t length) {
-    EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = Bytes(bytes).first(length)}, nullptr, true), Status::ok);
+    EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = Bytes(bytes).first(length)},
+                                 nullptr, true),
+              Status::ok);
     return transport_.levels.back();
   };
   EXPECT_EQ(level_of(kMulticastMin), protocol::CompletionLevel::inject);

@@ -35,7 +35,9 @@ Values sums(std::size_t members, std::size_t count) {
   return values;
 }
 
-ConstBytes const_bytes(const Values& values) { return as_bytes(values.data(), values.size() * sizeof(Value)); }
+ConstBytes const_bytes(const Values& values) {
+  return as_bytes(values.data(), values.size() * sizeof(Value));
+}
 Bytes bytes(Values& values) { return as_bytes(values.data(), values.size() * sizeof(Value)); }
 
 /// The schedules of one operation at all members. A message that was sent is delivered whenever chance has it.
@@ -56,14 +58,14 @@ class ScheduledTeam {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), random_);
     for (const std::size_t self : order)
-      runs_[self].begin([&](Step step, const Action& action) { issue(static_cast<Member>(self), step, action); });
+      runs_[self].begin(
+          [&](Step step, const Action& action) { issue(static_cast<Member>(self), step, action); });
     while (!arrivals_.empty()) {
       std::swap(arrivals_[random_() % arrivals_.size()], arrivals_.back());
       const Event event = arrivals_.back();
       arrivals_.pop_back();
-      runs_[event.member].done(event.step, [&](Step step, const Action& action) {
-        issue(event.member, step, action);
-      });
+      runs_[event.member].done(event.step,
+                               [&](Step step, const Action& action) { issue(event.member, step, action); });
     }
     for (const auto& [key, pair] : pairs_) {
       if (!pair.sent.empty() || !pair.posted.empty()) return false;
@@ -104,7 +106,8 @@ class ScheduledTeam {
       pair.sent.emplace_back(action.source.begin(), action.source.end());
       arrivals_.push_back({self, step, action.source});
     } else {
-      for (const Event& event : arrivals_) ASSERT_FALSE(event.member == self && overlap(event.leaving, action.target));
+      for (const Event& event : arrivals_)
+        ASSERT_FALSE(event.member == self && overlap(event.leaving, action.target));
       pair.posted.push_back({step, action.target});
     }
     match(pair, to);
@@ -158,7 +161,8 @@ class Composition : public testing::TestWithParam<Case> {
   /// Contributions of all members, each of `blocks` blocks.
   std::vector<Values> contributions(std::size_t blocks) const {
     std::vector<Values> all;
-    for (Member member = 0; member < members(); ++member) all.push_back(contribution(member, blocks * count()));
+    for (Member member = 0; member < members(); ++member)
+      all.push_back(contribution(member, blocks * count()));
     return all;
   }
   std::vector<Values> results(std::size_t blocks) const {
@@ -175,7 +179,11 @@ TEST_P(Composition, BroadcastByMulticastFromEveryRoot) {
     ScheduledTeam team(members(), std::get<1>(GetParam()), root + 1);
     team.shuffle_nodes();
     for (Member member = 0; member < members(); ++member) {
-      team.start(member, {.kind = Kind::broadcast, .target = bytes(buffers[member]), .root = root, .multicast = true, .often = often});
+      team.start(member, {.kind = Kind::broadcast,
+                          .target = bytes(buffers[member]),
+                          .root = root,
+                          .multicast = true,
+                          .often = often});
     }
     ASSERT_TRUE(team.run());
     for (const Values& buffer : buffers) EXPECT_EQ(buffer, buffers[root]);
@@ -189,9 +197,11 @@ TEST_P(Composition, BroadcastFromEveryRoot) {
   for (Member root = 0; root < members(); ++root) {
     auto buffers = results(1);
     buffers[root] = contribution(root, count());
-    run([&](Member member) {
-      return Arguments{.kind = Kind::broadcast, .target = bytes(buffers[member]), .root = root};
-    }, root);
+    run(
+        [&](Member member) {
+          return Arguments{.kind = Kind::broadcast, .target = bytes(buffers[member]), .root = root};
+        },
+        root);
     for (const Values& buffer : buffers) ASSERT_EQ(buffer, contribution(root, count()));
   }
 }
@@ -200,13 +210,15 @@ TEST_P(Composition, ReduceToEveryRoot) {
   const auto own = contributions(1);
   for (Member root = 0; root < members(); ++root) {
     auto result = results(1);
-    run([&](Member member) {
-      return Arguments{.kind = Kind::reduce,
-                       .reduction = kSum,
-                       .source = const_bytes(own[member]),
-                       .target = member == root ? bytes(result[member]) : Bytes{},
-                       .root = root};
-    }, root);
+    run(
+        [&](Member member) {
+          return Arguments{.kind = Kind::reduce,
+                           .reduction = kSum,
+                           .source = const_bytes(own[member]),
+                           .target = member == root ? bytes(result[member]) : Bytes{},
+                           .root = root};
+        },
+        root);
     ASSERT_EQ(result[root], sums(members(), count()));
   }
 }
@@ -228,7 +240,8 @@ TEST_P(Composition, AllreduceIsTheSameAtAll) {
     ASSERT_TRUE(team.run());
     for (const Values& sum : result) ASSERT_EQ(sum, sums(members(), count()));
     const std::size_t nodes = (members() + std::get<1>(GetParam()) - 1) / std::get<1>(GetParam());
-    EXPECT_EQ(team.spread() != 0, multicast && nodes >= kMulticastNodes && count() * sizeof(Value) >= kMulticastSums);
+    EXPECT_EQ(team.spread() != 0,
+              multicast && nodes >= kMulticastNodes && count() * sizeof(Value) >= kMulticastSums);
   }
 }
 
@@ -236,10 +249,12 @@ TEST_P(Composition, AllgatherInTheOrderOfTheGroup) {
   for (unsigned seed = 0; seed < 4; ++seed) {
     const auto own = contributions(1);
     auto result = results(members());
-    run([&](Member member) {
-      return Arguments{
-          .kind = Kind::allgather, .source = const_bytes(own[member]), .target = bytes(result[member])};
-    }, seed);
+    run(
+        [&](Member member) {
+          return Arguments{
+              .kind = Kind::allgather, .source = const_bytes(own[member]), .target = bytes(result[member])};
+        },
+        seed);
     Values expected;
     for (const Values& block : own) expected.insert(expected.end(), block.begin(), block.end());
     for (const Values& gathered : result) ASSERT_EQ(gathered, expected);
@@ -250,19 +265,23 @@ TEST_P(Composition, ScatterAndGatherAtEveryRoot) {
   for (Member root = 0; root < members(); ++root) {
     const Values all = contribution(root, members() * count());
     auto blocks = results(1);
-    run([&](Member member) {
-      return Arguments{.kind = Kind::scatter,
-                       .source = member == root ? const_bytes(all) : ConstBytes{},
-                       .target = bytes(blocks[member]),
-                       .root = root};
-    }, root);
+    run(
+        [&](Member member) {
+          return Arguments{.kind = Kind::scatter,
+                           .source = member == root ? const_bytes(all) : ConstBytes{},
+                           .target = bytes(blocks[member]),
+                           .root = root};
+        },
+        root);
     Values gathered(all.size());
-    run([&](Member member) {
-      return Arguments{.kind = Kind::gather,
-                       .source = const_bytes(blocks[member]),
-                       .target = member == root ? bytes(gathered) : Bytes{},
-                       .root = root};
-    }, root);
+    run(
+        [&](Member member) {
+          return Arguments{.kind = Kind::gather,
+                           .source = const_bytes(blocks[member]),
+                           .target = member == root ? bytes(gathered) : Bytes{},
+                           .root = root};
+        },
+        root);
     ASSERT_EQ(gathered, all);
     for (Member member = 0; member < members(); ++member) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(member * count());
@@ -275,7 +294,8 @@ TEST_P(Composition, AlltoallTransposes) {
   const auto own = contributions(members());
   auto result = results(members());
   run([&](Member member) {
-    return Arguments{.kind = Kind::alltoall, .source = const_bytes(own[member]), .target = bytes(result[member])};
+    return Arguments{
+        .kind = Kind::alltoall, .source = const_bytes(own[member]), .target = bytes(result[member])};
   });
   for (Member to = 0; to < members(); ++to) {
     for (Member from = 0; from < members(); ++from) {
@@ -290,12 +310,14 @@ TEST_P(Composition, ReduceScatterGivesEachItsBlock) {
     const auto own = contributions(members());
     const Values all = sums(members(), members() * count());
     auto result = results(1);
-    run([&](Member member) {
-      return Arguments{.kind = Kind::reduce_scatter,
-                       .reduction = kSum,
-                       .source = const_bytes(own[member]),
-                       .target = bytes(result[member])};
-    }, seed);
+    run(
+        [&](Member member) {
+          return Arguments{.kind = Kind::reduce_scatter,
+                           .reduction = kSum,
+                           .source = const_bytes(own[member]),
+                           .target = bytes(result[member])};
+        },
+        seed);
     for (Member member = 0; member < members(); ++member) {
       for (std::size_t i = 0; i < count(); ++i) ASSERT_EQ(result[member][i], all[member * count() + i]);
     }
@@ -313,10 +335,10 @@ std::vector<Case> cases() {
     }
   }
   for (const std::size_t members : {1u, 2u, 3u, 7u, 8u}) {
-    all.emplace_back(members, 2, 0);                                     // nothing to send
-    all.emplace_back(members, 1, kLong / sizeof(Value) / 4 + 1);         // the ring of an allgather
-    all.emplace_back(members, 2, kLong / sizeof(Value));                 // the first long one
-    all.emplace_back(members, 3, 3 * kPieceMin / sizeof(Value) + 7);     // in pieces
+    all.emplace_back(members, 2, 0);                                  // nothing to send
+    all.emplace_back(members, 1, kLong / sizeof(Value) / 4 + 1);      // the ring of an allgather
+    all.emplace_back(members, 2, kLong / sizeof(Value));              // the first long one
+    all.emplace_back(members, 3, 3 * kPieceMin / sizeof(Value) + 7);  // in pieces
   }
   return all;
 }
@@ -328,15 +350,17 @@ INSTANTIATE_TEST_SUITE_P(Teams, Composition, testing::ValuesIn(cases()));
 std::size_t sent_at_once(Member self, const Arguments& arguments) {
   const std::vector<std::size_t> nodes{0, 1};
   const Schedule schedule = compose(TeamLayout(nodes, self), arguments);
-  return static_cast<std::size_t>(std::count_if(schedule.actions().begin(), schedule.actions().end(), [](const Action& action) {
-    return action.kind == Action::Kind::send && action.awaited == 0;
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      schedule.actions().begin(), schedule.actions().end(),
+      [](const Action& action) { return action.kind == Action::Kind::send && action.awaited == 0; }));
 }
 
 TEST(TwoNodes, DoNotWaitForEachOtherBeforeTheySend) {
   Values own(1);
-  const Arguments reduction{
-      .kind = Kind::allreduce, .reduction = {wire::AtomicOp::sum, wire::AtomicType::uint32}, .source = bytes(own), .target = bytes(own)};
+  const Arguments reduction{.kind = Kind::allreduce,
+                            .reduction = {wire::AtomicOp::sum, wire::AtomicType::uint32},
+                            .source = bytes(own),
+                            .target = bytes(own)};
   for (const Member self : {0u, 1u}) {
     EXPECT_EQ(sent_at_once(self, {.kind = Kind::barrier}), 1u) << self;
     EXPECT_EQ(sent_at_once(self, reduction), 1u) << self;
@@ -379,7 +403,8 @@ TEST(Barrier, WaitsForEveryMember) {
             runs[member].done(step, issue_for(member));
           }
         };
-        for (Member self = 0; self < members; ++self) runs.emplace_back(compose(TeamLayout(node_of, self), {}));
+        for (Member self = 0; self < members; ++self)
+          runs.emplace_back(compose(TeamLayout(node_of, self), {}));
         for (Member self = 0; self < members; ++self)
           if (self != late) runs[self].begin(issue_for(self));
         settle();

@@ -73,7 +73,8 @@ TEST_F(BackgroundRunnerTest, AProcessThatWaitsIsLeftAloneUntilSomethingComes) {
   EXPECT_FALSE(is_readable(engine.descriptor()));
   ASSERT_EQ(eventfd_write(bell.number(), 1), 0);
   EXPECT_TRUE(is_readable(engine.descriptor()));
-  EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "the application may have turned to something else";
+  EXPECT_NE(engine.run_in_background().after, kUntilReadable)
+      << "the application may have turned to something else";
 }
 
 TEST_F(BackgroundRunnerTest, ADeadlineOfAThreadThatSleepsAgainDisturbsNoMore) {
@@ -94,7 +95,8 @@ TEST_F(BackgroundRunnerTest, AThreadThatWakesForEachMessageIsLeftAlone) {
       engine.poll();
       ASSERT_TRUE(engine.arm());
     }
-    EXPECT_NE(engine.run_in_background().after, kUntilReadable) << "each of them would wake the progress thread as well";
+    EXPECT_NE(engine.run_in_background().after, kUntilReadable)
+        << "each of them would wake the progress thread as well";
   }
 }
 
@@ -124,7 +126,8 @@ TEST_F(BackgroundRunnerTest, ARunThatComesLateIsFollowedByALongerRest) {
 TEST_F(BackgroundRunnerTest, HowLongTheApplicationHasMadeNoCall) {
   const auto away = [&] { return engine.stats()->application_away; };
   const auto run_for = [&](Duration time) {
-    for (const Time end = clock.now() + time; clock.now() < end;) clock.advance(engine.run_in_background().after);
+    for (const Time end = clock.now() + time; clock.now() < end;)
+      clock.advance(engine.run_in_background().after);
   };
   EXPECT_EQ(away(), 0s) << "nothing is known yet";
   engine.poll();

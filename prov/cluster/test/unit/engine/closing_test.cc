@@ -24,7 +24,9 @@ class ClosingTest : public test::EngineTest {
   void owe_answer() {
     caller.send();
     pass(*serving, caller);
-    network.drop = [](const test::FakeNetwork::Packet&, const SocketAddress& hearer) { return hearer == kUnknownSource; };
+    network.drop = [](const test::FakeNetwork::Packet&, const SocketAddress& hearer) {
+      return hearer == kUnknownSource;
+    };
     caller.write();
     pass(*serving, caller);
     ASSERT_FALSE(serving->engine.quiescent());

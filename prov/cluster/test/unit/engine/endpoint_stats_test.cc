@@ -120,7 +120,8 @@ TEST_F(EndpointStatsTest, MessagesThatNoReceiveMatches) {
   Node a(network, node_name(1), node_name(2), 1000);
   Node b(network, node_name(2), node_name(1), 1000);
   const ConstBytes slice = as_bytes(&a.word, sizeof a.word);
-  EXPECT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .tag = 77, .tagged = true}), Status::ok);
+  EXPECT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .tag = 77, .tagged = true}),
+            Status::ok);
   a.send();
   pass(100, a, b);
   const std::optional<EndpointStats> seen = b.engine.stats();

@@ -18,8 +18,8 @@ using test::Node;
 class ForeignAccessTest : public test::EngineTest {
  protected:
   ForeignAccessTest() {
-    serving.engine.attach(
-        serving.book, {.tx_queue = &serving.sent, .rx_queue = &serving.received, .regions = &regions});
+    serving.engine.attach(serving.book,
+                          {.tx_queue = &serving.sent, .rx_queue = &serving.received, .regions = &regions});
   }
   /// The memory that key 1 opens.
   void offer(bool drawn_key) {

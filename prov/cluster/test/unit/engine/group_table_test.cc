@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "os/descriptor.h"
-
 #include "support/failing_memory.h"
 #include "support/node.h"
 
@@ -54,11 +53,16 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
     EXPECT_EQ(node.engine.change_membership(&op, handle), Status::ok);
     return handle;
   }
-  void leave(Node& node, std::uint64_t group) { EXPECT_EQ(node.engine.change_membership(nullptr, group), Status::ok); }
+  void leave(Node& node, std::uint64_t group) {
+    EXPECT_EQ(node.engine.change_membership(nullptr, group), Status::ok);
+  }
   void send(Node& node, std::uint64_t group, bool more, bool inject = true) {
     const std::uint64_t next = node.word + 1;
     const ConstBytes slice = as_bytes(&next, sizeof next);
-    EXPECT_EQ(node.engine.send({.slices = {&slice, 1}, .length = sizeof next, .to = group, .inject = inject, .more = more}), Status::ok);
+    EXPECT_EQ(
+        node.engine.send(
+            {.slices = {&slice, 1}, .length = sizeof next, .to = group, .inject = inject, .more = more}),
+        Status::ok);
     node.word = next;
   }
   /// What b gets has to be what a has sent, each message once and in order, while a's allocations fail from one on: where a message
@@ -114,9 +118,13 @@ void GroupTableTest::send_short_of_memory(std::size_t failures, bool in_turn) {
 }
 
 TEST_F(GroupTableTest, WithoutMemoryEachMessageArrivesThatWasNotRefused) { send_short_of_memory(1, false); }
-TEST_F(GroupTableTest, WithoutMemoryForAWhileEachMessageArrivesThatWasNotRefused) { send_short_of_memory(~std::size_t{0}, false); }
+TEST_F(GroupTableTest, WithoutMemoryForAWhileEachMessageArrivesThatWasNotRefused) {
+  send_short_of_memory(~std::size_t{0}, false);
+}
 TEST_F(GroupTableTest, ATurnWithoutMemoryLosesNothing) { send_short_of_memory(1, true); }
-TEST_F(GroupTableTest, ATurnWithoutMemoryForAWhileLosesNothing) { send_short_of_memory(~std::size_t{0}, true); }
+TEST_F(GroupTableTest, ATurnWithoutMemoryForAWhileLosesNothing) {
+  send_short_of_memory(~std::size_t{0}, true);
+}
 
 /// Whatever was refused would keep its place for as many messages as there may be.
 TEST_F(GroupTableTest, AMessageThatWasRefusedLeavesNothing) {
@@ -147,7 +155,8 @@ TEST_F(GroupTableTest, AJoinThatFindsNoMemoryLeavesNoGroup) {
     test::FakeNetwork other_network(clock, 1);
     Node c(other_network, kA, kB, 1000);
     Node d(other_network, kB, kA, 1000);
-    for (Node* node : {&c, &d}) node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = this});
+    for (Node* node : {&c, &d})
+      node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = this});
     const JoinOp op = join_op();
     try {
       const test::FailingMemory memory(allowed, 1);
@@ -178,7 +187,8 @@ class ReadableGroups final : public link::MulticastJoiner {
    private:
     os::Descriptor bell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   };
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>,
+                                                std::string&) override {
     return std::make_unique<ReadableGroup>();
   }
 };

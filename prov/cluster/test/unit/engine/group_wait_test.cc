@@ -26,7 +26,8 @@ class SilentGroup final : public link::MulticastReceiver {
 class SilentGroups final : public link::MulticastJoiner {
  public:
   explicit SilentGroups(std::size_t& looks) : looks_(looks) {}
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>,
+                                                std::string&) override {
     return std::make_unique<SilentGroup>(looks_);
   }
 
@@ -39,14 +40,17 @@ class GroupWaitTest : public test::EngineTest {
   static constexpr std::size_t kLooks = 1000;  ///< of which each comes 5 us after the one before
 
   GroupWaitTest() {
-    for (const SocketAddress& name : {kA, kB, test::node_name(3)}) members_.push_back({book_.insert(name), name});
+    for (const SocketAddress& name : {kA, kB, test::node_name(3)})
+      members_.push_back({book_.insert(name), name});
     engine_.attach(book_, {.tx_queue = &sent_, .rx_queue = &received_, .joins_teams = true});
     engine_.with_collectives([&](collective::Collectives& all) { team_ = &all.create(members_, 0); });
   }
   /// In which member 1 is the root.
   void start_broadcast() {
     const collective::Arguments arguments{.kind = collective::Kind::broadcast, .target = buffer_, .root = 1};
-    engine_.with_collectives([&](collective::Collectives& all) { EXPECT_EQ(all.start(*team_, arguments, nullptr, true), Status::ok); });
+    engine_.with_collectives([&](collective::Collectives& all) {
+      EXPECT_EQ(all.start(*team_, arguments, nullptr, true), Status::ok);
+    });
   }
   std::size_t asked() {
     looks_ = 0;

@@ -32,17 +32,15 @@ class NoMemoryTest : public test::EngineTest {
     sender.sent.drain(~std::size_t{0}, any, [&](const protocol::Completion& completion) {
       ++(completion.status == Status::ok ? outcome.sent : outcome.unsent);
     });
-    receiver.received.drain(
-        ~std::size_t{0}, any,
-        [&](const protocol::Completion& completion) {
-          if (completion.status != Status::ok) {
-            ++outcome.errors;
-          } else {
-            std::uint64_t word;
-            std::memcpy(&word, completion.buffer, sizeof word);
-            outcome.words.push_back(word);
-          }
-        });
+    receiver.received.drain(~std::size_t{0}, any, [&](const protocol::Completion& completion) {
+      if (completion.status != Status::ok) {
+        ++outcome.errors;
+      } else {
+        std::uint64_t word;
+        std::memcpy(&word, completion.buffer, sizeof word);
+        outcome.words.push_back(word);
+      }
+    });
   }
   void post(Node& node, std::vector<std::uint64_t>& words) {
     for (std::uint64_t& word : words) {

@@ -45,7 +45,8 @@ TEST_F(NotEnabledTest, ItIsClosedWithFramesInItsSocket) {
   a.send();
   a.engine.poll();
   {
-    test::Node c{network, test::kUnknownSource, test::kA, 3000, nullptr, test::node_settings(), {.enabled = false}};
+    test::Node c{network, test::kUnknownSource,  test::kA,          3000,
+                 nullptr, test::node_settings(), {.enabled = false}};
     inject(test::kA, test::kUnknownSource, as_bytes(&a.word, sizeof a.word));
     clock.advance(1ms);
   }

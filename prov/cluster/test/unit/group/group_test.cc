@@ -26,20 +26,27 @@ class GroupTest : public ::testing::Test {
  protected:
   GroupTest() {
     member().owner = &carrier_;
-    group_.on_segment(kNow, member(), {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
-    group_.on_segment(kNow, member(), {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
+    group_.on_segment(
+        kNow, member(),
+        {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+    group_.on_segment(
+        kNow, member(),
+        {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
     group_.run(kNow, nullptr);
   }
 
   Member& member() { return *group_.find(name_); }
   bool sent(SegmentKind kind) const {
-    return std::any_of(carrier_.items.begin(), carrier_.items.end(), [&](const auto& item) { return item.segment.kind == kind; });
+    return std::any_of(carrier_.items.begin(), carrier_.items.end(),
+                       [&](const auto& item) { return item.segment.kind == kind; });
   }
 
   SocketAddress name_ = SocketAddress::v4(as_bytes("\x0a\0\0\2", 4).data(), 7000);
   QueueCarrier carrier_;
   test::FakeRandom random_;
-  Group group_{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Group group_{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1},
+               kStream,
+               random_};
   Member& met_ = group_.meet(name_, nullptr, &carrier_);
 };
 
@@ -66,27 +73,41 @@ TEST_F(GroupTest, AFrameOfAnotherMembershipIsNotTaken) {
 
 /// An announcement in the name of an endpoint that is no member must not keep others from joining.
 TEST_F(GroupTest, OneThatAnswersThatItIsNoMemberIsNotWaitedFor) {
-  Group group{{.key = kKey, .path = {}, .role = {}, .roster = {}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Group group{{.key = kKey, .path = {}, .role = {}, .roster = {}, .body_max = 1000, .incarnation = 1},
+              kStream,
+              random_};
   Member& announced = group.meet(name_, nullptr, &carrier_);
   test::RecordingLink link;
   Time now = kNow;
-  for (; now < kNow + 1s; now += 1ms) group.run(now, &link);  // those that were there have had their time to answer
+  for (; now < kNow + 1s; now += 1ms)
+    group.run(now, &link);  // those that were there have had their time to answer
   EXPECT_FALSE(group.complete());
   group.on_segment(now, announced, kNoMember, {});
   EXPECT_TRUE(group.complete());
   // It joins later: then it has to hear of this membership again.
   carrier_.items.clear();
-  group.on_segment(now, announced, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+  group.on_segment(now, announced,
+                   {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey},
+                   {});
   group.run(now, &link);
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
 /// The answer to this side's join was sent before the other one joined, and comes behind what it sent then.
 TEST_F(GroupTest, AJoinThatOvertakesTheAnswerOfANonMemberIsAnsweredWithAnother) {
-  Group group{{.key = kKey, .path = {}, .role = {.sends = false}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Group group{{.key = kKey,
+               .path = {},
+               .role = {.sends = false},
+               .roster = {name_},
+               .body_max = 1000,
+               .incarnation = 1},
+              kStream,
+              random_};
   Member& other = group.meet(name_, nullptr, &carrier_);
   group.run(kNow, nullptr);
-  group.on_segment(kNow, other, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+  group.on_segment(kNow, other,
+                   {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey},
+                   {});
   group.run(kNow, nullptr);
   carrier_.items.clear();
   group.on_segment(kNow, other, kNoMember, {});
@@ -104,7 +125,8 @@ TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
   group_.stream().post({}, {&slice, 1}, bytes.size(), true, Until::copied, 1);
   group_.run(kNow, &link);
   Member& late = group_.meet(late_name, nullptr, &late_carrier);
-  group_.on_segment(kNow, late, {.kind = SegmentKind::group_join, .id = 11, .offset = 1, .total = 3, .key = kKey}, {});
+  group_.on_segment(kNow, late,
+                    {.kind = SegmentKind::group_join, .id = 11, .offset = 1, .total = 3, .key = kKey}, {});
   group_.run(kNow, &link);
   const auto notified = [&] {
     return std::any_of(late_carrier.items.begin(), late_carrier.items.end(),
@@ -146,10 +168,16 @@ TEST_F(GroupTest, WhatWasPostedIsHandedOutUntilTheCallerHasTakenIt) {
 TEST_F(GroupTest, OneThatLeavesIsNotExpelled) {
   constexpr Segment kItsEnd{.kind = SegmentKind::group_end, .id = kItsStream, .key = kKey};
   for (const bool leaves : {false, true}) {
-    Group group{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+    Group group{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1},
+                kStream,
+                random_};
     Member& other = group.meet(name_, nullptr, &carrier_);
-    group.on_segment(kNow, other, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
-    group.on_segment(kNow, other, {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
+    group.on_segment(
+        kNow, other,
+        {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+    group.on_segment(
+        kNow, other,
+        {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
     group.run(kNow, nullptr);
     if (leaves) group.leave();
     group.on_segment(kNow, other, kItsEnd, {});

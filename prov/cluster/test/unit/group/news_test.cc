@@ -12,11 +12,13 @@ class NewsTest : public testing::Test {
  protected:
   NewsTest() {
     news.reserve(2);
-    for (Member* member : {&first, &second}) member->stream = std::make_unique<ReceiverStream>(5, 0, random, pool);
+    for (Member* member : {&first, &second})
+      member->stream = std::make_unique<ReceiverStream>(5, 0, random, pool);
   }
   void arrive(Member& member, std::uint64_t sequence) {
     const std::byte body[1]{};
-    member.stream->receive(Time{1s}, {sequence, sequence + 1, body, false, ReceiverStream::Route::multicast, {}}, 3);
+    member.stream->receive(Time{1s},
+                           {sequence, sequence + 1, body, false, ReceiverStream::Route::multicast, {}}, 3);
     news.note(member);
   }
   /// Those that are delivered; something is left of each that is in `full`.

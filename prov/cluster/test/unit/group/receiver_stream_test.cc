@@ -13,7 +13,8 @@ class Zero final : public Random {
 
 class ReceiverStreamTest : public testing::Test {
  protected:
-  bool receive(std::uint64_t sequence, bool report = false, ReceiverStream::Route route = ReceiverStream::Route::multicast) {
+  bool receive(std::uint64_t sequence, bool report = false,
+               ReceiverStream::Route route = ReceiverStream::Route::multicast) {
     const std::byte body[1]{static_cast<std::byte>(sequence)};
     return stream.receive(now, {sequence, sequence + 1, body, report, route, Duration::zero()}, 4);
   }

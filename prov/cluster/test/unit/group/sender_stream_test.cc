@@ -156,7 +156,8 @@ class SenderRepairTest : public SenderStreamTest {
   std::size_t by_unicast() const {
     std::size_t count = 0;
     for (const test::QueueCarrier& carrier : carriers_) {
-      for (const auto& item : carrier.items) count += item.segment.kind == wire::SegmentKind::group_repair ? 1 : 0;
+      for (const auto& item : carrier.items)
+        count += item.segment.kind == wire::SegmentKind::group_repair ? 1 : 0;
     }
     return count;
   }

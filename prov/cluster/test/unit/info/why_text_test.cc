@@ -46,8 +46,11 @@ class WhyTextTest : public ::testing::Test {
 TEST_F(WhyTextTest, APeerWhoseKernelVouchesForIt) {
   add_operation("receive", kPeer);
   add_peer().number("sent_frames", 5).number("silent_ns", 11'000'000'000).flag("kernel_vouches", true);
-  EXPECT_EQ(why(), "10.0.0.1:9 has waited 12.0 s for 10.0.0.2:9 to send a message that matches it (receive of 8 bytes); it has "
-                   "been silent for 11.0 s; its kernel says that its process exists: stopped, or UDP is filtered.\n");
+  EXPECT_EQ(
+      why(),
+      "10.0.0.1:9 has waited 12.0 s for 10.0.0.2:9 to send a message that matches it (receive of 8 bytes); "
+      "it has "
+      "been silent for 11.0 s; its kernel says that its process exists: stopped, or UDP is filtered.\n");
 }
 
 TEST_F(WhyTextTest, APeerThatHasNeverAnswered) {
@@ -81,17 +84,22 @@ TEST_F(WhyTextTest, BuffersForWhateverComesWaitForNothing) {
 TEST_F(WhyTextTest, AnApplicationThatMakesNoCall) {
   EXPECT_FALSE(says("no libfabric call"));
   endpoint().number("no_call_ns", 12'000'000'000);
-  EXPECT_TRUE(says("; the application has made no libfabric call for 12.0 s: it computes, or waits elsewhere.")) << why();
+  EXPECT_TRUE(
+      says("; the application has made no libfabric call for 12.0 s: it computes, or waits elsewhere."))
+      << why();
 }
 
 TEST_F(WhyTextTest, MessagesThatNoReceiveMatches) {
   answer.report.front() = Record("endpoint");
   endpoint().text("endpoint", kSelf).number("unexpected_messages", 1);
   add_message(77);
-  EXPECT_TRUE(says(", and 1 message waits here for a receive that matches it (tag 77, 8 bytes, from 10.0.0.2:9).")) << why();
+  EXPECT_TRUE(
+      says(", and 1 message waits here for a receive that matches it (tag 77, 8 bytes, from 10.0.0.2:9)."))
+      << why();
   add_operation("receive", kPeer);
   add_peer().number("unexpected_messages", 2);
-  EXPECT_TRUE(says("; 2 messages wait here for a receive that matches them (the first: tag 77, 8 bytes,")) << why();
+  EXPECT_TRUE(says("; 2 messages wait here for a receive that matches them (the first: tag 77, 8 bytes,"))
+      << why();
 }
 
 TEST_F(WhyTextTest, APeerOfThisNodeIsNamedByItsProcess) {
@@ -103,12 +111,15 @@ TEST_F(WhyTextTest, APeerOfThisNodeIsNamedByItsProcess) {
 TEST_F(WhyTextTest, RanksThatWaitForNoPeerMayWaitForTheirLauncher) {
   answer.launcher = {4, "orted", {}};
   EndpointReport other = answer;
-  EXPECT_EQ(launchers_text({answer, other}), "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks "
-                                             "compute, or wait for orted.\n");
+  EXPECT_EQ(launchers_text({answer, other}),
+            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks "
+            "compute, or wait for orted.\n");
   answer.launcher.silent = {{"10.0.0.1:5", "10.0.0.2:6", 7}};
   EXPECT_EQ(launchers_text({answer, other}),
-            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or wait for orted; to what "
-            "orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 retransmissions): is this rail cut?\n");
+            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or "
+            "wait for orted; to what "
+            "orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 retransmissions): is this "
+            "rail cut?\n");
   EXPECT_NE(reasons_text({{answer, other}, {}, 0}).find("No rank of orted"), std::string::npos);
   other.trouble = "it does not answer";
   EXPECT_EQ(launchers_text({answer, other}), "") << "what is not known is not said";

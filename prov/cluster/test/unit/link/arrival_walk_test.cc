@@ -16,7 +16,9 @@ class Walk : public ::testing::Test {
     arrival.segment = segment;
     return ArrivalWalk(arrival);
   }
-  std::size_t at(const ArrivalWalk& walk) const { return static_cast<std::size_t>(walk.datagram().data() - memory_.data()); }
+  std::size_t at(const ArrivalWalk& walk) const {
+    return static_cast<std::size_t>(walk.datagram().data() - memory_.data());
+  }
 
   std::array<std::byte, 1000> memory_{};
 };
@@ -39,7 +41,9 @@ TEST_F(Walk, WhatLiesBehindAFrameEndsWithTheArrival) {
   EXPECT_TRUE(train.behind(250).empty());
 }
 
-TEST_F(Walk, NothingArrived) { EXPECT_TRUE(walk(0, 0).done() && walk(0, 100).done() && ArrivalWalk().done()); }
+TEST_F(Walk, NothingArrived) {
+  EXPECT_TRUE(walk(0, 0).done() && walk(0, 100).done() && ArrivalWalk().done());
+}
 
 TEST_F(Walk, EachFrameOfATrainLiesInItsDatagram) {
   ArrivalWalk train = walk(350, 100);

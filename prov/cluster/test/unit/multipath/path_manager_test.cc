@@ -124,7 +124,8 @@ TEST_F(PathManagerTest, APathErrorFailsThatPathWhileOthersWork) {
 TEST_F(PathManagerTest, APortThatIsClosedOnAPathThatHasWorkedConcernsThePeer) {
   paths.join(addresses);
   paths.on_response(Time{}, Time{}, way(1, 1), true);
-  EXPECT_TRUE(path_error(1ms, 2, Status::refused)) << "it has never led to the peer: perhaps it leads to another host";
+  EXPECT_TRUE(path_error(1ms, 2, Status::refused))
+      << "it has never led to the peer: perhaps it leads to another host";
   EXPECT_FALSE(path_error(1ms, 1, Status::refused));
   EXPECT_FALSE(validated(1)) << "and it carries nothing until it has answered";
   EXPECT_FALSE(path_error(2ms, 1, Status::refused)) << "again";

@@ -67,7 +67,8 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
   pass(a, b, unknown);
   EXPECT_EQ(a.counters().unexpected, 3u);
   EXPECT_EQ(a.counters().sessions_opened, 2u);
-  EXPECT_EQ(unknown.counters().timeouts + b.counters().timeouts, 0u) << "it took no longer than without the flood";
+  EXPECT_EQ(unknown.counters().timeouts + b.counters().timeouts, 0u)
+      << "it took no longer than without the flood";
   EXPECT_TRUE(unknown.engine.quiescent());
 }
 
@@ -102,7 +103,8 @@ TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
     resets = 0;
     network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
-      const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+      const bool reset =
+          wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
       resets += reset && to == source ? 1 : 0;
       return reset;
     };
@@ -138,7 +140,9 @@ TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksIsMostlyForged) {
   int resets = 0;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     wire::FrameView view;
-    if (to != kB || wire::admit(packet.bytes, view) != wire::Refusal::none || view.kind == wire::FrameKind::fin) return false;
+    if (to != kB || wire::admit(packet.bytes, view) != wire::Refusal::none ||
+        view.kind == wire::FrameKind::fin)
+      return false;
     const bool answer = view.has_opening && view.session >> 30 == 1;
     answers += answer ? 1 : 0;
     resets += view.kind == wire::FrameKind::reset ? 1 : 0;
@@ -237,7 +241,8 @@ TEST_F(FloodTest, ASourceThatHasBecomeAMemberSinceItWasAnsweredCallsAnew) {
   int resets = 0;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     wire::FrameView view;
-    const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+    const bool reset =
+        wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
     if (reset && to == kUnknownSource && view.reset.session == call.header.session) ++resets;
     return false;
   };
@@ -262,7 +267,8 @@ TEST_F(FloodTest, ASourceThatHasBecomeAMemberByAnotherAddressCallsAnew) {
   int resets = 0;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
     wire::FrameView view;
-    const bool reset = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
+    const bool reset =
+        wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::reset;
     if (reset && view.reset.session == call.header.session) ++resets;
     return false;
   };

@@ -35,7 +35,9 @@ class FloodWatchTest : public testing::Test {
   void flood(std::uint32_t session, std::int64_t per_second, Duration span) {
     for (const Time end = now + span; now < end; now += kTick) {
       const bool aside = session != kUnknown && session != kMember && link.thinning.unmarked_aside;
-      const unsigned shift = session == kUnknown ? link.thinning.unknown_shift : session == kMember ? link.thinning.member_shift : 0;
+      const unsigned shift = session == kUnknown  ? link.thinning.unknown_shift
+                             : session == kMember ? link.thinning.member_shift
+                                                  : 0;
       if (aside && now >= look) {
         look = now + link::Thinning::kAsideInterval;
         aside_left = static_cast<std::int64_t>(link::Thinning::kAsideFrames);
@@ -111,7 +113,8 @@ TEST_F(FloodWatchTest, WhatTheLinkDoesAlreadyItIsNotAskedForAgain) {
   flood(0, 50'000, 1s);
   const unsigned before = link.calls;
   for (int turn = 0; turn < 100; ++turn) {  // two looks in one interval, and then none
-    for (std::size_t i = 0; i < 2 * link::Thinning::kAsideFrames * (turn % 2); ++i) watch.note_session(now, 0);
+    for (std::size_t i = 0; i < 2 * link::Thinning::kAsideFrames * (turn % 2); ++i)
+      watch.note_session(now, 0);
     watch.review(now += FloodWatch::kInterval);
   }
   EXPECT_EQ(link.calls, before);

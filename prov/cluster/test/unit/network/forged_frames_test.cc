@@ -127,7 +127,8 @@ TEST_F(ForgedFramesTest, TheNumberOfAPendingSessionAloneEndsNothing) {
   converse();
   const ForgedFrame call = ForgedFrame::call(kB, 0xF0F0F0, kLate);
   const wire::Opening named = answer_to(call, a);
-  for (const std::uint64_t guess : {std::uint64_t{0}, named.token ^ 1, named.token + (std::uint64_t{1} << 32)}) {
+  for (const std::uint64_t guess :
+       {std::uint64_t{0}, named.token ^ 1, named.token + (std::uint64_t{1} << 32)}) {
     ForgedFrame guessed = call;
     guessed.take_up(named);
     guessed.opening->echo = guess;
@@ -199,7 +200,8 @@ class ForgedCallTest : public test::EngineTest {
 
   static void receive_from_b(Node& node) {
     const Bytes slice = as_bytes(&node.got, sizeof node.got);
-    EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = 0, .ignore = ~std::uint64_t{0}}), Status::ok);
+    EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = 0, .ignore = ~std::uint64_t{0}}),
+              Status::ok);
   }
   void count_answers() {
     network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
@@ -285,7 +287,8 @@ TEST_F(ForgedCallTest, CannotHoldThePlaceOfTheNextIncarnation) {
   }
   network.conditions.blackout = false;
   Node restarted(network, kB, kA, 2000);
-  for (std::uint32_t i = 0; i < 100; ++i) inject(kB, kA, ForgedFrame::call(kB, kForged + i, kLate + i).bytes());
+  for (std::uint32_t i = 0; i < 100; ++i)
+    inject(kB, kA, ForgedFrame::call(kB, kForged + i, kLate + i).bytes());
   pass(a);
   EXPECT_EQ(a.counters().sessions_closed, 0u);
   clock.advance(PeerLimit::kInterval);

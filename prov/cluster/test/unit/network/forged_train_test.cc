@@ -34,7 +34,8 @@ class ForgedTrain : public EngineTest, public ::testing::WithParamInterface<Trai
     const Security security = std::get<Security>(GetParam());
     NodeKind kind;
     if (security != Security::none)
-      kind.credentials = credentials({"0123456789abcdef"}, security == Security::auth ? seal::Mode::auth : seal::Mode::encrypt);
+      kind.credentials = credentials({"0123456789abcdef"},
+                                     security == Security::auth ? seal::Mode::auth : seal::Mode::encrypt);
     return kind;
   }
   /// Frames of one length that `a` has sent in a burst, and that have not arrived.
@@ -98,14 +99,16 @@ std::string name_of(const ::testing::TestParamInfo<TrainCase>& info) {
   constexpr const char* kPlace[] = {"First", "Middle", "Last"};
   constexpr const char* kLength[] = {"ItsOwnLength", "Less", "OverSeveral"};
   const auto [security, place, length] = info.param;
-  return std::string(kSecurity[static_cast<int>(security)]) + kPlace[static_cast<int>(place)] + kLength[static_cast<int>(length)];
+  return std::string(kSecurity[static_cast<int>(security)]) + kPlace[static_cast<int>(place)] +
+         kLength[static_cast<int>(length)];
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, ForgedTrain,
-                         ::testing::Combine(::testing::Values(Security::none, Security::auth, Security::encrypt),
-                                            ::testing::Values(Place::first, Place::middle, Place::last),
-                                            ::testing::Values(Length::its_own, Length::less, Length::over_several)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Places, ForgedTrain,
+    ::testing::Combine(::testing::Values(Security::none, Security::auth, Security::encrypt),
+                       ::testing::Values(Place::first, Place::middle, Place::last),
+                       ::testing::Values(Length::its_own, Length::less, Length::over_several)),
+    name_of);
 
 }  // namespace
 }  // namespace cluster::test

@@ -44,11 +44,14 @@ class KernelProbeTest : public test::EngineTest {
     settings.flows_max = 2 * kCallers;
     node = std::make_unique<Node>(network, kA, kB, 1000, nullptr, settings, kind);
   }
-  static SocketAddress caller(int number) { return kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + number)); }
+  static SocketAddress caller(int number) {
+    return kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + number));
+  }
   /// Each reads what it may not, and is silent from then on, so that its answer stays unacknowledged.
   void call_and_be_silent() {
     for (int i = 0; i < kCallers; ++i) {
-      ForgedFrame frame = ForgedFrame::call(caller(i), 0xF0000000u + static_cast<unsigned>(i), std::uint64_t{1} << 60);
+      ForgedFrame frame =
+          ForgedFrame::call(caller(i), 0xF0000000u + static_cast<unsigned>(i), std::uint64_t{1} << 60);
       frame.opening->features = wire::feature::kKernelAnswers;
       frame.take_up(answer_to(frame, *node));
       frame.carry({.kind = wire::SegmentKind::read, .id = 1, .offset = 0, .total = 8, .key = 12345}, 0);
@@ -100,7 +103,8 @@ TEST_F(KernelProbeTest, SilenceForWhichAKernelVouchesIsReportedOnce) {
     network.conditions.blackout = true;
     node->send();
     both(9s);
-    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"), silence - 1);
+    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"),
+              silence - 1);
     EXPECT_TRUE(node->peer().flow->kernel_vouches);
     both(30s);
     EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"), silence);

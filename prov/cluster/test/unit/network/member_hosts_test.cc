@@ -13,15 +13,17 @@ namespace cluster::network {
 namespace {
 
 using test::kA;
-using transport::AddressTable;
 using test::kB;
+using transport::AddressTable;
 
 class NotedProbe final : public link::ProcessProbe {
  public:
   bool answered_here() const override { return true; }
   Answer ask(const SocketAddress&) override { return Answer::none; }
   void end(const SocketAddress&) override {}
-  void set_members(std::span<const SocketAddress> hosts) override { members.emplace(hosts.begin(), hosts.end()); }
+  void set_members(std::span<const SocketAddress> hosts) override {
+    members.emplace(hosts.begin(), hosts.end());
+  }
 
   std::optional<std::vector<SocketAddress>> members;
 };
@@ -51,7 +53,8 @@ TEST_F(MemberHostsTest, EachHostOfTheAddressVectorIsNamedOnce) {
 
 TEST_F(MemberHostsTest, NoneIsNamedOfTooMany) {
   for (std::uint32_t i = 0; i <= link::ProcessProbe::kHostsMax; ++i) {
-    const std::byte ip[] = {std::byte{10}, static_cast<std::byte>(i >> 16), static_cast<std::byte>(i >> 8), static_cast<std::byte>(i)};
+    const std::byte ip[] = {std::byte{10}, static_cast<std::byte>(i >> 16), static_cast<std::byte>(i >> 8),
+                            static_cast<std::byte>(i)};
     addresses.insert(SocketAddress::v4(ip, 1));
   }
   hosts.review(addresses);

@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Of, SealedFloodOfTest, testing::ValuesIn(kForgeries),
                          [](const auto& forgery) { return std::string(forgery.param.name); });
 
 TEST_P(SealedFloodOfTest, IsPutAside) {
-  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
+         {.credentials = test::credentials({"a key of the job"})});
   flood(a, GetParam(), 8000);
   EXPECT_FALSE(network.thinning.unmarked_aside) << "so many may come at once";
   flood(a, GetParam(), 2000);
@@ -75,11 +76,12 @@ TEST_P(SealedFloodOfTest, IsPutAside) {
 /// flood be too little of one to be noticed (found by the simulator).
 TEST_P(SealedFloodOfTest, ATurnLooksAtAsManyFramesAsWithoutAKey) {
   constexpr int kFrames = 100;
-  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
+         {.credentials = test::credentials({"a key of the job"})});
   const auto looked_at = [&] {
     const Counters& counters = a.counters();
-    return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged + counters.refused_replayed +
-           counters.refused_stale + counters.keep_alives_ignored;
+    return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
+           counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored;
   };
   const std::vector<std::byte> bytes = forged(GetParam());
   for (int i = 0; i < kFrames; ++i) inject(kUnknownSource, kA, bytes);
@@ -90,14 +92,16 @@ TEST_P(SealedFloodOfTest, ATurnLooksAtAsManyFramesAsWithoutAKey) {
 
 /// By a notice that came for certain a host would learn which byte of the session the kernel lets through.
 TEST_F(SealedFloodTest, OnlyPeersGetNotices) {
-  Node a(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = test::credentials({"a key of the job"})});
+  Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
+         {.credentials = test::credentials({"a key of the job"})});
   int notices = 0;
   const auto notices_to = [&](const SocketAddress& source) {
     notices = 0;
     network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameHeader header;
       std::memcpy(&header, packet.bytes.data(), sizeof header);
-      notices += to == source && header.kind == static_cast<std::uint8_t>(FrameKind::association_unknown) ? 1 : 0;
+      notices +=
+          to == source && header.kind == static_cast<std::uint8_t>(FrameKind::association_unknown) ? 1 : 0;
       return to == source;
     };
     inject(source, kA, forged(kForgeries[4]));

@@ -35,7 +35,8 @@ struct RailNode {
     std::vector<multipath::Rail> own;
     for (int rail = 0; rail < kRails; ++rail) {
       links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
-      own.push_back({rail == 0 ? address(0, number) : address(subnet, claimed), 24, "eth" + std::to_string(rail)});
+      own.push_back(
+          {rail == 0 ? address(0, number) : address(subnet, claimed), 24, "eth" + std::to_string(rail)});
     }
     EngineSettings settings;
     settings.linger = 0s;

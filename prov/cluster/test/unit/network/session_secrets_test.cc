@@ -16,7 +16,8 @@ TEST(SessionSecrets, ATokenIsForOneSessionAndName) {
   const std::uint64_t token = secrets.token_of(7, kA);
   EXPECT_EQ(secrets.token_of(7, kA), token);
   EXPECT_NE(secrets.token_of(8, kA), token);
-  EXPECT_NE(secrets.token_of(7, kB), token) << "else one host could collect tokens for the sessions of another";
+  EXPECT_NE(secrets.token_of(7, kB), token)
+      << "else one host could collect tokens for the sessions of another";
   EXPECT_NE(secrets.token_of(7, kA.with_port(9)), token);
   EXPECT_NE(SessionSecrets(SipHash{1, 3}).token_of(7, kA), token);
 }

@@ -28,7 +28,8 @@ class SessionTableTest : public test::EngineTest {
   void overhear_first() {
     network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
-      const bool opens = to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening;
+      const bool opens =
+          to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening;
       if (opens && first == 0) first = view.opening.session;
       return false;
     };
@@ -302,7 +303,8 @@ TEST_F(SessionTableTest, OneThatThePeerHasGivenUpBeforeItWasUsedKeepsNoOtherOut)
   answer.header = {};
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     wire::FrameView view;
-    if (to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening) answer.take_up(view.opening);
+    if (to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening)
+      answer.take_up(view.opening);
     return to == kB;
   };
   a.send();

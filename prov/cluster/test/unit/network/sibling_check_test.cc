@@ -26,7 +26,7 @@ using test::Node;
 using test::NodeKind;
 using wire::FrameKind;
 
-const SocketAddress kContext = kB.with_port(9300);  // of the process of kB
+const SocketAddress kContext = kB.with_port(9300);   // of the process of kB
 const SocketAddress kImpostor = kB.with_port(9302);  // of another process of its host
 
 /// A process with one endpoint on its roster, whose name it may have made up.
@@ -53,7 +53,8 @@ class SiblingCheckTest : public test::EngineTest {
       : process(kB, credentials),
         target(network, kA, kB, 1000, nullptr, many_flows(), {.credentials = credentials}),
         known(network, kB, kA, 1001, nullptr, test::node_settings(), process.kind()) {
-    target.engine.attach(target.book, {.tx_queue = &target.sent, .rx_queue = &target.received, .regions = &regions});
+    target.engine.attach(target.book,
+                         {.tx_queue = &target.sent, .rx_queue = &target.received, .regions = &regions});
     regions.add(1, {.base = memory.data(), .length = memory.size(), .readable = true, .writable = true});
     network.drop = [this](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
@@ -99,8 +100,8 @@ class SiblingCheckTest : public test::EngineTest {
   }
 
   std::size_t requests = 0;  ///< what these count outlives the nodes, which say goodbye through the network
-  bool mute = false;  ///< answers about siblings are lost
-  Time awake{};       ///< until then the known endpoint does nothing
+  bool mute = false;         ///< answers about siblings are lost
+  Time awake{};              ///< until then the known endpoint does nothing
   std::vector<std::byte> last_request;
   std::array<std::byte, 64> memory{};
   protocol::RegionTable regions;
@@ -138,7 +139,8 @@ TEST_F(SiblingCheckTest, InAFloodMembersAloneAreAnswered) {
     answers = 0;
     network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
-      const bool answer = wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == FrameKind::sibling_response;
+      const bool answer =
+          wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == FrameKind::sibling_response;
       answers += answer && to == source ? 1 : 0;
       return answer;
     };
@@ -288,8 +290,10 @@ TEST_F(SiblingCheckTest, AnAnswerIsForOneCallerAndOneSession) {
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kContext, kB), 0u) << "another caller";
   const SocketAddress neighbour = kImpostor.with_port(667);
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), neighbour, kB), 0u) << "another one of its host";
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kContext), 0u) << "another of the sibling's";
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kUnknownSource), 0u) << "not of the sibling";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kContext), 0u)
+      << "another of the sibling's";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kUnknownSource), 0u)
+      << "not of the sibling";
   clock.advance(10s);
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kB), 0u) << "too late";
   EXPECT_EQ(target.counters().refused_stale, 7u);

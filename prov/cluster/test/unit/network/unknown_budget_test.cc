@@ -26,13 +26,16 @@ EngineSettings tight() {
   return settings;
 }
 
-SocketAddress source(int number) { return kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + number)); }
+SocketAddress source(int number) {
+  return kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + number));
+}
 
 class UnknownBudgetTest : public test::EngineTest {
  protected:
   /// A source that answers from its own address: its next frames are of a session.
   ForgedFrame meet(Node& a, int number) {
-    ForgedFrame frame = ForgedFrame::call(source(number), 0xF0000000u + static_cast<std::uint32_t>(number), kEpoch);
+    ForgedFrame frame =
+        ForgedFrame::call(source(number), 0xF0000000u + static_cast<std::uint32_t>(number), kEpoch);
     frame.take_up(answer_to(frame, a));
     return frame;
   }

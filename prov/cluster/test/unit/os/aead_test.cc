@@ -40,8 +40,10 @@ crypto::Nonce nonce_of(std::size_t round) {
   return nonce;
 }
 
-Sealed sealed(const Cryptography& by, Cipher cipher, ConstBytes associated, ConstBytes plain, std::size_t round) {
-  const auto aead = by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::seal);
+Sealed sealed(const Cryptography& by, Cipher cipher, ConstBytes associated, ConstBytes plain,
+              std::size_t round) {
+  const auto aead =
+      by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::seal);
   Sealed result;
   result.bytes.assign(plain.begin(), plain.end());
   EXPECT_TRUE(aead != nullptr && aead->seal(nonce_of(round), associated, result.bytes, result.tag.data()));
@@ -49,7 +51,8 @@ Sealed sealed(const Cryptography& by, Cipher cipher, ConstBytes associated, Cons
 }
 
 bool opens(const Cryptography& by, Cipher cipher, ConstBytes associated, Sealed& frame, std::size_t round) {
-  const auto aead = by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::open);
+  const auto aead =
+      by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::open);
   return aead != nullptr && aead->open(nonce_of(round), associated, frame.bytes, frame.tag.data());
 }
 
@@ -94,7 +97,8 @@ TEST(IpsecMb, SealsWhatLibcryptoSeals) {
   for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const std::vector<std::byte> frame = some_bytes(random);
-    for (const auto& [associated, plain] : {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
+    for (const auto& [associated, plain] :
+         {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
       EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, associated, plain, round),
                 sealed(*test::libcrypto(), Cipher::aes128_gcm, associated, plain, round));
     }
@@ -107,7 +111,8 @@ TEST(IpsecMb, OpensWhatLibcryptoHasSealedAndNothingElse) {
   for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const std::vector<std::byte> frame = some_bytes(random);
-    for (const auto& [associated, plain] : {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
+    for (const auto& [associated, plain] :
+         {std::pair<ConstBytes, ConstBytes>(frame, {}), std::pair<ConstBytes, ConstBytes>(kHeader, frame)}) {
       Sealed one = sealed(*test::libcrypto(), Cipher::aes128_gcm, associated, plain, round);
       Sealed opened = one;
       ASSERT_TRUE(opens(*library, Cipher::aes128_gcm, associated, opened, round));

@@ -52,7 +52,8 @@ TEST_F(DoorbellTest, ANameBelongsToOneAtATime) {
 TEST_F(DoorbellTest, IsMissedAlsoWithoutAFreeDescriptor) {
 #ifdef __clang__
 #if __has_feature(undefined_behavior_sanitizer)
-  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at types through a pipe, for which there is no descriptor";
+  GTEST_SKIP()
+      << "UndefinedBehaviorSanitizer looks at types through a pipe, for which there is no descriptor";
 #endif
 #endif
   rlimit limit{};

@@ -49,7 +49,8 @@ class GroupJoinerTest : public testing::TestWithParam<Family> {
     int value = -1;
     socklen_t size = sizeof value;
     const int level = v6() ? IPPROTO_IPV6 : IPPROTO_IP;
-    EXPECT_EQ(getsockopt(port_->socket(), level, v6() ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, &value, &size), 0);
+    EXPECT_EQ(
+        getsockopt(port_->socket(), level, v6() ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, &value, &size), 0);
     return value != 0;
   }
 

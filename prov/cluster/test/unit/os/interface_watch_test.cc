@@ -43,9 +43,10 @@ class ChangingInterface : public ::testing::TestWithParam<Case> {
       int error = 0;
       std::string reason;
       station.port = os::UdpPort::open(hosts_->address(host, GetParam().family), error);
-      station.link = GetParam().packet
-                         ? os::open_packet_link(station.port, interface, {}, station.world.environment, reason)
-                         : os::open_udp_link(station.port, TwoHosts::kMtu, station.world.environment);
+      station.link =
+          GetParam().packet
+              ? os::open_packet_link(station.port, interface, {}, station.world.environment, reason)
+              : os::open_udp_link(station.port, TwoHosts::kMtu, station.world.environment);
       if (!station.link) station.world.log.warn("%s", reason.c_str());
     });
   }
@@ -77,7 +78,8 @@ TEST_P(ChangingInterface, RenewsTheHardwareAddressOfItsInterface) {
     left.poll();
     left.send_once(to_right, {numbered(1, 64)});
     const std::vector<Numbered> there = right.poll();
-    return !there.empty() && there.back().from.mac_known == GetParam().packet && (!GetParam().packet || there.back().from.mac == mac);
+    return !there.empty() && there.back().from.mac_known == GetParam().packet &&
+           (!GetParam().packet || there.back().from.mac == mac);
   }));
   const auto named = [&] { return left.world.log.text().find("02:00:00:00:00:77") != std::string::npos; };
   EXPECT_TRUE(eventually(named)) << left.world.log.text();
@@ -127,7 +129,8 @@ TEST_P(ChangingInterface, FollowsTheMtuOfItsInterface) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, ChangingInterface,
-                         ::testing::Values(Case{"packet", true, Family::v4}, Case{"packet_v6", true, Family::v6},
+                         ::testing::Values(Case{"packet", true, Family::v4},
+                                           Case{"packet_v6", true, Family::v6},
                                            Case{"udp", false, Family::v4}, Case{"udp_v6", false, Family::v6}),
                          [](const auto& of) { return std::string(of.param.name); });
 

@@ -94,7 +94,8 @@ TEST(Interfaces, TakesInWhatChanges) {
   const LinkMessage partial = LinkMessage().with(IFLA_IFNAME, "eth7", 5);
   EXPECT_FALSE(note_change(RTM_NEWLINK, partial.bytes(), interfaces)) << "that of a radio, about its cell";
   const LinkMessage of_bridge = LinkMessage(AF_BRIDGE).whole(9000, 2);
-  EXPECT_FALSE(note_change(RTM_DELLINK, of_bridge.bytes(), interfaces)) << "it left its bridge and is still there";
+  EXPECT_FALSE(note_change(RTM_DELLINK, of_bridge.bytes(), interfaces))
+      << "it left its bridge and is still there";
   EXPECT_TRUE(note_change(RTM_DELLINK, LinkMessage().whole(9000, 2).bytes(), interfaces));
   EXPECT_TRUE(interfaces.empty());
   EXPECT_FALSE(note_change(RTM_NEWLINK, {}, interfaces));

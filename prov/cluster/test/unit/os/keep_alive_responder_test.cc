@@ -73,7 +73,8 @@ TEST_F(KeepAliveResponderTest, AnswersMoreThanOneTurnHolds) {
   const auto asker = open();
   const auto port = open();
   const auto responder = start_keep_alive_responder(port, world_.log);
-  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::keep_alive(i, 0).bytes());
+  for (std::uint32_t i = 1; i <= 300; ++i)
+    send(*asker, port->name(), wire::ControlFrame::keep_alive(i, 0).bytes());
   for (std::uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(answer(*asker), i);
 }
 

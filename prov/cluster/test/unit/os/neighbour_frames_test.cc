@@ -14,21 +14,21 @@ std::vector<std::byte> bytes_from(std::initializer_list<int> values) {
   return bytes;
 }
 
-constexpr std::array<std::byte, 6> kMac{std::byte{2}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{7}};
+constexpr std::array<std::byte, 6> kMac{std::byte{2}, std::byte{0}, std::byte{0},
+                                        std::byte{0}, std::byte{0}, std::byte{7}};
 
-SocketAddress host_v4(int last) {
-  return SocketAddress::v4(bytes_from({10, 0, 0, last}).data(), 0);
-}
+SocketAddress host_v4(int last) { return SocketAddress::v4(bytes_from({10, 0, 0, last}).data(), 0); }
 
 SocketAddress host_v6(int last) {
-  return SocketAddress::v6(bytes_from({0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa, 0xb, last}).data(), 0);
+  return SocketAddress::v6(bytes_from({0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa, 0xb, last}).data(),
+                           0);
 }
 
 TEST(NeighbourFrames, AnnouncesAnIpv4AddressAsTheRfcWantsIt) {
   EXPECT_EQ(neighbour_announcement({kMac, host_v4(1)}),
-            bytes_from({255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 7, 8, 6,               // Ethernet
-                        0, 1, 8, 0, 6, 4, 0, 1,                                             // a request (RFC 5227, 1.2)
-                        2, 0, 0, 0, 0, 7, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1}));
+            bytes_from({255, 255, 255, 255, 255, 255, 2,  0, 0, 0, 0, 7, 8, 6,  // Ethernet
+                        0,   1,   8,   0,   6,   4,   0,  1,                    // a request (RFC 5227, 1.2)
+                        2,   0,   0,   0,   0,   7,   10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1}));
 }
 
 TEST(NeighbourFrames, AsksAllForAnIpv4Address) {

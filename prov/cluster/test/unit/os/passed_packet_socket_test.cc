@@ -77,14 +77,15 @@ TEST_F(PassedPacketSocketTest, ItSendsAnyFrame) {
   const Descriptor witness = packet_socket(kOtherEtherType);
   ASSERT_EQ(as_plain_user([&] {
               const sockaddr_ll to = place(ETH_P_IP);
-              return static_cast<int>(::sendto(socket_.number(), kFrameOfNoHost.data(), kFrameOfNoHost.size(), 0,
-                                               reinterpret_cast<const sockaddr*>(&to), sizeof to));
+              return static_cast<int>(::sendto(socket_.number(), kFrameOfNoHost.data(), kFrameOfNoHost.size(),
+                                               0, reinterpret_cast<const sockaddr*>(&to), sizeof to));
             }),
             0);
   pollfd watch{witness.number(), POLLIN, 0};
   ASSERT_EQ(::poll(&watch, 1, 5000), 1);
   std::array<char, 2 * kFrameOfNoHost.size()> seen;
-  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0), static_cast<ssize_t>(kFrameOfNoHost.size()));
+  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0),
+            static_cast<ssize_t>(kFrameOfNoHost.size()));
   EXPECT_EQ(std::memcmp(seen.data(), kFrameOfNoHost.data(), kFrameOfNoHost.size()), 0);
 }
 

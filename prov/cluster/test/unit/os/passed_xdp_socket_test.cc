@@ -54,8 +54,8 @@ class PassedXdpSocketTest : public ::testing::Test {
     address.sin_family = AF_INET;
     address.sin_port = htons(to.port());
     std::memcpy(&address.sin_addr, to.ip().data(), sizeof address.sin_addr);
-    EXPECT_EQ(::sendto(sender_->socket(), words.data(), words.size(), 0, reinterpret_cast<const sockaddr*>(&address),
-                       sizeof address),
+    EXPECT_EQ(::sendto(sender_->socket(), words.data(), words.size(), 0,
+                       reinterpret_cast<const sockaddr*>(&address), sizeof address),
               static_cast<ssize_t>(words.size()));
   }
 
@@ -103,15 +103,17 @@ TEST_F(PassedXdpSocketTest, OneQueueHasOneSocket) {
 
 TEST_F(PassedXdpSocketTest, ItSendsAnyFrame) {
   Descriptor witness;
-  hosts_->on(1, [&] {
-    witness = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(kOtherEtherType)));
-  });
+  hosts_->on(
+      1, [&] { witness = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(kOtherEtherType))); });
   ASSERT_TRUE(witness);
-  ASSERT_EQ(as_plain_user([&] { return socket_->send(as_bytes(kFrameOfNoHost.data(), kFrameOfNoHost.size())); }), 0);
+  ASSERT_EQ(
+      as_plain_user([&] { return socket_->send(as_bytes(kFrameOfNoHost.data(), kFrameOfNoHost.size())); }),
+      0);
   pollfd watch{witness.number(), POLLIN, 0};
   ASSERT_EQ(::poll(&watch, 1, 5000), 1);
   std::array<char, 2 * kFrameOfNoHost.size()> seen;
-  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0), static_cast<ssize_t>(kFrameOfNoHost.size()));
+  ASSERT_EQ(::recv(witness.number(), seen.data(), seen.size(), 0),
+            static_cast<ssize_t>(kFrameOfNoHost.size()));
   EXPECT_EQ(std::memcmp(seen.data(), kFrameOfNoHost.data(), kFrameOfNoHost.size()), 0);
 }
 
@@ -127,7 +129,9 @@ TEST_F(PassedXdpSocketTest, ItReceivesWhatTheProgramGivesItAndNoMore) {
   const std::shared_ptr<UdpPort> of_others = port(0);
   sender_ = port(1);
   XdpProgram program;
-  hosts_->on(0, [&] { ASSERT_TRUE(program.serve(interface_, given->name().port(), *socket_)) << std::strerror(errno); });
+  hosts_->on(0, [&] {
+    ASSERT_TRUE(program.serve(interface_, given->name().port(), *socket_)) << std::strerror(errno);
+  });
   socket_->offer_slots();
   send_to(of_others->name(), "not for it");
   send_to(given->name(), "for it");

@@ -144,7 +144,9 @@ TEST_P(PathErrorQueueTest, OfMoreThanAreKeptTheNewestAreHandedOn) {
   std::array<link::PathError, 100> errors;
   const std::size_t count = queue.take(errors);
   EXPECT_EQ(count, 64u);
-  const auto is_recent = [&](const link::PathError& error) { return std::ranges::equal(error.quote(), recent); };
+  const auto is_recent = [&](const link::PathError& error) {
+    return std::ranges::equal(error.quote(), recent);
+  };
   EXPECT_EQ(std::ranges::count_if(std::span(errors).first(count), is_recent), 8);
   EXPECT_TRUE(is_recent(errors[count - 1])) << "in the order in which they came";
   EXPECT_EQ(queue.take(errors), 0u);

@@ -22,8 +22,8 @@ constexpr std::size_t kSize = 64 * kPage;
 class TestMap {
  public:
   TestMap(int flags, int file = -1, std::size_t skip = 0)
-      : data_(static_cast<char*>(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, flags, file,
-                                        static_cast<off_t>(skip)))) {}
+      : data_(static_cast<char*>(
+            ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(skip)))) {}
   ~TestMap() { ::munmap(data_, kSize); }
   TestMap(const TestMap&) = delete;
   TestMap& operator=(const TestMap&) = delete;

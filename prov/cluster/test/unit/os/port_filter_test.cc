@@ -144,7 +144,8 @@ TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
 
 TEST(PortFilter, OfFramesWithTheMarkOfMembersTheirSessionsPass) {
   link::Thinning thinning{.marks = {0x17, 0x42}, .member_shift = 2};
-  for (std::uint32_t i = 0; i < link::Thinning::kMembersMax; ++i) thinning.members.push_back((i * 0x3F31) << 8 | 0x17);
+  for (std::uint32_t i = 0; i < link::Thinning::kMembersMax; ++i)
+    thinning.members.push_back((i * 0x3F31) << 8 | 0x17);
   std::ranges::sort(thinning.members);
   for (const Family family : {Family::v4, Family::v6}) {
     for (const bool aside : {false, true}) {

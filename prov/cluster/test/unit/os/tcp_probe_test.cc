@@ -73,7 +73,8 @@ class Hoarder {
       if (!socket) return false;
       sockaddr_storage storage;
       std::size_t size = SocketAddress::v4(kOther, 0).to(storage);
-      if (bind(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) != 0) return false;
+      if (bind(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) != 0)
+        return false;
       size = name.to(storage);
       connect(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size));
       pollfd watch{socket.number(), POLLOUT, 0};

@@ -151,9 +151,10 @@ TEST(Atomics, SwapsOfFloatingPointCompareValues) {
     double target = there;
     double before = 0;
     const double with = 7;
-    perform(AtomicCode{AtomicOp::cswap, AtomicType::float64, true},
-            {reinterpret_cast<std::byte*>(&target), reinterpret_cast<const std::byte*>(&with),
-             reinterpret_cast<const std::byte*>(&compare), reinterpret_cast<std::byte*>(&before), sizeof target});
+    perform(
+        AtomicCode{AtomicOp::cswap, AtomicType::float64, true},
+        {reinterpret_cast<std::byte*>(&target), reinterpret_cast<const std::byte*>(&with),
+         reinterpret_cast<const std::byte*>(&compare), reinterpret_cast<std::byte*>(&before), sizeof target});
     return target == with;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();

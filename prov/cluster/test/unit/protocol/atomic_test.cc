@@ -101,7 +101,8 @@ TEST_F(AtomicTest, EveryLengthWithAndWithoutAnAnswer) {
   }
   for (const Counter* counter : {&written, &read}) EXPECT_EQ(counter->value(), 5u) << "one tick an operation";
   for (const Counter* counter : {&writes, &remote_writes}) EXPECT_EQ(counter->value(), 10u);
-  for (const Counter* counter : {&reads, &remote_reads}) EXPECT_EQ(counter->value(), 0u) << "all of them write";
+  for (const Counter* counter : {&reads, &remote_reads})
+    EXPECT_EQ(counter->value(), 0u) << "all of them write";
 }
 
 TEST_F(AtomicTest, SeveralRangesAreCountedOnce) {

@@ -52,7 +52,8 @@ TEST_F(GroupProtocolTest, AMessageOfACollectiveIsRefused) {
   arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = 128, .tag = 9}, pattern(64));
   EXPECT_EQ(refused(), 2u);
   // However long it says it is, it does not wait for a receive, which might never come.
-  arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = kGroupUnexpectedMax + 1, .tag = 8}, pattern(64));
+  arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = kGroupUnexpectedMax + 1, .tag = 8},
+         pattern(64));
   EXPECT_EQ(refused(), 3u);
   EXPECT_FALSE(assembly.active());
   EXPECT_EQ(right.messenger.matcher().stored(), 0u);

@@ -134,7 +134,8 @@ TEST_F(InitiatorRmaTest, MappedMemoryIsStoredToAndLoadedFrom) {
   ASSERT_EQ(put(data, 200), Status::ok);
   const Bytes slices[] = {back};
   const RmaIov remote[] = {{200, kKey, 8}};
-  EXPECT_TRUE(left.messenger.rma().read_at_once(left.channel, ReadOp{{.remote = remote, .length = 8}, slices}));
+  EXPECT_TRUE(
+      left.messenger.rma().read_at_once(left.channel, ReadOp{{.remote = remote, .length = 8}, slices}));
   EXPECT_EQ(back, data);
   EXPECT_EQ(reached->stores, 1);
   EXPECT_EQ(reached->loads, 1);
@@ -159,7 +160,8 @@ TEST_F(InitiatorRmaTest, SeveralRangesAreOneOperation) {
   EXPECT_TRUE(std::equal(data.begin(), data.begin() + 1000, memory.begin()));
   EXPECT_EQ(memory[50000], data[1000]);
   EXPECT_TRUE(std::equal(data.begin() + 1001, data.end(), memory.begin() + 7000));
-  EXPECT_EQ(left.counters.rma_alone, 0u) << "each range once, and not all of them again behind one out of reach";
+  EXPECT_EQ(left.counters.rma_alone, 0u)
+      << "each range once, and not all of them again behind one out of reach";
 }
 
 TEST_F(InitiatorRmaTest, WhatIsNotAllowedFailsAtOnce) {

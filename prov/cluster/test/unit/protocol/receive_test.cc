@@ -73,7 +73,8 @@ TEST_F(MessengerTest, APlainReceiveIsOneBufferForOneMessageThatIsReported) {
   EXPECT_FALSE(is_plain({.slices = {}, .tagged = true})) << "no buffer";
   EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .report = false})) << "no completion";
   EXPECT_FALSE(is_plain({.slices = whole, .min_multi_recv = 8})) << "many messages";
-  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .collective = true})) << "completed to another listener";
+  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .collective = true}))
+      << "completed to another listener";
 }
 
 TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
@@ -168,7 +169,8 @@ TEST_F(MessengerTest, AMatchIsWaitedFor) {
       if (inject && size > kInjectMax) continue;
       const std::vector<std::byte> bytes = pattern(size);
       const ConstBytes slices[] = {bytes};
-      SendOp op{.slices = slices, .length = size, .context = &context, .tag = 9, .tagged = true, .inject = inject};
+      SendOp op{
+          .slices = slices, .length = size, .context = &context, .tag = 9, .tagged = true, .inject = inject};
       op.completion_level = CompletionLevel::match;
       ASSERT_EQ(left.messenger.send(left.channel, op), Status::ok);
       run();

@@ -319,8 +319,8 @@ TEST_F(RmaTest, ResponsesToAllPeersTogetherAreBounded) {
   target.messenger.attach(bindings);
   target.carrier.capacity = 0;
   for (std::uint32_t id = 1; id <= kMax + 2; ++id) {
-    target.messenger.arrive(
-        target.channel, {.kind = wire::SegmentKind::read, .peer_id = id, .total = 8, .key = kKey}, {});
+    target.messenger.arrive(target.channel,
+                            {.kind = wire::SegmentKind::read, .peer_id = id, .total = 8, .key = kKey}, {});
   }
   target.carrier.capacity = 1000;
   target.messenger.pump();

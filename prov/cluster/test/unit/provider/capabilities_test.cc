@@ -62,11 +62,13 @@ struct CapabilityTable {
   std::uint64_t receive;
   std::uint64_t domain;
 };
-constexpr std::uint64_t kTransmitOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_READ | FI_WRITE | FI_SEND |
-                                         FI_COLLECTIVE | FI_NAMED_RX_CTX | FI_HMEM | FI_TRIGGER | FI_FENCE | FI_RMA_PMEM;
-constexpr std::uint64_t kReceiveOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RECV |
-                                        FI_DIRECTED_RECV | FI_COLLECTIVE | FI_HMEM | FI_MULTI_RECV | FI_TRIGGER | FI_RMA_PMEM |
-                                        FI_SOURCE | FI_RMA_EVENT | FI_SOURCE_ERR;
+constexpr std::uint64_t kTransmitOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_READ |
+                                         FI_WRITE | FI_SEND | FI_COLLECTIVE | FI_NAMED_RX_CTX | FI_HMEM |
+                                         FI_TRIGGER | FI_FENCE | FI_RMA_PMEM;
+constexpr std::uint64_t kReceiveOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_REMOTE_READ |
+                                        FI_REMOTE_WRITE | FI_RECV | FI_DIRECTED_RECV | FI_COLLECTIVE |
+                                        FI_HMEM | FI_MULTI_RECV | FI_TRIGGER | FI_RMA_PMEM | FI_SOURCE |
+                                        FI_RMA_EVENT | FI_SOURCE_ERR;
 constexpr std::uint64_t kDomainOfAll = FI_REMOTE_COMM | FI_LOCAL_COMM | FI_SHARED_AV;
 constexpr std::uint64_t kAvUserId = 1ull << 41;
 constexpr std::uint64_t kPeer = 1ull << 43;
@@ -76,14 +78,16 @@ constexpr CapabilityTable kTables[] = {
     {FI_VERSION(1, 21), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId},
     {FI_VERSION(2, 0), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId | kPeer},
 };
-constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION | FI_DELIVERY_COMPLETE | FI_INJECT |
-                                              FI_INJECT_COMPLETE | FI_MULTICAST | FI_TRANSMIT_COMPLETE;
+constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION | FI_DELIVERY_COMPLETE |
+                                              FI_INJECT | FI_INJECT_COMPLETE | FI_MULTICAST |
+                                              FI_TRANSMIT_COMPLETE;
 constexpr std::uint64_t kReceiveFlagsOfAll = FI_COMPLETION | FI_MULTI_RECV;
 
 TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
-  constexpr std::uint64_t kNamed[] = {FI_MSG,     FI_TAGGED,     FI_RMA,        FI_ATOMIC, FI_MULTICAST, FI_COLLECTIVE,
-                                      FI_SOURCE,  FI_SOURCE_ERR, FI_RMA_EVENT,  FI_FENCE,  FI_DIRECTED_RECV,
-                                      FI_SEND,    FI_RECV,       FI_MULTI_RECV, FI_READ,   FI_REMOTE_WRITE};
+  constexpr std::uint64_t kNamed[] = {FI_MSG,       FI_TAGGED,     FI_RMA,           FI_ATOMIC,
+                                      FI_MULTICAST, FI_COLLECTIVE, FI_SOURCE,        FI_SOURCE_ERR,
+                                      FI_RMA_EVENT, FI_FENCE,      FI_DIRECTED_RECV, FI_SEND,
+                                      FI_RECV,      FI_MULTI_RECV, FI_READ,          FI_REMOTE_WRITE};
   for (const CapabilityTable& table : kTables) {
     for (const Capabilities& offer : {kRdmCapabilities, kDgramCapabilities}) {
       EXPECT_EQ(offer.transmit_flags & ~kTransmitFlagsOfAll, 0u);

@@ -23,12 +23,18 @@ bool at_least(std::uint64_t asked, std::uint64_t given) { return given >= asked;
 bool the_same(std::uint64_t asked, std::uint64_t given) { return asked == 0 || given == asked; }
 /// The caller says what it can live with.
 bool no_more_than_permitted(std::uint64_t asked, std::uint64_t given) { return (given & ~asked) == 0; }
-bool as_wide(std::uint64_t asked, std::uint64_t given) { return std::bit_width(given) >= std::bit_width(asked); }
+bool as_wide(std::uint64_t asked, std::uint64_t given) {
+  return std::bit_width(given) >= std::bit_width(asked);
+}
 /// Managed resources serve applications that manage theirs, too.
 bool as_managed(std::uint64_t asked, std::uint64_t given) { return given >= asked && given <= FI_RM_ENABLED; }
 /// Old callers put the capabilities of both sides into each.
-bool has_bits_to_send(std::uint64_t asked, std::uint64_t given) { return has_bits(asked & kTransmitOnly, given); }
-bool has_bits_to_receive(std::uint64_t asked, std::uint64_t given) { return has_bits(asked & kReceiveOnly, given); }
+bool has_bits_to_send(std::uint64_t asked, std::uint64_t given) {
+  return has_bits(asked & kTransmitOnly, given);
+}
+bool has_bits_to_receive(std::uint64_t asked, std::uint64_t given) {
+  return has_bits(asked & kReceiveOnly, given);
+}
 /// What the answer to a format is that leaves a choice is seen where addresses are (addressing_test.cc, fabtests/load).
 bool any(std::uint64_t, std::uint64_t) { return true; }
 
@@ -57,7 +63,8 @@ class HintFields : public ::testing::Test {
 
   /// Asks for each value in turn, of both endpoint types. At least one has to be granted.
   template <typename Attributes, typename Field>
-  void check(const char* name, Pair<Attributes> (HintFields::*attributes)(), Field Attributes::*field, Judge judge) {
+  void check(const char* name, Pair<Attributes> (HintFields::*attributes)(), Field Attributes::*field,
+             Judge judge) {
     std::set<std::uint64_t> values = {0, 1, 2, 3, 4, 5, 8, 64, 1 << 16, UINT64_MAX};
     for (int bit = 0; bit < 64; ++bit) values.insert(std::uint64_t{1} << bit);
     bool granted = false;
@@ -90,8 +97,8 @@ class HintFields : public ::testing::Test {
 
  private:
   static bool never_granted(const std::string& name) {
-    return name == "comp_order" || name == "total_buffered_recv" || name == "msg_prefix_size" || name == "max_ep_stx_ctx" ||
-           name == "max_ep_srx_ctx";
+    return name == "comp_order" || name == "total_buffered_recv" || name == "msg_prefix_size" ||
+           name == "max_ep_stx_ctx" || name == "max_ep_srx_ctx";
   }
 
   std::optional<InfoOnStack> asked_;
@@ -207,7 +214,9 @@ TEST_F(HintFields, OfTheFabric) {
 }
 
 TEST_F(HintFields, ValuesOfTheirOwn) {
-  const auto reason = [&] { return hint_mismatch(info().asked, kRdmCapabilities, {kNewest, kNewest, 4096, FI_VERSION(1, 3)}); };
+  const auto reason = [&] {
+    return hint_mismatch(info().asked, kRdmCapabilities, {kNewest, kNewest, 4096, FI_VERSION(1, 3)});
+  };
   tx().asked.tclass = FI_TC_LOW_LATENCY;  // as libfabric's own benchmarks do: the answer says what there is
   domain().asked.tclass = FI_TC_BULK_DATA;
   EXPECT_EQ(reason(), "");

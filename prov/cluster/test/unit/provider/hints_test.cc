@@ -123,7 +123,8 @@ TEST_F(Hints, RegistrationModesOfTheEnumerationStandAlone) {
     EXPECT_EQ(reason(FI_VERSION(1, 5)), "") << mode;
     EXPECT_EQ(reason(FI_VERSION(1, 4)).empty(), mode != ~3) << mode;
   }
-  for (const int mode : {~0, FI_MR_BASIC | FI_MR_SCALABLE, FI_MR_BASIC | FI_MR_LOCAL, FI_MR_SCALABLE | FI_MR_PROV_KEY}) {
+  for (const int mode :
+       {~0, FI_MR_BASIC | FI_MR_SCALABLE, FI_MR_BASIC | FI_MR_LOCAL, FI_MR_SCALABLE | FI_MR_PROV_KEY}) {
     domain.attributes.mr_mode = mode;
     EXPECT_NE(reason(), "") << mode;
   }

@@ -104,7 +104,7 @@ TEST(FlowEthertype, IsNotChallengedWhereThePeerHasNone) {
 
 TEST(FlowEthertype, ANetworkThatDropsItsFramesCostsChallengesOnly) {
   EthertypePair pair;
-  pair.ping_pong(1);  // first contact takes a round trip more
+  pair.ping_pong(1);           // first contact takes a round trip more
   pair.blocked_from_a = true;  // one direction is enough: b's challenges arrive, the answers do not
   const Duration longest = pair.ping_pong(300);
   EXPECT_FALSE(pair.takes_ethertype(pair.a) || pair.takes_ethertype(pair.b));

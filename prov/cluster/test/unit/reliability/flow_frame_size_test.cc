@@ -48,7 +48,8 @@ TEST(FlowFrameSize, APathThatSwallowsLongFramesIsUsedWithShortOnesAndSaidOnce) {
 
 /// For FakeNetwork::drop.
 auto longer_than(std::size_t most) {
-  return [most](const FakeNetwork::Packet& packet, const SocketAddress&) { return packet.bytes.size() > most; };
+  return
+      [most](const FakeNetwork::Packet& packet, const SocketAddress&) { return packet.bytes.size() > most; };
 }
 
 /// What an MTU of so many bytes leaves for a frame.

@@ -58,7 +58,8 @@ TEST(FlowHostDelay, InTheMiddleOfATurnIsNotTakenForNetworkDelay) {
     return false;
   };
   for (int round = 0; round < 40; ++round) {
-    for (std::size_t i = 0; i < link::kBurstMax + 10; ++i) pair.a.send_bulk(pair.a.full_bulk());  // two bursts
+    for (std::size_t i = 0; i < link::kBurstMax + 10; ++i)
+      pair.a.send_bulk(pair.a.full_bulk());  // two bursts
     fresh_turn = true;
     for (FlowEnd* end : {&pair.a, &pair.b, &pair.a}) {  // the end that runs again reads first
       end->turn();

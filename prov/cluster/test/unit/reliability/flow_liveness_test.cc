@@ -203,7 +203,9 @@ TEST(FlowLiveness, APathErrorIsBelievedIfItQuotesWhatWasSentToThePeerAlone) {
   const auto next = [](Flow& flow) { return flow.queue().window().next().value; };
   EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{flow, theirs(f), next(f) - 1}; }));
   EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{keep_alive, theirs(f), ours(f)}; }));
-  EXPECT_TRUE(ends_the_session(true, [&](Flow& f) { return Quoted{path_challenge, theirs(f), ours(f), 20}; }));
+  EXPECT_TRUE(ends_the_session(true, [&](Flow& f) {
+    return Quoted{path_challenge, theirs(f), ours(f), 20};
+  }));
   EXPECT_TRUE(ends_the_session(false, [&](Flow& f) { return Quoted{flow, 0, next(f) - 1}; }));
   EXPECT_TRUE(ends_the_session(false, [&](Flow& f) { return Quoted{keep_alive, 0, ours(f)}; }));
 

@@ -38,7 +38,8 @@ class End {
       links.push_back(std::make_unique<FakeLink>(network, address(i, node)));
     }
     bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
-    const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), 1'000'000 + node, rails_};
+    const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), 1'000'000 + node,
+                            rails_};
     flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0}, log,
                                    counters, bodies_, burst_, random_);
   }
@@ -200,7 +201,8 @@ TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
       b.to_send += 100;
       b_sends += 100;
       carry(2000);
-      for (const Time limit = clock.now() + 200ms; clock.now() < limit && b.acked != b_sends; clock.advance(1us)) {
+      for (const Time limit = clock.now() + 200ms; clock.now() < limit && b.acked != b_sends;
+           clock.advance(1us)) {
         a.turn(clock.now());
         b.turn(clock.now());
       }
@@ -213,7 +215,9 @@ TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
 TEST_F(FlowMultipath, AnAcknowledgementDoesNotWaitForTheOtherLink) {
   carry(2000);
   network.link_full = [](const SocketAddress& from) { return from == address(1, 2); };
-  network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) { return packet.from == address(0, 2); };
+  network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.from == address(0, 2);
+  };
   b.to_send = 1000;
   const auto pass = [this] {
     for (const Time limit = clock.now() + 10ms; clock.now() < limit; clock.advance(1us)) {

@@ -234,7 +234,8 @@ TEST(FlowSession, WithoutAnswersTheHardwareAddressIsForgotten) {
   copy.flags = wire::frame_flag::kSequenced;
   copy.session = a.handshake().session();
   copy.sequence = reliability::first_sequence(pair.b.flow->handshake().session());
-  ASSERT_EQ(a.receive(pair.clock.now(), copy, {name_of(2), {std::byte{0xEE}}, true}), ReceiveResult::nothing_new);
+  ASSERT_EQ(a.receive(pair.clock.now(), copy, {name_of(2), {std::byte{0xEE}}, true}),
+            ReceiveResult::nothing_new);
   ASSERT_TRUE(a.paths()[0].address.mac_known);
   pair.network.drop = [](const auto&, const auto&) { return true; };
   pair.a.send_small(1000);

@@ -33,7 +33,8 @@ struct FrameSelectorTest : testing::Test {
   std::vector<std::uint32_t> select() {
     selection = selector.select(Time(1ms));
     std::vector<std::uint32_t> frames;
-    for (std::size_t i = 0; i < selection.count; ++i) frames.push_back(static_cast<std::uint32_t>(selection.picks[i].sequence - nth(0)));
+    for (std::size_t i = 0; i < selection.count; ++i)
+      frames.push_back(static_cast<std::uint32_t>(selection.picks[i].sequence - nth(0)));
     return frames;
   }
   void put_all_back() {

@@ -315,7 +315,8 @@ TEST(Liveness, APortThatIsContestedIsAskedAboutSeveralTimesBeforeTheVerdict) {
       liveness.on_keep_alive_sent(at(time));
       if (time < tolerated) ++asked;
       if (time >= tolerated + 100ms) {
-        EXPECT_FALSE(liveness.keep_alive_due(at(time + (met ? 990ms : 240ms)))) << "one error alone proves nothing: as often as ever again";
+        EXPECT_FALSE(liveness.keep_alive_due(at(time + (met ? 990ms : 240ms))))
+            << "one error alone proves nothing: as often as ever again";
         break;
       }
     }

@@ -66,7 +66,8 @@ TEST(Outage, PathErrorsThatFollowEachOtherEndTheSession) {
 TEST(Outage, PathErrorsFarApartAreNotOneOutage) {
   Liveness liveness(100s);
   liveness.set_expecting(moment(0s), true);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(liveness.on_path_error(moment(2600ms * i), Status::refused, false)) << i;
+  for (int i = 0; i < 20; ++i)
+    EXPECT_TRUE(liveness.on_path_error(moment(2600ms * i), Status::refused, false)) << i;
   EXPECT_EQ(liveness.check(moment(52s)), Status::ok);
 }
 

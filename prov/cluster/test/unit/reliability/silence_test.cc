@@ -19,7 +19,8 @@ TEST(Silence, OnlyAPeerOfWhichNothingAnswersIsReported) {
     liveness.set_expecting(moment(0s), true);
     std::size_t reported = 0;
     for (Duration time = 0s; time < 1min; time += 10ms) {
-      if (liveness.probe_due(moment(time))) liveness.on_probe(moment(time), link::ProcessProbe::Answer::exists);
+      if (liveness.probe_due(moment(time)))
+        liveness.on_probe(moment(time), link::ProcessProbe::Answer::exists);
       if (liveness.keep_alive_due(moment(time))) {
         liveness.on_keep_alive_sent(moment(time));
         if (responds) liveness.on_answer(moment(time), moment(time), Liveness::By::responder);

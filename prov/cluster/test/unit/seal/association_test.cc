@@ -1,9 +1,9 @@
 // What an association says of frames whose counter it has seen.
 #include "seal/association.h"
 
-#include <cstring>
-
 #include <gtest/gtest.h>
+
+#include <cstring>
 
 #include "support/node.h"
 

@@ -40,7 +40,8 @@ TEST_F(KeyDisagreement, APeerWithThisSidesSecondKeyIsSeenToLive) {
   std::vector<std::vector<std::byte>> answers;
   network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
     KeepAliveAnswer answer;
-    if (to == kB && answer_keep_alive(peers, packet.bytes, kB, answer)) answers.emplace_back(answer.begin(), answer.end());
+    if (to == kB && answer_keep_alive(peers, packet.bytes, kB, answer))
+      answers.emplace_back(answer.begin(), answer.end());
     return to == kB;
   };
   a->send();

@@ -23,7 +23,9 @@ constexpr std::string_view kGroupSecret = "0123456789abcdef";
 constexpr std::string_view kOtherGroupSecret = "another key that";
 constexpr std::string_view kWords = "what a member says to all the others";
 
-SocketAddress address(const char (&ip)[5], std::uint16_t port) { return SocketAddress::v4(as_bytes(ip, 4).data(), port); }
+SocketAddress address(const char (&ip)[5], std::uint16_t port) {
+  return SocketAddress::v4(as_bytes(ip, 4).data(), port);
+}
 const SocketAddress kGroup = address("\xef\xc0\x01\x01", 7000);
 const SocketAddress kOtherGroup = address("\xef\xc0\x01\x02", 7000);
 const SocketAddress kSender = address("\x0a\0\0\x01", 5000);
@@ -61,7 +63,8 @@ class FakeReceiver final : public link::MulticastReceiver {
 class FakeJoiner final : public link::MulticastJoiner {
  public:
   explicit FakeJoiner(Arrivals& arrivals) : arrivals_(arrivals) {}
-  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>, std::string&) override {
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>,
+                                                std::string&) override {
     return std::make_unique<FakeReceiver>(arrivals_);
   }
 
@@ -92,16 +95,17 @@ void change_header(FrameBytes& frame, Change&& change) {
 
 class GroupEndpoint {
  public:
-  GroupEndpoint(const SocketAddress& name, const Credentials& credentials, std::uint64_t seed, const SocketAddress& group = kGroup,
+  GroupEndpoint(const SocketAddress& name, const Credentials& credentials, std::uint64_t seed,
+                const SocketAddress& group = kGroup,
                 const volatile std::uint32_t& same_process = test::kSameProcess)
       : name_(name), group_{.to = group} {
     environment.random = test::FakeRandom(seed);
     auto recording = std::make_unique<test::RecordingLink>();
     recording_ = recording.get();
-    link_ = std::make_unique<SealedLink>(std::move(recording), credentials, std::vector{name}, environment.environment(),
-                                         &test::kSameProcess);
-    groups_ = std::make_unique<SealedGroups>(std::make_unique<FakeJoiner>(arrivals_), credentials, name, environment.environment(),
-                                             &same_process);
+    link_ = std::make_unique<SealedLink>(std::move(recording), credentials, std::vector{name},
+                                         environment.environment(), &test::kSameProcess);
+    groups_ = std::make_unique<SealedGroups>(std::make_unique<FakeJoiner>(arrivals_), credentials, name,
+                                             environment.environment(), &same_process);
     std::string reason;
     receiver_ = groups_->join(group, {}, reason);
   }
@@ -116,20 +120,25 @@ class GroupEndpoint {
     return std::exchange(recording_->frames, {}).at(0);
   }
   /// What its user gets of an arrival: the words of each frame.
-  std::vector<std::string> receive(const SocketAddress& from, const FrameBytes& bytes, std::size_t segment = 0) {
+  std::vector<std::string> receive(const SocketAddress& from, const FrameBytes& bytes,
+                                   std::size_t segment = 0) {
     arrivals_.waiting.push_back({from, bytes, segment});
     std::array<link::InFrame, link::MulticastReceiver::kBurst> frames;
-    EXPECT_EQ(receiver_->receive_burst(frames), 1u) << "as many as came, so that the caller knows whether there is more";
+    EXPECT_EQ(receiver_->receive_burst(frames), 1u)
+        << "as many as came, so that the caller knows whether there is more";
     std::vector<std::string> words;
     for (ConstBytes rest = frames[0].bytes; !rest.empty();) {
       wire::FrameView view;
-      if (wire::admit(rest, view, wire::Integrity::seal) != wire::Refusal::none) return {"what the gate refuses"};
+      if (wire::admit(rest, view, wire::Integrity::seal) != wire::Refusal::none)
+        return {"what the gate refuses"};
       words.emplace_back(reinterpret_cast<const char*>(view.segments.data()), view.segments.size());
       rest = rest.subspan(view.length);
     }
     return words;
   }
-  bool takes(const SocketAddress& from, const FrameBytes& bytes) { return receive(from, bytes) == std::vector{std::string(kWords)}; }
+  bool takes(const SocketAddress& from, const FrameBytes& bytes) {
+    return receive(from, bytes) == std::vector{std::string(kWords)};
+  }
   const Counters& counters() const { return environment.counters; }
 
   test::FakeEnvironment environment;
@@ -165,7 +174,8 @@ TEST_P(SealedGroupsTest, EachReceiverTakesWhatAMemberHasSealed) {
 TEST_P(SealedGroupsTest, WhatItCarriesIsReadableInModeAuthAlone) {
   const FrameBytes sealed = sender.seal();
   const auto* const begin = reinterpret_cast<const std::byte*>(kWords.data());
-  const bool readable = std::search(sealed.begin(), sealed.end(), begin, begin + kWords.size()) != sealed.end();
+  const bool readable =
+      std::search(sealed.begin(), sealed.end(), begin, begin + kWords.size()) != sealed.end();
   EXPECT_EQ(readable, GetParam() == Mode::auth);
 }
 
@@ -190,8 +200,11 @@ TEST_P(SealedGroupsTest, NoBitOfAFrameCanBeAltered) {
   }
   for (std::size_t size = 0; size < sealed.size(); ++size) {
     FrameBytes cut(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(size));
-    if (size >= sizeof(wire::FrameHeader)) change_header(cut, [size](auto& header) { header.length = static_cast<std::uint16_t>(size); });
-    if (size > 0) { EXPECT_TRUE(receiver.receive(kSender, cut).empty()) << size; }
+    if (size >= sizeof(wire::FrameHeader))
+      change_header(cut, [size](auto& header) { header.length = static_cast<std::uint16_t>(size); });
+    if (size > 0) {
+      EXPECT_TRUE(receiver.receive(kSender, cut).empty()) << size;
+    }
     receiver.environment.clock.advance(1ms);
   }
   EXPECT_TRUE(receiver.takes(kSender, sealed)) << "forgers have moved nothing";
@@ -206,11 +219,13 @@ TEST_P(SealedGroupsTest, AForgedFrameInATrainTakesNoOtherWithIt) {
         frame = sender.seal();
         if (i == place) {
           frame[frame.size() - 1] ^= std::byte{1};
-          if (said != 0) change_header(frame, [said](auto& header) { header.length = static_cast<std::uint16_t>(said); });
+          if (said != 0)
+            change_header(frame, [said](auto& header) { header.length = static_cast<std::uint16_t>(said); });
         }
         train.insert(train.end(), frame.begin(), frame.end());
       }
-      EXPECT_EQ(receiver.receive(kSender, train, frame.size()), std::vector(3, std::string(kWords))) << said << " at " << place;
+      EXPECT_EQ(receiver.receive(kSender, train, frame.size()), std::vector(3, std::string(kWords)))
+          << said << " at " << place;
       receiver.environment.clock.advance(1ms);
     }
   }
@@ -296,12 +311,14 @@ TEST_P(LateMemberTest, BeginsAtAnyKey) {
   std::memcpy(&header, bare.data(), sizeof header);
   header.length = static_cast<std::uint16_t>(bare.size() + sizeof block + sizeof(wire::SealTrailer));
   FrameBytes sealed;
-  for (const ConstBytes piece : {as_bytes(&std::as_const(header), sizeof header), as_bytes(&std::as_const(block), sizeof block),
-                                 ConstBytes(bare).subspan(sizeof header)}) {
+  for (const ConstBytes piece :
+       {as_bytes(&std::as_const(header), sizeof header), as_bytes(&std::as_const(block), sizeof block),
+        ConstBytes(bare).subspan(sizeof header)}) {
     sealed.insert(sealed.end(), piece.begin(), piece.end());
   }
   sealed.resize(header.length);
-  for (std::uint64_t i = 0; i <= Association::kFramesPerKey; ++i) ASSERT_TRUE(outward.seal(sealed, sizeof block));
+  for (std::uint64_t i = 0; i <= Association::kFramesPerKey; ++i)
+    ASSERT_TRUE(outward.seal(sealed, sizeof block));
   EXPECT_TRUE(receiver.takes(kSender, sealed));
 }
 
@@ -314,7 +331,8 @@ TEST_P(SealedGroupsTest, RecordedSendersMakeNoneForgottenThatHasJustBeenHeard) {
   }
   EXPECT_FALSE(receiver.takes(kSender, first)) << "it comes again";
   receiver.environment.clock.advance(GroupOpener::kSilent);
-  EXPECT_TRUE(receiver.takes(kSender, GroupEndpoint(kSender, keys(), 4).seal())) << "one that is silent gives way";
+  EXPECT_TRUE(receiver.takes(kSender, GroupEndpoint(kSender, keys(), 4).seal()))
+      << "one that is silent gives way";
 }
 
 TEST_P(SealedGroupsTest, AForkedChildReceivesNothing) {

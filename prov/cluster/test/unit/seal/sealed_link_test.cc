@@ -222,7 +222,8 @@ TEST_F(SealedLinkTest, OnlyEncryptionHidesWhatIsSent) {
     const std::uint64_t word = a->word;
     const bool seen = std::any_of(recorded.begin(), recorded.end(), [&](const Recorded& each) {
       const auto* const begin = reinterpret_cast<const std::byte*>(&word);
-      return std::search(each.bytes.begin(), each.bytes.end(), begin, begin + sizeof word) != each.bytes.end();
+      return std::search(each.bytes.begin(), each.bytes.end(), begin, begin + sizeof word) !=
+             each.bytes.end();
     });
     EXPECT_EQ(seen, mode == Mode::auth);
   }

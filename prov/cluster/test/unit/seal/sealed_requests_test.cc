@@ -37,7 +37,8 @@ TEST_F(SealedRequestsTest, AnErrorThatQuotesARequestWithAnotherSaltIsNotBelieved
   std::size_t requests = 0;
   std::vector<std::byte> quoted;  // whatever was sent last
   network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
-    if (packet.bytes[offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(wire::FrameKind::association_request)) {
+    if (packet.bytes[offsetof(wire::FrameHeader, kind)] ==
+        static_cast<std::byte>(wire::FrameKind::association_request)) {
       constexpr std::size_t kSalt = sizeof(wire::FrameHeader) + offsetof(AssociationBlock, salt);
       quoted = packet.bytes;
       quoted[kSalt + requests++ % std::tuple_size_v<Salt>] ^= std::byte{1};

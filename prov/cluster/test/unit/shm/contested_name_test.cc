@@ -34,7 +34,8 @@ class ContestedNameTest : public test::EngineTest, public testing::WithParamInte
     const Pace& pace = GetParam();
     const Duration interval = Duration(1s) * pace.at_once / kCallsASecond;
     if (clock.now() >= next_call_) {
-      for (int i = 0; i < pace.at_once; ++i, ++session_) inject(kB, kA, ForgedFrame::call(kB, session_, kLate + session_).bytes());
+      for (int i = 0; i < pace.at_once; ++i, ++session_)
+        inject(kB, kA, ForgedFrame::call(kB, session_, kLate + session_).bytes());
       const Duration drawn(dice_.below(static_cast<std::uint64_t>(2 * interval.count())));
       next_call_ = clock.now() + (pace.random ? drawn : interval);
     }
@@ -59,7 +60,11 @@ class ContestedNameTest : public test::EngineTest, public testing::WithParamInte
   std::uint32_t session_ = 0xF0000000;
 };
 
-constexpr Pace kPaces[] = {{"AtRandom", 1, true}, {"Regularly", 1, false}, {"SixAtOnce", 6, false}, {"ThirtyAtOnce", 30, false}, {"ManyAtRandom", 60, true}};
+constexpr Pace kPaces[] = {{"AtRandom", 1, true},
+                           {"Regularly", 1, false},
+                           {"SixAtOnce", 6, false},
+                           {"ThirtyAtOnce", 30, false},
+                           {"ManyAtRandom", 60, true}};
 INSTANTIATE_TEST_SUITE_P(Called, ContestedNameTest, testing::ValuesIn(kPaces),
                          [](const auto& pace) { return std::string(pace.param.name); });
 

@@ -13,7 +13,8 @@ class FullQueueTest : public ::testing::Test {
  protected:
   std::unique_ptr<LocalListener> open(const SocketAddress& name, std::uint64_t epoch) {
     std::string reason;
-    std::unique_ptr<LocalListener> host = open_listener(name, epoch, ShmSettings{}, surroundings.environment(), reason);
+    std::unique_ptr<LocalListener> host =
+        open_listener(name, epoch, ShmSettings{}, surroundings.environment(), reason);
     EXPECT_TRUE(host) << reason;
     return host;
   }
@@ -25,7 +26,8 @@ class FullQueueTest : public ::testing::Test {
 };
 
 TEST_F(FullQueueTest, AQueueThatAnotherUserFillsIsEmptiedAtOnceAndTheConnectionTriedAgain) {
-  if (!test::connect_as_other_user(socket_name(bob_name), 1 << 16)) GTEST_SKIP() << "needs root to become another user";
+  if (!test::connect_as_other_user(socket_name(bob_name), 1 << 16))
+    GTEST_SKIP() << "needs root to become another user";
   const Connection refused = alice->connect(bob_name);
   EXPECT_FALSE(refused.outbox);
   EXPECT_TRUE(refused.later) << refused.reason;

@@ -80,7 +80,8 @@ TEST_F(GreetingTest, AMemberOfAGroupIsMetOverTheNetworkThen) {
     int count = 0;
   } joined;
   for (Node* node : {&a, &b}) {
-    node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = &joined});
+    node->engine.attach(node->book,
+                        {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = &joined});
     const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
     const JoinOp op{.address = SocketAddress::v4(ip, 7000), .key = 77, .role = {}, .roster = {kA, kB}};
     std::uint64_t handle = 0;

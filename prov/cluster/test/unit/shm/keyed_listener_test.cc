@@ -38,7 +38,8 @@ class KeyedListenerTest : public ::testing::Test {
     connection.outbox->advance_greeting();
     other.accept(inboxes_);
     const Message message(1, 8);
-    const bool posted = connection.outbox->post(message.segment, message.gather(), carrier::PayloadMode::copy, 0);
+    const bool posted =
+        connection.outbox->post(message.segment, message.gather(), carrier::PayloadMode::copy, 0);
     PeekedSegment arrival;
     return posted && inboxes_.size() == 1 && inboxes_.back()->peek(arrival) &&
            message.equals(arrival.segment, arrival.payload);

@@ -40,7 +40,8 @@ class KeyedRegionTest : public testing::Test {
  protected:
   Outcome read_with(const seal::JobKeys& own, const seal::JobKeys& owners) {
     KeyedDomain domain(owners);
-    domain.directory.offer(kRegion, {.base = reinterpret_cast<std::uintptr_t>(&word_), .length = 8, .readable = true});
+    domain.directory.offer(kRegion,
+                           {.base = reinterpret_cast<std::uintptr_t>(&word_), .length = 8, .readable = true});
     const SocketAddress name = fresh_region_name();
     const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
     const auto regions = PeerRegionConnector(random_, log_, own, 10s).connect(name);
@@ -62,18 +63,21 @@ TEST_F(KeyedRegionTest, AreReadWithTheKeyOfTheirOwner) {
   EXPECT_EQ(read_with(keys, test::credentials({"the key of another"}).keys), Outcome::unsuited);
   EXPECT_EQ(read_with(keys, {}), Outcome::unsuited);
   EXPECT_EQ(read_with({}, keys), Outcome::unsuited);
-  EXPECT_EQ(read_with(test::credentials({"a new key of this job", "the key of this job"}).keys, keys), Outcome::done);
+  EXPECT_EQ(read_with(test::credentials({"a new key of this job", "the key of this job"}).keys, keys),
+            Outcome::done);
 }
 
 /// It has seen the name of the socket, and not the key: the table is not for it.
 TEST_F(KeyedRegionTest, AreNotShownToAProcessThatHasOnlySeenTheName) {
   const seal::JobKeys keys = test::credentials({"the key of this job"}).keys;
   KeyedDomain domain(keys);
-  domain.directory.offer(kRegion, {.base = reinterpret_cast<std::uintptr_t>(&word_), .length = 8, .readable = true});
+  domain.directory.offer(kRegion,
+                         {.base = reinterpret_cast<std::uintptr_t>(&word_), .length = 8, .readable = true});
   const SocketAddress name = fresh_region_name();
   const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
   std::string reason;
-  os::LocalSocket socket = os::LocalSocket::connect(keyed_names(region_socket_name(name), keys).front().socket, reason);
+  os::LocalSocket socket =
+      os::LocalSocket::connect(keyed_names(region_socket_name(name), keys).front().socket, reason);
   ASSERT_TRUE(socket) << reason;
   const seal::ProofRequest request;
   ASSERT_TRUE(socket.send(as_bytes(&request, sizeof request)));
@@ -85,7 +89,8 @@ TEST_F(KeyedRegionTest, AreNotShownToAProcessThatHasOnlySeenTheName) {
   std::array<std::byte, sizeof(RegionHello) + sizeof answer.tag> hello;
   const RegionHello plain;
   std::memcpy(hello.data(), &plain, sizeof plain);
-  std::memcpy(hello.data() + sizeof plain, answer.tag.data(), answer.tag.size());  // all the tags that it has seen
+  std::memcpy(hello.data() + sizeof plain, answer.tag.data(),
+              answer.tag.size());  // all the tags that it has seen
   ASSERT_TRUE(socket.send(hello, page, reason)) << reason;
   socket.wait_for_message(5s);
   RegionWelcome welcome;

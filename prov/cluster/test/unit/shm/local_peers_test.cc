@@ -239,7 +239,8 @@ TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
   };
   EXPECT_LT(looks_at_network(true, 20ns, PollScope::due), kFew);
   EXPECT_LT(looks_at_network(false, 20ns, PollScope::due), kFew);
-  EXPECT_EQ(looks_at_network(false, 20us, PollScope::due), kTurns) << "the peer is also reached over the network: time decides";
+  EXPECT_EQ(looks_at_network(false, 20us, PollScope::due), kTurns)
+      << "the peer is also reached over the network: time decides";
   EXPECT_EQ(looks_at_network(false, 4ms, PollScope::due), kTurns) << "a turn now and then misses nothing";
   EXPECT_EQ(looks_at_network(true, 20ns, PollScope::all), kTurns) << "a turn of scope all reads everything";
   Node alone(network, kA, kB, 1000);

@@ -104,7 +104,8 @@ TEST_F(PeerMemoryTest, AWrongProofOpensNothing) {
   ++wrong.value;
   EXPECT_FALSE(PeerMemory(process(), ring_end_, wrong).reachable());
   EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{}).reachable());
-  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{8, secret_}).reachable()) << "an address that is not mapped";
+  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{8, secret_}).reachable())
+      << "an address that is not mapped";
 }
 
 TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {

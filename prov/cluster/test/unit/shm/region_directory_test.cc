@@ -37,8 +37,8 @@ constexpr std::size_t kSize = 10 << 20;
 class RegionDirectoryTest : public testing::Test {
  protected:
   explicit RegionDirectoryTest(int flags = MAP_PRIVATE)
-      : memory_(as_bytes(
-            ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0), kSize)) {
+      : memory_(
+            as_bytes(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0), kSize)) {
     std::fill(memory_.begin(), memory_.end(), std::byte{1});
   }
   ~RegionDirectoryTest() override { ::munmap(memory_.data(), kSize); }

@@ -17,7 +17,8 @@ class RingConnectionTest : public ::testing::Test {
  protected:
   std::unique_ptr<LocalListener> open(const SocketAddress& name) {
     std::string reason;
-    std::unique_ptr<LocalListener> listener = open_listener(name, 1, ShmSettings{}, surroundings.environment(), reason);
+    std::unique_ptr<LocalListener> listener =
+        open_listener(name, 1, ShmSettings{}, surroundings.environment(), reason);
     EXPECT_TRUE(listener) << reason;
     return listener;
   }

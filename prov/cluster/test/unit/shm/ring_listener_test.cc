@@ -269,7 +269,8 @@ class ExhaustedListenerTest : public RingListenerTest {
   void SetUp() override {
 #ifdef __clang__
 #if __has_feature(undefined_behavior_sanitizer)
-    GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at types through a pipe, for which there is no descriptor";
+    GTEST_SKIP()
+        << "UndefinedBehaviorSanitizer looks at types through a pipe, for which there is no descriptor";
 #endif
 #endif
   }

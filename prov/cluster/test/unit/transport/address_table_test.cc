@@ -63,7 +63,8 @@ TEST(AddressTable, ManyAddressesComeAndGo) {
     ASSERT_EQ(found.has_value(), i % 3 != 0) << i;
     ASSERT_EQ(found.value_or(i), i);
   }
-  for (unsigned i = 0; i < kCount; i += 3) ASSERT_EQ(book.insert(node(kCount + i)), i) << "the lowest free one";
+  for (unsigned i = 0; i < kCount; i += 3)
+    ASSERT_EQ(book.insert(node(kCount + i)), i) << "the lowest free one";
   for (unsigned i = 0; i < kCount; i += 3) ASSERT_EQ(book.find(node(kCount + i)), i);
 }
 

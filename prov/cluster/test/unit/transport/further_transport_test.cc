@@ -36,10 +36,13 @@ class FurtherTransportTest : public testing::Test {
       attach({});
     }
     void attach(const protocol::Ordering& ordering) {
-      engine->attach(book, {.tx_queue = &done, .rx_queue = &received, .regions = &regions, .ordering = ordering});
+      engine->attach(book,
+                     {.tx_queue = &done, .rx_queue = &received, .regions = &regions, .ordering = ordering});
     }
     Status send(ConstBytes bytes) { return engine->send({.slices = {&bytes, 1}, .length = bytes.size()}); }
-    Status receive(Bytes bytes) { return engine->receive({.slices = {&bytes, 1}, .ignore = ~std::uint64_t{0}}); }
+    Status receive(Bytes bytes) {
+      return engine->receive({.slices = {&bytes, 1}, .ignore = ~std::uint64_t{0}});
+    }
     Status put(ConstBytes bytes, std::uint64_t address) {
       const protocol::RmaIov range{address, kKey, bytes.size()};
       protocol::WriteOp op;
@@ -58,8 +61,9 @@ class FurtherTransportTest : public testing::Test {
     }
     static std::vector<Completion> take(protocol::CompletionQueue& queue) {
       std::vector<Completion> taken;
-      queue.drain(~std::size_t{0}, [](const Completion&) { return true; },
-                  [&](const Completion& completion) { taken.push_back(completion); });
+      queue.drain(
+          ~std::size_t{0}, [](const Completion&) { return true; },
+          [&](const Completion& completion) { taken.push_back(completion); });
       return taken;
     }
 

@@ -11,14 +11,16 @@ class LostPeersTest : public EngineTest {
   /// Time goes on in steps of timers.
   template <typename... Nodes>
   void wait(Duration time, Nodes&... nodes) {
-    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(1ms)) (nodes.engine.poll(), ...);
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(1ms))
+      (nodes.engine.poll(), ...);
   }
   static std::vector<Status> outcomes(protocol::CompletionQueue& queue) {
     std::vector<Status> all;
     const auto take = [&](const protocol::Completion& completion) { all.push_back(completion.status); };
     for (std::size_t before = 1; before != all.size();) {
       before = all.size();
-      queue.drain(9, [](const protocol::Completion&) { return true; }, take);
+      queue.drain(
+          9, [](const protocol::Completion&) { return true; }, take);
       if (all.empty()) break;
     }
     return all;

@@ -44,7 +44,8 @@ TEST(PrintFrame, QuestionsAndAnswersShowTheNonceTheyHaveInCommon) {
 
 TEST(PrintFrame, QuestionsAboutSiblingsNameTheCaller) {
   const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
-  const ControlFrame request = ControlFrame::sibling_request(0x77, 1, rail_block(SocketAddress::v4(ip, 9300)));
+  const ControlFrame request =
+      ControlFrame::sibling_request(0x77, 1, rail_block(SocketAddress::v4(ip, 9300)));
   EXPECT_EQ(printed(request), "sibling_request of 10.0.0.1:9300 session 0x77");
   FrameView asked;
   ASSERT_EQ(admit(request.bytes(), asked), Refusal::none);
