@@ -182,7 +182,7 @@ MUTATIONS = [
     ("a member begins by unicast behind what it misses", "group/sender_stream.cc",
      "listener.cursor = std::max(arrived, listener.arrived);",
      "listener.cursor = frames_.next();"),
-    ("what has arrived in a group counts as delivered", "group/message_progress.cc",
+    ("what has arrived in a group counts as delivered", "group/outgoing_messages.cc",
      "message.until == Until::delivered ? delivered : arrived",
      "message.until == Until::copied ? delivered : arrived"),
     ("leaves a group before all has arrived", "group/group.cc",

@@ -1,5 +1,9 @@
 #include "collective/schedule.h"
 
+#include <cstring>
+
+#include "protocol/atomic_arithmetic.h"
+
 namespace cluster::collective {
 
 Step Schedule::add(const Action& action, After after) {
@@ -59,6 +63,25 @@ Step Schedule::join(After steps) { return add({}, steps); }
 Bytes Schedule::scratch(std::size_t size) {
   scratch_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
   return {scratch_.back().get(), size};
+}
+
+void ScheduleRun::finish(Step step) {
+  ++done_;
+  for (Step edge = schedule_.actions()[step].first_edge; edge != kStart;
+       edge = schedule_.edges()[edge].next) {
+    const Step after = schedule_.edges()[edge].to;
+    if (--schedule_.actions()[after].awaited == 0) ready_.push_back(after);
+  }
+}
+
+void ScheduleRun::perform(const Action& action) const {
+  if (action.source.empty()) return;
+  if (action.kind == Action::Kind::copy) {
+    std::memmove(action.target.data(), action.source.data(), action.source.size());
+  } else if (action.kind == Action::Kind::combine) {
+    const Reduction& reduction = schedule_.reduction();
+    protocol::combine(reduction.op, reduction.type, action.target.data(), action.source);
+  }
 }
 
 }  // namespace cluster::collective

@@ -8,15 +8,46 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
 #include "base/status.h"
 #include "collective/composition.h"
-#include "collective/schedule_run.h"
-#include "collective/team_tag.h"
+#include "collective/schedule.h"
 
 namespace cluster::collective {
+
+/// The tag of a message between members: the team, its operation within the team, its number within the operation. Every member
+/// computes the identity of a team from the names of the members, so agreeing on one takes no message.
+///
+/// Operations of a team are numbered modulo kOperations. Both sides begin the operations of a team in one order, so a
+/// message of a later operation with the same number is matched later.
+class TeamTag {
+ public:
+  static constexpr unsigned kNumberBits = 12;
+  static constexpr unsigned kOperationBits = 12;
+  static constexpr unsigned kTeamShift = kNumberBits + kOperationBits;
+  static constexpr unsigned kTeamBits = 64 - kTeamShift;
+  /// The number of the operation that says that the team has failed.
+  static constexpr std::uint32_t kFailure = 0xfff;
+  static constexpr std::uint32_t kOperations = kFailure;
+  /// The bits that all messages of a team do not share.
+  static constexpr std::uint64_t kAnyOfTeam = 0xffffff;
+
+  explicit TeamTag(std::uint64_t bits) : bits_(bits) {}
+  TeamTag(std::uint64_t team, std::uint32_t operation, std::uint32_t number)
+      : bits_(team << kTeamShift | static_cast<std::uint64_t>(operation) << kNumberBits | number) {}
+  static TeamTag failure_of(std::uint64_t team) { return {team, kFailure, 0}; }
+  static std::uint64_t team_from(std::uint64_t hash) { return hash >> (64 - kTeamBits); }
+
+  std::uint64_t bits() const { return bits_; }
+  std::uint64_t team() const { return bits_ >> kTeamShift; }
+  bool is_failure() const { return (bits_ >> kNumberBits & kFailure) == kFailure; }
+
+ private:
+  std::uint64_t bits_;
+};
 
 /// A member as the endpoint knows it.
 struct MemberAddress {
@@ -42,6 +73,30 @@ struct Ticket {
   Status status = Status::ok;  ///< its outcome
   std::size_t length = 0;      ///< of what was received
   Ticket* next = nullptr;
+};
+
+/// Tickets that wait for the same thing, in order. Each ticket holds the link to the next one, so adding one never
+/// allocates. A ticket is in one queue at most.
+class TicketQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void push_back(Ticket& ticket) {
+    ticket.next = nullptr;
+    (empty() ? first_ : last_->next) = &ticket;
+    last_ = &ticket;
+  }
+  Ticket& pop_front() { return *std::exchange(first_, first_->next); }
+  template <typename Matches>
+  void erase_if(Matches&& matches) {
+    for (TicketQueue all = std::exchange(*this, {}); !all.empty();) {
+      Ticket& ticket = all.pop_front();
+      if (!matches(ticket)) push_back(ticket);
+    }
+  }
+
+ private:
+  Ticket* first_ = nullptr;
+  Ticket* last_ = nullptr;  ///< of a queue that is not empty
 };
 
 class Team;
@@ -81,18 +136,18 @@ class Team {
   Member find(const SocketAddress& name) const;
 
   /// Why the team has failed; ok as long as it works.
-  Status status() const { return failure_.status; }
+  Status status() const { return status_; }
   /// It is to fail, unless it has: the first cause counts. False: it was to fail already. Takes no memory.
   bool note_failure(Status cause) {
-    if (failure_.noted != Status::ok) return false;
-    failure_.noted = cause;
+    if (noted_ != Status::ok) return false;
+    noted_ = cause;
     return true;
   }
-  bool failing() const { return failure_.noted != Status::ok && !failure_.spread; }
-  void set_failed() { failure_.status = failure_.noted; }
+  bool failing() const { return noted_ != Status::ok && !failure_spread_; }
+  void set_failed() { status_ = noted_; }
   /// Neighbors that have been notified of it.
-  std::size_t& notified() { return failure_.notified; }
-  void set_failure_spread() { failure_.spread = true; }
+  std::size_t& notified() { return notified_; }
+  void set_failure_spread() { failure_spread_ = true; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
@@ -115,12 +170,10 @@ class Team {
   std::uint64_t id_;
   std::vector<MemberAddress> members_;
   TeamLayout layout_;
-  struct {
-    Status noted = Status::ok;
-    Status status = Status::ok;
-    std::size_t notified = 0;
-    bool spread = false;
-  } failure_;
+  Status noted_ = Status::ok;   ///< the first cause of a failure
+  Status status_ = Status::ok;  ///< the same, once the team has failed here
+  std::size_t notified_ = 0;
+  bool failure_spread_ = false;
   bool complete_ = false;
   bool orphaned_ = false;
   std::optional<std::uint64_t> group_;

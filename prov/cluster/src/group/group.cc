@@ -6,6 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "wire/frame.h"
+#include "wire/frame_encoder.h"
+
 namespace cluster::group {
 
 using wire::Segment;
@@ -83,6 +86,23 @@ bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, b
 }
 
 }  // namespace
+
+void Announcer::run(Time now, link::Link& link, const link::Path& group, std::size_t members) {
+  if (now < next_) return;
+  std::array<std::byte, sizeof(wire::FrameHeader)> bytes;
+  wire::FrameHeader& header = wire::header_at(bytes.data());
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::group_announce);
+  header.sequence = static_cast<std::uint32_t>(key_);
+  header.transmission = static_cast<std::uint32_t>(key_ >> 32);
+  const ConstBytes whole(bytes);
+  wire::encode_frame(header, {&whole, 1}, link.integrity());
+  link::OutFrame frame;
+  frame.path = &group;
+  frame.add(whole);
+  link.send_burst({&frame, 1});
+  const bool first = ++sent_ < kAnnouncesFirst;
+  next_ = now + (first ? kAnnounceFirst : kAnnounceInterval * static_cast<std::int64_t>(1 + members / 32));
+}
 
 Group::Group(GroupSettings settings, std::uint32_t stream_id, Random& random)
     : settings_(std::move(settings)),

@@ -31,12 +31,9 @@
 #include "base/environment.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
-#include "group/announcer.h"
+#include "group/limits.h"
 #include "group/member.h"
-#include "group/member_queue.h"
-#include "group/news.h"
 #include "group/sender_stream.h"
-#include "group/spare_bodies.h"
 #include "link/link.h"
 #include "wire/admit.h"
 
@@ -61,6 +58,24 @@ struct GroupEvent {
   };
   Kind kind = Kind::left;
   SocketAddress member{};
+};
+
+/// Announces a member by multicast, for members that no roster names: some times in quick succession, then the more seldom
+/// the larger the group is. A member that misses all of the first announcements is found by a later one.
+class Announcer {
+ public:
+  explicit Announcer(std::uint64_t key) : key_(key) {}
+
+  /// Sends an announcement if one is due. `members`: how many are known.
+  void run(Time now, link::Link& link, const link::Path& group, std::size_t members);
+  Time deadline() const { return next_; }
+  /// The members that were there have had time to answer.
+  bool settled() const { return sent_ >= kAnnouncesFirst; }
+
+ private:
+  std::uint64_t key_;
+  Time next_{};
+  unsigned sent_ = 0;
 };
 
 class Group {

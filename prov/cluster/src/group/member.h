@@ -1,20 +1,26 @@
-// Another member of a group, as one member sees it: what it has said of itself, what it has to be sent, and the streams
-// between the two. Group changes it.
+// Another member of a group, as one member sees it: what it has said about itself, what must still be sent to it, and the
+// streams between the two. Group changes it. Below are the lists of members that Group and its caller work through.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/address.h"
+#include "base/bytes.h"
 #include "carrier/carrier.h"
 #include "group/listener.h"
 #include "group/receiver_stream.h"
-#include "group/repair_parts.h"
+#include "wire/frame.h"
+#include "wire/segment.h"
 
 namespace cluster::group {
 
-/// What a member does in a group; as it travels in group_join.
+/// What a member does in a group. group_join carries it as bits.
 struct Role {
   bool sends = true;
   bool receives = true;
@@ -23,24 +29,103 @@ struct Role {
   static Role of(std::uint64_t bits) { return {(bits & 1) != 0, (bits & 2) != 0}; }
 };
 
+/// Puts together a body that one member sends in parts (group_repair), because its path carries shorter frames than the
+/// group's. The parts of a body arrive in order. A part that does not continue the current body starts a new one, or is
+/// dropped and requested again. So one body of at most a frame is kept.
+class RepairParts {
+ public:
+  /// The whole body if this part completes it, else empty. Valid until the next call.
+  ConstBytes add(const wire::Segment& part, ConstBytes bytes) {
+    if (part.peer_id == 0 && part.total == bytes.size()) return bytes;
+    const bool continues = part.id == stream_ && part.offset == sequence_ && part.peer_id == body_.size();
+    if (part.peer_id != 0 && !continues) return {};
+    if (part.total > wire::kFrameMax || part.peer_id + bytes.size() > part.total) return {};
+    if (part.peer_id == 0) body_.clear();
+    stream_ = part.id;
+    sequence_ = part.offset;
+    body_.insert(body_.end(), bytes.begin(), bytes.end());
+    return body_.size() == part.total ? ConstBytes(body_) : ConstBytes();
+  }
+
+ private:
+  std::uint32_t stream_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::vector<std::byte> body_;
+};
+
 struct Member {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
   SocketAddress name;
   void* owner = nullptr;  ///< the caller's
   carrier::Carrier* carrier = nullptr;
-  bool posted = false;  ///< to the carrier, which the caller then marks (Group::take_posted)
+  bool posted =
+      false;  ///< something was posted to the carrier; the caller then marks it (Group::take_posted)
   bool join_due = true;
-  std::optional<Role> role;  ///< once its join has come
+  std::optional<Role> role;  ///< set once its join has arrived
   std::uint64_t incarnation = 0;
   std::uint32_t stream_id = 0;
-  Listener listener;                       ///< while it receives from this side
-  std::unique_ptr<ReceiverStream> stream;  ///< while it sends to this side, once it has said where it starts
-  std::uint64_t stream_membership = 0;     ///< of the member, as it named it where the stream began
-  RepairParts repair;                      ///< of that stream
-  std::uint64_t stream_end = kNoEnd;       ///< nothing comes from here on
-  bool absent = false;                     ///< has answered that it is no member (yet)
-  bool gone = false;                       ///< forgotten when what has arrived from it is delivered
+  Listener listener;  ///< while it receives from this side
+  std::unique_ptr<ReceiverStream>
+      stream;  ///< while it sends to this side, once it has said where its stream starts
+  std::uint64_t stream_membership = 0;  ///< the membership that it named at the start of the stream
+  RepairParts repair;                   ///< of that stream
+  std::uint64_t stream_end = kNoEnd;    ///< the stream ends before this sequence
+  bool absent = false;                  ///< it has answered that it is no member (yet)
+  bool gone = false;                    ///< it is forgotten once everything that arrived from it is delivered
+};
+
+/// Members in the order in which something happened to them, each once. reserve() makes space for all of them, so
+/// add() never allocates.
+class MemberQueue {
+ public:
+  void reserve(std::size_t members) { members_.reserve(members); }
+  void add(Member& member) {
+    if (std::find(members_.begin(), members_.end(), &member) == members_.end()) members_.push_back(&member);
+  }
+  /// The member is about to be destroyed.
+  void forget(const Member& member) { std::erase(members_, &member); }
+  bool empty() const { return members_.empty(); }
+  void clear() { members_.clear(); }
+  /// Takes out the members for which `done` returns true.
+  template <typename Done>
+  void erase_if(Done&& done) {
+    std::erase_if(members_, [&](Member* member) { return done(*member); });
+  }
+  template <typename Visit>
+  void each(Visit&& visit) {
+    for (Member* const member : members_) visit(*member);
+  }
+
+ private:
+  std::vector<Member*> members_;
+};
+
+/// What the caller must look at after arrivals: the members whose streams may have something to deliver, and whether
+/// streams have ended. So the frames of one member do not cost a walk through a large group.
+class News {
+ public:
+  void reserve(std::size_t members) { members_.reserve(members); }
+  /// Something arrived for the member's stream, which must exist.
+  void note(Member& member) {
+    if (!member.stream->front().empty()) members_.add(member);
+  }
+  void forget(const Member& member) { members_.forget(member); }
+  void note_end() { streams_ended_ = true; }
+
+  /// Calls deliver(member) for each noted member. If it returns true, something is left, and the next call visits that
+  /// member again.
+  template <typename Deliver>
+  void deliver(Deliver&& deliver) {
+    members_.erase_if([&](Member& member) { return !deliver(member); });
+  }
+  bool any() const { return !members_.empty(); }
+  /// True if a stream has ended or been replaced since the last call.
+  bool take_ends() { return std::exchange(streams_ended_, false); }
+
+ private:
+  MemberQueue members_;
+  bool streams_ended_ = false;
 };
 
 }  // namespace cluster::group

@@ -33,7 +33,7 @@ void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> 
   progress_.reserve();
   cutter_.post(shape, slices, length, keep);
   progress_.posted(token, until);
-  timers_.ready = Time::min();
+  ready_at_ = Time::min();
 }
 
 void SenderStream::add(Listener& listener) {
@@ -47,7 +47,7 @@ void SenderStream::remove(Listener& listener, Status why) {
     std::erase(frames_.at(i).missing, &listener);
   if (why != Status::ok && listener.started) progress_.fail(listener, why);
   advance({}, std::nullopt);
-  if (!cutter_.empty()) timers_.ready = Time::min();  // it was perhaps what held the others up
+  if (!cutter_.empty()) ready_at_ = Time::min();  // it was perhaps what held the others up
 }
 
 /// Members that have come begin with the first message that is not cut yet.
@@ -100,7 +100,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
       repairs_.push_back(i);
       lost.repair_due = true;
       const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
-      timers_.repair = std::min(timers_.repair, now + hold);
+      repair_at_ = std::min(repair_at_, now + hold);
     }
     lost.missing.push_back(&listener);
     if (!lost.repaired && i >= pace_.counts_from()) ++listener.missed;
@@ -150,17 +150,17 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     const std::size_t taken = send_next(now, link, group);
     sent_ += taken;
     pace_.on_sent(now, taken);
-    if (taken > 0) timers_.repeat = now + kRepeatNewest;
-    if (timers_.asks == 0 || timers_.ask == kNever) timers_.ask = std::min(timers_.ask, when_to_ask(now));
+    if (taken > 0) repeat_at_ = now + kRepeatNewest;
+    if (asks_ == 0 || ask_at_ == kNever) ask_at_ = std::min(ask_at_, when_to_ask(now));
     if (taken < ready) {
-      timers_.ready = now + kLinkRetry;
+      ready_at_ = now + kLinkRetry;
       return;
     }
     allowed -= std::min(allowed, taken);
   }
   const bool more = sent_ < frames_.next() || (!cutter_.empty() && frames_.next() < end);
   if (more) {
-    timers_.ready = std::min(timers_.ready, pace_.ready());
+    ready_at_ = std::min(ready_at_, pace_.ready());
   } else {
     pace_.on_pause();
   }
@@ -170,7 +170,7 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
 bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   const std::uint64_t before = listener.cursor;
   while (listener.cursor < sent_ && frames_.post(listener, listener.cursor)) ++listener.cursor;
-  if (listener.cursor < sent_) timers_.ready = std::min(timers_.ready, now + kLinkRetry);
+  if (listener.cursor < sent_) ready_at_ = std::min(ready_at_, now + kLinkRetry);
   return listener.cursor != before;
 }
 
@@ -200,7 +200,7 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
     if (lost.repair_due) repairs_[later++] = sequence;
   }
   repairs_.resize(later);
-  timers_.repair = repairs_.empty() ? kNever : next;
+  repair_at_ = repairs_.empty() ? kNever : next;
 }
 
 /// True if the stream waits for a report of this listener.
@@ -227,20 +227,20 @@ void SenderStream::ask(Time now) {
         .kind = wire::SegmentKind::group_ask, .id = name_.id, .offset = sent_, .key = name_.key};
     if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
   }
-  const Duration wait = (when_to_ask(now) - now) * (1u << std::min(timers_.asks++, kBackoffMax));
-  if (waits && timers_.asks == kAsksPatient) pace_.on_silence();
-  timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
+  const Duration wait = (when_to_ask(now) - now) * (1u << std::min(asks_++, kBackoffMax));
+  if (waits && asks_ == kAsksPatient) pace_.on_silence();
+  ask_at_ = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
 bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) try {
   starts_ |= define_starts() > 0;
-  bool posted = now >= std::min(timers_.repair, timers_.ask);
-  if (now >= timers_.repair) repair(now, link, group);
-  timers_.ready = kNever;
+  bool posted = now >= std::min(repair_at_, ask_at_);
+  if (now >= repair_at_) repair(now, link, group);
+  ready_at_ = kNever;
   send_new(now, link, group);
   starts_ |= define_starts() > 0;
-  if (now >= timers_.repeat) {
-    timers_.repeat = kNever;
+  if (now >= repeat_at_) {
+    repeat_at_ = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
     const bool wanted = link != nullptr && frames_.base() != sent_ && !progress_.waits() &&
                         multicast_wanted(sent_ - 1, listeners_);
@@ -250,22 +250,20 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
     if (!listener->started || (link != nullptr && !listener->by_unicast)) continue;
     posted |= send_by_unicast(now, *listener);
   }
-  if (timers_.ask == kNever && !cutter_.empty()) timers_.ask = now + kAskInterval;
-  if (now >= timers_.ask) ask(now);
+  if (ask_at_ == kNever && !cutter_.empty()) ask_at_ = now + kAskInterval;
+  if (now >= ask_at_) ask(now);
   // No report comes of frames that no listener waits for: those that were cut when the last listener went, before another began.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
-  if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) timers_.ready = now;
+  if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) ready_at_ = now;
   return std::exchange(starts_, false) || posted;
 } catch (const std::bad_alloc&) {
-  timers_.ready = Time::min();
+  ready_at_ = Time::min();
   throw;
 }
 
-Time SenderStream::deadline() const {
-  return std::min({timers_.repair, timers_.ask, timers_.repeat, timers_.ready});
-}
+Time SenderStream::deadline() const { return std::min({repair_at_, ask_at_, repeat_at_, ready_at_}); }
 
 /// Some listener has more, or listens no more.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
@@ -287,8 +285,8 @@ void SenderStream::advance(Time now, std::optional<Duration> age) {
       pace_.judge(reached, sent_, most);
     }
     frames_.release_before(reached);
-    timers_.asks = 0;
-    timers_.ask = reached == sent_ ? kNever : when_to_ask(now);
+    asks_ = 0;
+    ask_at_ = reached == sent_ ? kNever : when_to_ask(now);
   }
   finish_ready();
 }

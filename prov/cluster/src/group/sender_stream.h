@@ -24,8 +24,7 @@
 #include "group/kept_frames.h"
 #include "group/limits.h"
 #include "group/listener.h"
-#include "group/message_cutter.h"
-#include "group/message_progress.h"
+#include "group/outgoing_messages.h"
 #include "group/pace.h"
 #include "link/link.h"
 #include "multipath/rtt_estimator.h"
@@ -62,7 +61,7 @@ class SenderStream {
   /// No message comes any more: members are to report what they have.
   void end() {
     ending_ = true;
-    timers_.ask = Time::min();
+    ask_at_ = Time::min();
   }
   /// Messages that are not over never will be.
   void abandon() { progress_.abandon(Status::canceled); }
@@ -88,19 +87,16 @@ class SenderStream {
   KeptFrames frames_;
   std::uint64_t sent_ = 0;  ///< frames before it have been given to the link
   std::vector<Listener*> listeners_;
-  std::vector<std::uint64_t> repairs_;  ///< due at timers_.repair
+  std::vector<std::uint64_t> repairs_;  ///< due at repair_at_
   Pace pace_;
   multipath::RttEstimator rtt_;
-  struct Timers {
-    Time repair = kNever;
-    Time ask = kNever;
-    Time repeat = kNever;
-    Time ready = kNever;  ///< the pace, a carrier or the link lets more leave
-    unsigned asks = 0;    ///< since something has arrived
-  } timers_;
+  Time repair_at_ = kNever;
+  Time ask_at_ = kNever;
+  Time repeat_at_ = kNever;
+  Time ready_at_ = kNever;  ///< the pace, a carrier or the link lets more leave
+  unsigned asks_ = 0;       ///< since something arrived
   bool ending_ = false;
-  bool starts_ =
-      false;  ///< listeners have begun since the last transmission, apart from those that were added
+  bool starts_ = false;  ///< listeners have begun since the last transmit(), beside those just added
 };
 
 }  // namespace cluster::group

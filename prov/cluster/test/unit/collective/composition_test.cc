@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "collective/schedule_run.h"
+#include "collective/schedule.h"
 
 namespace cluster::collective {
 namespace {

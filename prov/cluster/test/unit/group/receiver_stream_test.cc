@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/fake_environment.h"
+
 namespace cluster::group {
 namespace {
 
@@ -115,6 +117,49 @@ TEST_F(ReceiverStreamTest, AnEndThatCannotBeIsNotWaitedFor) {
   EXPECT_EQ(stream.end(), 10u);
   stream.asked(now, 12, 4);
   EXPECT_TRUE(stream.nak_due(now + kNakBackoff * 4));
+}
+
+constexpr std::size_t kBodyMax = 1000;
+
+TEST(SpareBodiesTest, MemoryOfLongBodiesIsUsedAgain) {
+  SpareBodies pool(kBodyMax);
+  SpareBodies::Body body = pool.take(kBodyMax);
+  const std::byte* const memory = body.get();
+  pool.give(std::move(body), kBodyMax);
+  EXPECT_EQ(pool.take(kBodyMax - 1).get(), memory);
+}
+
+TEST(SpareBodiesTest, WhatIsShortOrTooLongForItIsFreed) {
+  SpareBodies pool(kBodyMax);
+  pool.give(pool.take(kBodyMax), kBodyMax);
+  EXPECT_EQ(pool.spare(), 1u);
+  pool.give(pool.take(kBodyMax / 2), kBodyMax / 2);
+  pool.give(pool.take(kBodyMax + 1), kBodyMax + 1);
+  EXPECT_EQ(pool.spare(), 1u);
+}
+
+TEST(SpareBodiesTest, KeepsNoMoreThanATurnMostlyBrings) {
+  SpareBodies pool(kBodyMax);
+  std::vector<SpareBodies::Body> bodies;
+  for (std::size_t i = 0; i < 3 * SpareBodies::kSpareMax; ++i) bodies.push_back(pool.take(kBodyMax));
+  for (SpareBodies::Body& body : bodies) pool.give(std::move(body), kBodyMax);
+  EXPECT_EQ(pool.spare(), SpareBodies::kSpareMax);
+}
+
+TEST(SpareBodiesTest, AStreamGivesBackWhatItHasDelivered) {
+  SpareBodies pool(kBodyMax);
+  test::FakeRandom random;
+  ReceiverStream stream(5, 0, random, pool);
+  const std::byte body[kBodyMax]{};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(stream.receive(Time{1s}, {i, i + 1, body, false, ReceiverStream::Route::multicast, {}}, 3));
+  }
+  stream.consume(kBodyMax);
+  EXPECT_EQ(pool.spare(), 1u);
+  stream.consume(kBodyMax / 2);
+  EXPECT_EQ(pool.spare(), 1u) << "the rest of it is still to be delivered";
+  stream.consume(kBodyMax / 2);
+  EXPECT_EQ(pool.spare(), 2u);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "group/kept_frames.h"
-#include "group/repair_parts.h"
+#include "group/member.h"
 #include "support/queue_carrier.h"
 
 namespace cluster::group {

@@ -1,5 +1,5 @@
 // Messages cut into bodies: what shares a body, what is cut, and where a member may begin.
-#include "group/message_cutter.h"
+#include "group/outgoing_messages.h"
 
 #include <gtest/gtest.h>
 

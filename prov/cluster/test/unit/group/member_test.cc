@@ -1,5 +1,5 @@
 // What is noted of arrivals for the caller that delivers them.
-#include "group/news.h"
+#include "group/member.h"
 
 #include <gtest/gtest.h>
 
