@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "provider/unknown_options.h"
+#include "provider/options.h"
 
 namespace cluster::info {
 namespace {

@@ -21,9 +21,8 @@
 #include "provider/endpoint_report.h"
 #include "provider/interface_addresses.h"
 #include "provider/key_source.h"
-#include "provider/link_choice.h"
 #include "provider/options.h"
-#include "provider/unknown_options.h"
+#include "provider/rail_opener.h"
 #include "shm/local_listener.h"
 #include "single_copy_probe.h"
 

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "api/endpoint.h"
-#include "api/iovec_spans.h"
 #include "api/ops_tables.h"
 #include "protocol/atomic_arithmetic.h"
 

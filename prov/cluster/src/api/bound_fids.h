@@ -22,7 +22,6 @@ class BoundFids {
   /// 0, or a negative libfabric error after a warning that names what is missing for these capabilities.
   int check_complete(std::uint64_t caps) const;
 
-  bool has_av() const { return static_cast<bool>(av_); }
   Av& av() const { return *av_; }
   /// Null if none is bound.
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }

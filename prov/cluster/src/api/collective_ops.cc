@@ -36,18 +36,19 @@ bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& red
   return protocol::combines(reduction.op) && protocol::supported(reduction.op, reduction.type);
 }
 
-/// What the calls have in common.
+/// What the calls have in common, in the order of their arguments.
 struct Call {
   Kind kind;
-  const void* source = nullptr;
-  void* target = nullptr;
-  std::size_t count = 0;
-  fi_addr_t team = FI_ADDR_NOTAVAIL;
-  fi_addr_t root = FI_ADDR_NOTAVAIL;
-  fi_datatype type = FI_UINT8;
-  fi_op op = FI_NOOP;
-  void* context = nullptr;
+  const void* source;
+  std::size_t count;
+  void* target;
+  fi_addr_t team;
+  fi_addr_t root;
+  fi_datatype type;
+  fi_op op;
+  void* context;
 };
+constexpr fi_addr_t kNoRoot = FI_ADDR_NOTAVAIL;
 
 bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::scatter || kind == Kind::gather;
@@ -103,24 +104,18 @@ ssize_t start(fid_ep* endpoint, const Call& call, std::uint64_t flags) noexcept 
 }
 
 ssize_t barrier(fid_ep* endpoint, fi_addr_t team, void* context) noexcept {
-  return start(endpoint, {.kind = Kind::barrier, .team = team, .context = context},
+  return start(endpoint, {Kind::barrier, nullptr, 0, nullptr, team, kNoRoot, FI_UINT8, FI_NOOP, context},
                endpoint_of(endpoint).options().tx_flags());
 }
 
 ssize_t barrier2(fid_ep* endpoint, fi_addr_t team, std::uint64_t flags, void* context) noexcept {
-  return start(endpoint, {.kind = Kind::barrier, .team = team, .context = context}, flags);
+  return start(endpoint, {Kind::barrier, nullptr, 0, nullptr, team, kNoRoot, FI_UINT8, FI_NOOP, context},
+               flags);
 }
 
 ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_addr_t team, fi_addr_t root,
                   fi_datatype type, std::uint64_t flags, void* context) noexcept {
-  return start(endpoint,
-               {.kind = Kind::broadcast,
-                .target = buffer,
-                .count = count,
-                .team = team,
-                .root = root,
-                .type = type,
-                .context = context},
+  return start(endpoint, {Kind::broadcast, nullptr, count, buffer, team, root, type, FI_NOOP, context},
                flags);
 }
 
@@ -128,47 +123,20 @@ ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_a
 template <Kind kind>
 ssize_t exchange(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                  fi_addr_t team, fi_datatype type, std::uint64_t flags, void* context) noexcept {
-  return start(endpoint,
-               {.kind = kind,
-                .source = buffer,
-                .target = result,
-                .count = count,
-                .team = team,
-                .type = type,
-                .context = context},
-               flags);
+  return start(endpoint, {kind, buffer, count, result, team, kNoRoot, type, FI_NOOP, context}, flags);
 }
 
 /// allreduce, reduce_scatter.
 template <Kind kind>
 ssize_t combine(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                 fi_addr_t team, fi_datatype type, fi_op op, std::uint64_t flags, void* context) noexcept {
-  return start(endpoint,
-               {.kind = kind,
-                .source = buffer,
-                .target = result,
-                .count = count,
-                .team = team,
-                .type = type,
-                .op = op,
-                .context = context},
-               flags);
+  return start(endpoint, {kind, buffer, count, result, team, kNoRoot, type, op, context}, flags);
 }
 
 ssize_t reduce(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                fi_addr_t team, fi_addr_t root, fi_datatype type, fi_op op, std::uint64_t flags,
                void* context) noexcept {
-  return start(endpoint,
-               {.kind = Kind::reduce,
-                .source = buffer,
-                .target = result,
-                .count = count,
-                .team = team,
-                .root = root,
-                .type = type,
-                .op = op,
-                .context = context},
-               flags);
+  return start(endpoint, {Kind::reduce, buffer, count, result, team, root, type, op, context}, flags);
 }
 
 /// scatter, gather: between the root and all.
@@ -176,16 +144,7 @@ template <Kind kind>
 ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                     fi_addr_t team, fi_addr_t root, fi_datatype type, std::uint64_t flags,
                     void* context) noexcept {
-  return start(endpoint,
-               {.kind = kind,
-                .source = buffer,
-                .target = result,
-                .count = count,
-                .team = team,
-                .root = root,
-                .type = type,
-                .context = context},
-               flags);
+  return start(endpoint, {kind, buffer, count, result, team, root, type, FI_NOOP, context}, flags);
 }
 
 /// The call that names its operation; of either buffer one piece.
@@ -198,17 +157,12 @@ ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results
   const fi_ioc none{};
   const fi_ioc& source = call->iov_count == 0 ? none : call->msg_iov[0];
   const fi_ioc& result = result_count == 0 ? none : results[0];
-  const bool gives = kind == Kind::scatter || kind == Kind::reduce_scatter || kind == Kind::alltoall;
+  const bool by_result = kind == Kind::scatter || kind == Kind::reduce_scatter;
+  const std::size_t count = by_result && result_count != 0 ? result.count : source.count;
+  void* const target = kind == Kind::broadcast ? source.addr : result.addr;
   return start(endpoint,
-               {.kind = kind,
-                .source = source.addr,
-                .target = kind == Kind::broadcast ? source.addr : result.addr,
-                .count = gives && result_count != 0 && kind != Kind::alltoall ? result.count : source.count,
-                .team = call->coll_addr,
-                .root = call->root_addr,
-                .type = call->datatype,
-                .op = call->op,
-                .context = call->context},
+               {kind, source.addr, count, target, call->coll_addr, call->root_addr, call->datatype, call->op,
+                call->context},
                flags);
 }
 

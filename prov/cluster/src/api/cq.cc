@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "api/errno_map.h"
+#include "api/fid_object.h"
 #include "api/wait.h"
 
 namespace cluster::api {

@@ -3,7 +3,6 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
-#include "api/collective_mc.h"
 #include "api/mc.h"
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
@@ -88,19 +87,20 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
     : fid_ep{{FI_CLASS_EP, context, &endpoint_fid_ops},
              &endpoint_ops,
              &cm_ops,
-             info.caps & FI_MSG ? &disabled_ops<fi_ops_msg> : &unsupported_ops<fi_ops_msg>,
-             info.caps & FI_RMA ? &disabled_ops<fi_ops_rma> : &unsupported_ops<fi_ops_rma>,
-             info.caps & FI_TAGGED ? &disabled_ops<fi_ops_tagged> : &unsupported_ops<fi_ops_tagged>,
-             info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
-             info.caps & FI_COLLECTIVE ? &disabled_ops<fi_ops_collective>
-                                       : &unsupported_ops<fi_ops_collective>},
+             nullptr,
+             nullptr,
+             nullptr,
+             nullptr,
+             nullptr},
       options_(info),
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain),
       bound_(domain),
-      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)) {}
+      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)) {
+  point_to_ops(false);
+}
 
 Endpoint::Endpoint(Endpoint& original)
     : fid_ep(original),
@@ -205,12 +205,10 @@ int Endpoint::enable() {
 /// From now on the engine completes to what is bound, and so do the aliases' operations.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  if (reporters_.losses == nullptr && bound_.eq() != nullptr) {
-    reporters_.losses = std::make_unique<LossReporter>(&fid, *bound_.eq());
-    reporters_.groups = std::make_unique<GroupReporter>(*bound_.eq());
-  }
-  bindings.losses = reporters_.losses.get();
-  bindings.groups = reporters_.groups.get();
+  if (reporter_ == nullptr && bound_.eq() != nullptr)
+    reporter_ = std::make_unique<EventReporter>(&fid, *bound_.eq());
+  bindings.losses = reporter_.get();
+  bindings.groups = reporter_.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
@@ -226,12 +224,20 @@ void Endpoint::connect_bound() {
 void Endpoint::go_live(engine::Engine& engine, const CompletionMode& mode) {
   options_.set_completion_mode(mode);
   engine_ = &engine;
-  const std::uint64_t caps = options_.caps();
-  if (caps & FI_MSG) msg = &msg_ops;
-  if (caps & FI_TAGGED) tagged = &tagged_ops;
-  if (caps & FI_RMA) rma = &rma_ops;
-  if (caps & FI_ATOMIC) atomic = &atomic_ops;
-  if (caps & FI_COLLECTIVE) collective = &collective_ops;
+  point_to_ops(true);
+}
+
+/// The tables decide which operations an endpoint has: by its capabilities, and by whether it is enabled.
+void Endpoint::point_to_ops(bool enabled) {
+  const auto choose = [&]<typename Table>(std::uint64_t capability, Table& live, Table& disabled) {
+    if (!(options_.caps() & capability)) return &unsupported_ops<Table>;
+    return enabled ? &live : &disabled;
+  };
+  msg = choose(FI_MSG, msg_ops, disabled_ops<fi_ops_msg>);
+  tagged = choose(FI_TAGGED, tagged_ops, disabled_ops<fi_ops_tagged>);
+  rma = choose(FI_RMA, rma_ops, disabled_ops<fi_ops_rma>);
+  atomic = choose(FI_ATOMIC, atomic_ops, atomic_ops_disabled);
+  collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
 /// A receive that is not found was matched already: its completion follows, which is no error.
@@ -285,11 +291,11 @@ int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
   if (original_) return original_->change_membership(op, group);
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   if ((options_.caps() & FI_MULTICAST) == 0) return -FI_EOPNOTSUPP;
-  if (reporters_.groups == nullptr) return -FI_ENOEQ;
-  if (op == nullptr) reporters_.groups->remove(group);
+  if (reporter_ == nullptr) return -FI_ENOEQ;
+  if (op == nullptr) reporter_->remove(group);
   const Status status = owned_engine_->change_membership(op, group.fi_addr);
   if (status != Status::ok) return -fi_errno_of(status);
-  if (op != nullptr) reporters_.groups->add(group);
+  if (op != nullptr) reporter_->add(group);
   return 0;
 }
 

@@ -23,9 +23,8 @@
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
-#include "api/errno_map.h"
-#include "api/group_reporter.h"
-#include "api/loss_reporter.h"
+#include "api/event_reporter.h"
+#include "api/fid_object.h"
 
 namespace cluster::api {
 
@@ -78,6 +77,7 @@ class Endpoint : public fid_ep, public RefCounted {
 
   int ensure_engine();
   void connect_bound();
+  void point_to_ops(bool enabled);
   void go_live(engine::Engine& engine, const CompletionMode& mode);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;
@@ -97,10 +97,7 @@ class Endpoint : public fid_ep, public RefCounted {
   std::mutex aliases_lock_;
   /// Of an original: from fi_enable, or when its name is asked for.
   std::unique_ptr<engine::Engine> owned_engine_;
-  struct Reporters {
-    std::unique_ptr<LossReporter> losses;
-    std::unique_ptr<GroupReporter> groups;
-  } reporters_;                                                ///< of an original with an event queue
+  std::unique_ptr<EventReporter> reporter_;                    ///< of an original with an event queue
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< of an original, while it has an engine
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };

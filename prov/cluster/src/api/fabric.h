@@ -18,7 +18,6 @@
 #include <string>
 
 #include "api/fid_object.h"
-#include "api/inherited_fids.h"
 #include "api/platform.h"
 
 namespace cluster::api {

@@ -13,14 +13,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
-#include "api/errno_map.h"
 #include "base/process_generation.h"
+#include "base/status.h"
 
 namespace cluster::api {
 
-/// Converts to a function of any signature that returns -Error: fills the entries of ops tables that are not
+/// The positive FI_E* of a status; 0 for Status::ok. Each cause has its own number where libfabric has one, so that an application
+/// can tell a dead peer from one that refuses it.
+int fi_errno_of(Status status);
+/// The positive FI_E* for the exception that is being handled.
+int fi_errno_of_exception() noexcept;
+
+/// Converts to a function of any signature that returns -Error (or null): fills the entries of ops tables that are not
 /// implemented.
 template <int Error>
 struct ErrorStub {
@@ -29,7 +36,12 @@ struct ErrorStub {
 
   template <typename Result, typename... Arguments>
   constexpr operator Function<Result, Arguments...>() const {
-    return [](Arguments...) -> Result { return static_cast<Result>(-Error); };
+    return [](Arguments...) -> Result {
+      if constexpr (std::is_pointer_v<Result>)
+        return nullptr;
+      else
+        return static_cast<Result>(-Error);
+    };
   }
 };
 inline constexpr ErrorStub<FI_ENOSYS> kEnosys;
@@ -175,5 +187,26 @@ int close_object(fid* plain) noexcept {
   delete &object;
   return 0;
 }
+
+/// A member of each object whose operations must fail in a child of fork(): there they return -FI_EOPBADSTATE, and closing the
+/// object does nothing. The child has copies of the objects' memory, but it shares rings and registered memory with the
+/// parent, the sessions are the parent's, and the parent's threads do not run there. The child exchanges the ops tables, which
+/// costs data operations nothing.
+class InheritedFid {
+ public:
+  explicit InheritedFid(fid& object);
+  ~InheritedFid();
+  InheritedFid(const InheritedFid&) = delete;
+  InheritedFid& operator=(const InheritedFid&) = delete;
+
+ private:
+  fid& object_;
+};
+
+/// Called around fork(): no object is opened or closed between lock and unlock.
+void lock_fids_to_inherit();
+void unlock_fids_to_inherit();
+/// In the child, instead of unlock.
+void disable_inherited_fids();
 
 }  // namespace cluster::api

@@ -1,8 +1,9 @@
 #include "api/mc.h"
 
+#include <algorithm>
 #include <memory>
 
-#include "api/errno_map.h"
+#include "api/av_set.h"
 #include "api/sockaddr_io.h"
 
 namespace cluster::api {
@@ -30,6 +31,26 @@ bool role_of(std::uint64_t flags, std::uint64_t caps, group::Role& role) {
   return possible;
 }
 
+int close_team(fid* plain) noexcept {
+  auto& object = object_of<CollectiveMc>(plain);
+  if (object.inherited()) return 0;
+  const int left = guarded([&] { return object.leave(); });
+  return left == 0 ? close_object<CollectiveMc>(plain) : left;
+}
+
+constinit fi_ops team_fid_ops = fid_ops({.close = close_team});
+
+/// The members in the order of the set. `self` becomes the position of this endpoint.
+std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddress& own,
+                                                  collective::Member& self) {
+  std::vector<collective::MemberAddress> members;
+  for (const fi_addr_t handle : set.members()) {
+    members.push_back({handle, set.av().address_table().lookup(handle)});
+    if (members.back().name == own) self = static_cast<collective::Member>(members.size() - 1);
+  }
+  return members;
+}
+
 }  // namespace
 
 Mc::Mc(Endpoint& endpoint, void* context)
@@ -52,6 +73,53 @@ int Mc::join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_m
   if (const int error = endpoint.change_membership(&op, *group)) return error;
   *handle = group.release();
   return 0;
+}
+
+CollectiveMc::CollectiveMc(Endpoint& endpoint, Eq& eq, void* context)
+    : fid_mc{{FI_CLASS_MC, context, &team_fid_ops}, FI_ADDR_NOTAVAIL}, endpoint_(endpoint), eq_(eq) {}
+
+int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle,
+                       void* context) {
+  if (!(endpoint.options().caps() & FI_COLLECTIVE)) return -FI_EOPNOTSUPP;
+  if (plain == nullptr) return -FI_EINVAL;
+  const auto& address = *static_cast<const fi_collective_addr*>(plain);
+  if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV)) return -FI_EBADFLAGS;
+  if (endpoint.engine() == nullptr) return -FI_EOPBADSTATE;
+  if (address.set == nullptr || handle == nullptr) return -FI_EINVAL;
+  Eq* const eq = endpoint.bound().eq();
+  if (eq == nullptr) return -FI_ENOEQ;
+  auto& set = object_of<AvSet>(const_cast<fid_av_set*>(address.set));
+  if (&set.av() != &endpoint.bound().av()) return -FI_EINVAL;
+  collective::Member self = collective::kNoMember;
+  std::vector<collective::MemberAddress> members = members_of(set, endpoint.engine()->name(), self);
+  const bool known =
+      std::none_of(members.begin(), members.end(),
+                   [](const collective::MemberAddress& member) { return member.name.empty(); });
+  if (self == collective::kNoMember || !known) return -FI_EINVAL;
+  std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
+  *handle = mc.get();  // the event names it, and may come before this returns
+  endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
+    mc->team_ = &collectives.create(std::move(members), self, set.key());
+    mc->fi_addr = mc->team_->id();
+    collectives.join(*mc->team_, *mc);
+  });
+  mc.release();
+  return 0;
+}
+
+int CollectiveMc::leave() {
+  const Status status = endpoint_->engine()->with_collectives(
+      [&](collective::Collectives& collectives) { return collectives.leave(*team_); });
+  return status == Status::ok ? 0 : -FI_EBUSY;
+}
+
+void CollectiveMc::joined(Status status) {
+  if (status == Status::ok) {
+    const fi_eq_entry entry{&fid, fid.context, 0};
+    eq_.write(FI_JOIN_COMPLETE, &entry, sizeof entry, 0);
+  } else {
+    eq_.write_error(fid, status);
+  }
 }
 
 }  // namespace cluster::api

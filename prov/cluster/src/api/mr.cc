@@ -1,20 +1,49 @@
-#include "api/mr.h"
+// Memory regions: a fid_mr over an entry of the domain's region table. Registration pins and reads no memory, so a region may be
+// the whole address space.
+#include <rdma/fi_domain.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "api/cntr.h"
+#include "api/domain.h"
 #include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
 
+/// Descriptors are null.
+class Mr : public fid_mr {
+ public:
+  using Handle = fid_mr;
+
+  static int open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle);
+  ~Mr();
+
+  int bind(fid_t object, std::uint64_t flags);
+  /// After it no peer accesses the region. False if a peer does not stop; the call may be repeated.
+  bool withdraw();
+  /// True in a forked child: the region is the parent's.
+  bool inherited() const { return domain_->inherited(); }
+  /// The remote address of the first byte.
+  std::uint64_t start() const { return start_; }
+
+ private:
+  Mr(Domain& domain, void* context) noexcept;
+  void bind_counter(Ref<Cntr>& slot, Cntr& cntr);
+
+  Ref<Domain> domain_;
+  Ref<Cntr> reads_;
+  Ref<Cntr> writes_;
+  std::uint64_t start_ = 0;
+  bool listed_ = false;  ///< in the region table: peers may access it
+};
+
 constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteAccess;
 
-/// A peer of this node that does not come to an end with the region keeps it: the application must not take
-/// its memory back.
+/// Fails while a peer of this node still accesses the region: the application must not take its memory back.
 int mr_close(fid* plain) noexcept {
   Mr& mr = object_of<Mr>(plain);
   if (mr.inherited()) return 0;
@@ -88,8 +117,6 @@ int register_buffer(fid* domain, const void* buffer, std::size_t size, std::uint
   return register_vector(domain, &vector, 1, access, offset, key, flags, handle, context);
 }
 
-}  // namespace
-
 Mr::Mr(Domain& domain, void* context) noexcept
     : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, nullptr, FI_KEY_NOTAVAIL}, domain_(domain) {}
 
@@ -153,6 +180,8 @@ int Mr::bind(fid_t object, std::uint64_t flags) {
                            (flags & FI_REMOTE_WRITE) ? &cntr.counter() : nullptr);
   return 0;
 }
+
+}  // namespace
 
 constinit fi_ops_mr mr_ops = {
     .size = sizeof(fi_ops_mr),

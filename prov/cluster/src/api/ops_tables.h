@@ -9,7 +9,10 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#include <span>
+
 #include "api/fid_object.h"
+#include "protocol/iov_array.h"
 
 namespace cluster::api {
 
@@ -35,5 +38,28 @@ extern fi_ops_mr mr_ops;
 
 /// fi_open_ops of an endpoint (endpoint_stats_ops.cc).
 int open_ops(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
+
+/// The buffers of an iovec as spans, and their total length: what every call with a vector passes on.
+template <typename Bytes>
+class IovecSpans {
+ public:
+  /// False if there are more than protocol::kIovMax.
+  bool read(const iovec* vector, std::size_t count) {
+    if (count > protocol::kIovMax || (count > 0 && vector == nullptr)) return false;
+    for (std::size_t i = 0; i < count; ++i) add(as_bytes(vector[i].iov_base, vector[i].iov_len));
+    return true;
+  }
+  /// There must be fewer than kIovMax.
+  void add(Bytes bytes) {
+    spans_.add(bytes);
+    length_ += bytes.size();
+  }
+  std::span<const Bytes> spans() const { return spans_.all(); }
+  std::size_t length() const { return length_; }
+
+ private:
+  protocol::IovArray<Bytes> spans_;
+  std::size_t length_ = 0;
+};
 
 }  // namespace cluster::api

@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "api/endpoint.h"
-#include "api/iovec_spans.h"
 #include "api/ops_tables.h"
 
 namespace cluster::api {

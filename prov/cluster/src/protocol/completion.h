@@ -62,7 +62,7 @@ struct ShortArrival {
 class CompletionQueue;
 
 /// What a turn of an engine is given to put arrivals of the fast lane into, past the queue: the entries of a
-/// caller that reads a queue at this moment (api/cq_entry.h: DirectEntries), or, as here, nothing.
+/// caller that reads a queue at this moment (api/cq.h: DirectEntries), or, as here, nothing.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static void take(const ShortArrival&) {}

@@ -1,12 +1,138 @@
 #include "provider/capabilities.h"
 
 #include <algorithm>
+#include <cstdio>
 
+#include "api/auth_key.h"
 #include "api/fid_object.h"
+#include "base/enumeration.h"
 #include "provider/info_compat.h"
 
 namespace cluster::provider {
 namespace {
+
+/// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
+bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
+
+// --- The comparison of hints ---
+
+/// Keeps the first mismatch.
+class Check {
+ public:
+  void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
+    if ((asked & ~offered) != 0) refuse("%s 0x%llx is not supported", what, asked & ~offered);
+  }
+  void at_most(const char* what, std::uint64_t asked, std::uint64_t offered) {
+    if (asked > offered) refuse("%s %llu is above the limit", what, asked);
+  }
+  void that(bool fulfilled, const char* what) {
+    if (!fulfilled && reason_.empty()) reason_ = what;
+  }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  __attribute__((format(printf, 2, 0), noinline)) void refuse(const char* format, const char* what,
+                                                              unsigned long long value) {
+    if (!reason_.empty()) return;
+    char text[128];
+    std::snprintf(text, sizeof text, format, what, value);
+    reason_ = text;
+  }
+
+  std::string reason_;
+};
+
+void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_attr& hint,
+                    std::size_t sends_max) {
+  check.subset("tx_attr->caps", hint.caps & kTransmitSide, capabilities.caps);
+  check.subset("tx_attr->op_flags", hint.op_flags, capabilities.transmit_flags);
+  check.subset("tx_attr->msg_order", hint.msg_order, capabilities.message_order);
+  check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
+  check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
+  check.at_most("tx_attr->size", hint.size, sends_max);
+  check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
+  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, capabilities.remote_ranges_max);
+}
+
+void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_attr& hint) {
+  check.subset("rx_attr->caps", hint.caps & kReceiveHints, capabilities.caps);
+  check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
+  check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
+  check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
+  // Credit decides what is buffered.
+  check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);
+  check.at_most("rx_attr->size", hint.size, kReceivesMax);
+  check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
+}
+
+void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_attr& hint,
+                    std::uint32_t version) {
+  check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == capabilities.type,
+             "only FI_EP_RDM and FI_EP_DGRAM endpoints are supported");
+  check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
+             "the hints ask for another wire protocol");
+  check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
+  check.at_most("max_msg_size", hint.max_msg_size, capabilities.message_max);
+  check.at_most("msg_prefix_size", hint.msg_prefix_size, 0);
+  check.at_most("max_order_raw_size", hint.max_order_raw_size, capabilities.ordered_max);
+  check.at_most("max_order_war_size", hint.max_order_war_size, capabilities.ordered_max);
+  check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
+  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
+  check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
+  check.that(api::auth_key_allowed(hint, version), api::auth_key_refusal(hint));
+}
+
+bool is_progress(const fi_progress& field) {
+  const int level = number_of(field);
+  return level == FI_PROGRESS_UNSPEC || level == FI_PROGRESS_AUTO || level == FI_PROGRESS_MANUAL ||
+         level == kProgressControlUnified;
+}
+
+/// FI_MR_BASIC and FI_MR_SCALABLE are values of an enumeration and stand alone. Since 1.5 other bits say what the caller
+/// permits.
+bool is_registration_mode(int mode, std::uint32_t version) {
+  if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
+  return mode == 0 || !old_registration(version);
+}
+
+void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
+  // Control operations are complete when their call returns, so every control_progress is satisfied.
+  check.that(is_progress(hint.control_progress), "unknown control_progress");
+  check.that(is_progress(hint.data_progress), "unknown data_progress");
+  check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,
+             "unknown threading");
+  check.that(number_of(hint.av_type) >= FI_AV_UNSPEC && number_of(hint.av_type) <= FI_AV_TABLE,
+             "unknown av_type");
+  check.that(number_of(hint.resource_mgmt) >= FI_RM_UNSPEC && number_of(hint.resource_mgmt) <= FI_RM_ENABLED,
+             "unknown resource_mgmt");
+  check.that(is_registration_mode(hint.mr_mode, caller.version), "mr_mode is no registration mode");
+  check.at_most("mr_key_size", hint.mr_key_size, kKeySize);
+  check.at_most("cq_data_size", hint.cq_data_size, kCompletionDataSize);
+  check.at_most("cq_cnt", hint.cq_cnt, kObjectsMax);
+  check.at_most("ep_cnt", hint.ep_cnt, kObjectsMax);
+  check.at_most("domain_attr->tx_ctx_cnt", hint.tx_ctx_cnt, kObjectsMax);
+  check.at_most("domain_attr->rx_ctx_cnt", hint.rx_ctx_cnt, kObjectsMax);
+  check.at_most("max_ep_tx_ctx", hint.max_ep_tx_ctx, 1);
+  check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
+  check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
+  check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
+  if (old_registration(caller.version)) return;  // the fields below did not exist for such callers
+  check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
+  check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
+  check.subset("domain_attr->caps", hint.caps, kDomainCaps);
+  check.that(api::auth_key_allowed(hint, caller.version), api::auth_key_refusal(hint));
+  check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
+  check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
+  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), 0);
+  check.at_most("max_group_id", kMaxGroupId.read(hint, caller.core_version), 0);
+}
+
+bool known_format(std::uint32_t format) {
+  return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
+         format == FI_SOCKADDR_IN6 || format == kSockaddrIp;
+}
+
+// --- The answer ---
 
 /// Messages and remote access without a direction have all directions.
 std::uint64_t with_direction(std::uint64_t caps) {
@@ -15,11 +141,11 @@ std::uint64_t with_direction(std::uint64_t caps) {
   return caps;
 }
 
-/// What the hints of one side ask for is asked of the endpoint.
+/// What the hints of one side ask for, the endpoint gets.
 std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
-  const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitOnly) |
-                                 (api::attributes_at(asked.rx_attr).caps & kReceiveOnly);
-  const std::uint64_t all = asked.caps == 0 ? capabilities.primary_caps : with_direction(asked.caps);
+  const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitSide) |
+                                 (api::attributes_at(asked.rx_attr).caps & kReceiveHints);
+  const std::uint64_t all = asked.caps == 0 ? capabilities.caps & kPrimaryCaps : with_direction(asked.caps);
   return with_direction(all | of_sides) | kDomainCaps;
 }
 
@@ -29,12 +155,12 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-/// A class is a wish, which programs have without need: the answer says that all traffic has the same.
+/// Programs ask for a traffic class without need. The answer says that all traffic has the same class.
 std::uint32_t traffic_class(std::uint32_t asked) {
   return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT;
 }
 
-/// What both sides of an endpoint have: fi_tx_attr and fi_rx_attr.
+/// The fields that fi_tx_attr and fi_rx_attr have in common.
 template <typename Attributes>
 void describe_side(Attributes& attributes, const Capabilities& capabilities, std::uint64_t granted,
                    std::uint64_t side, const Attributes* hint) {
@@ -63,9 +189,9 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities)
 /// The three bits that FI_MR_BASIC stands for since 1.5.
 constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
-/// Callers before 1.5 get one of two models, and newer callers that name exactly one of them get that. Callers that
-/// permit all that FI_MR_BASIC stands for get these bits, since keys drawn at random cannot be guessed. All others
-/// get 0: keys of the application's choice and offsets from 0; one bit alone is a permission that is not used.
+/// Callers before 1.5 get one of two models. Newer callers that name exactly one of the two get that one. Callers that permit
+/// everything FI_MR_BASIC stands for get these bits, because nobody can guess keys drawn at random. All others get 0: the
+/// application chooses keys, and offsets start at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
@@ -81,7 +207,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.resource_mgmt = FI_RM_ENABLED;
   attributes.av_type = FI_AV_UNSPEC;
   if (hint != nullptr) {
-    // Consumers compare these with what they asked for.
+    // Programs compare these with what they asked for.
     if (hint->threading != FI_THREAD_UNSPEC) attributes.threading = hint->threading;
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;
@@ -108,6 +234,22 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
 
 }  // namespace
 
+std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
+                          const GetinfoCaller& caller) {
+  Check check;
+  if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
+  check.subset("caps", hints.caps, capabilities.caps);
+  check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
+  check.that(hints.handle == nullptr,
+             "a handle names a passive endpoint or a request to connect: there is none");
+  if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
+  if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
+  if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);
+  if (hints.fabric_attr != nullptr)
+    check.at_most("prov_version", hints.fabric_attr->prov_version, caller.provider_version);
+  return check.reason();
+}
+
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max) {
   Capabilities narrowed = capabilities;
   if (capabilities.type == FI_EP_DGRAM) {
@@ -120,11 +262,11 @@ void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t ver
               std::uint32_t core_version) {
   const fi_info& asked = api::attributes_at(hints);
   info.caps = granted_caps(capabilities, asked);
-  describe_side(*info.tx_attr, capabilities, info.caps, capabilities.transmit_caps, asked.tx_attr);
+  describe_side(*info.tx_attr, capabilities, info.caps, kTransmitSide, asked.tx_attr);
   info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
   info.tx_attr->tclass = traffic_class(api::attributes_at(asked.tx_attr).tclass);
-  describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps, asked.rx_attr);
+  describe_side(*info.rx_attr, capabilities, info.caps, kReceiveSide, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities);
   describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
 }

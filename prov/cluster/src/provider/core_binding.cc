@@ -16,7 +16,7 @@
 namespace cluster::provider {
 namespace {
 
-constexpr std::size_t kTextMax = 1024;
+constexpr std::size_t kLineMax = 1024;
 
 /// The functions that dlsym found; null before that. Plain pointers, so usable until the end of the process.
 struct CoreFunctions {
@@ -24,10 +24,7 @@ struct CoreFunctions {
   decltype(&::fi_version) version = nullptr;
   decltype(&::fi_dupinfo) dupinfo = nullptr;
   decltype(&::fi_freeinfo) freeinfo = nullptr;
-  decltype(&::fi_strerror) strerror = nullptr;
-  decltype(&::fi_tostr) tostr = nullptr;
   decltype(&::fi_log_enabled) log_enabled = nullptr;
-  decltype(&::fi_log_ready) log_ready = nullptr;
   decltype(&::fi_log) log = nullptr;
   decltype(&::fi_param_define) param_define = nullptr;
   decltype(&::fi_param_get) param_get = nullptr;
@@ -80,10 +77,7 @@ bool bind_core(const void* caller, std::string& reason) {
   find("fi_version", found.version);
   find("fi_dupinfo", found.dupinfo);
   find("fi_freeinfo", found.freeinfo);
-  find("fi_strerror", found.strerror);
-  find("fi_tostr", found.tostr);
   find("fi_log_enabled", found.log_enabled);
-  find("fi_log_ready", found.log_ready);
   find("fi_log", found.log);
   find("fi_param_define", found.param_define);
   find("fi_param_get", found.param_get);
@@ -112,29 +106,15 @@ void fi_freeinfo(fi_info* info) {
   if (core.freeinfo != nullptr) core.freeinfo(info);
 }
 
-const char* fi_strerror(int error) {
-  return core.strerror == nullptr ? "error without a libfabric" : core.strerror(error);
-}
-
-char* fi_tostr(const void* data, fi_type type) {
-  static char nothing[1];
-  return core.tostr == nullptr ? nothing : core.tostr(data, type);
-}
-
 int fi_log_enabled(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem) {
   return core.log_enabled == nullptr ? 0 : core.log_enabled(provider, level, subsystem);
-}
-
-int fi_log_ready(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem,
-                 std::uint64_t* show_time) {
-  return core.log_ready == nullptr ? 0 : core.log_ready(provider, level, subsystem, show_time);
 }
 
 void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem, const char* function,
             int line, const char* format, ...) {
   if (core.log == nullptr) return;
   const cluster::os::PutOffCancellation off;
-  char text[cluster::provider::kTextMax];
+  char text[cluster::provider::kLineMax];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
@@ -146,7 +126,7 @@ int fi_param_define(const fi_provider* provider, const char* name, fi_param_type
                     ...) {
   if (core.param_define == nullptr) return -FI_ENOSYS;
   const cluster::os::PutOffCancellation off;  // it logs, too
-  char text[cluster::provider::kTextMax];
+  char text[cluster::provider::kLineMax];
   va_list arguments;
   va_start(arguments, help);
   std::vsnprintf(text, sizeof text, help, arguments);

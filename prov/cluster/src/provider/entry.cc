@@ -4,26 +4,105 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 
+#include "api/fabric.h"
+#include "api/fid_object.h"
+#include "base/log.h"
+#include "os/fork_guard.h"
 #include "provider/core_binding.h"
-#include "provider/provider.h"
+#include "provider/getinfo.h"
+#include "provider/machine.h"
+#include "provider/options.h"
 
+namespace cluster::provider {
 namespace {
 
-using cluster::provider::Provider;
+/// Log lines through libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select them; without FI_LOG_LEVEL libfabric writes
+/// nothing, not even warnings.
+class CoreLog final : public Log {
+ public:
+  explicit CoreLog(const fi_provider& provider) : provider_(provider) {}
+  bool enabled(LogLevel level) const override {
+    return fi_log_enabled(&provider_, level_of(level), FI_LOG_CORE) != 0;
+  }
+  void write(LogLevel level, const char* line) override {
+    const int saved = errno;
+    fi_log(&provider_, level_of(level), FI_LOG_CORE, "cluster", 0, "%s\n", line);
+    errno = saved;
+  }
+
+ private:
+  static fi_log_level level_of(LogLevel level) { return level == LogLevel::info ? FI_LOG_INFO : FI_LOG_WARN; }
+
+  const fi_provider& provider_;
+};
+
+Options read_options(fi_provider& handle, Log& log, bool& refused) {
+  for (const OptionRow& row : option_rows()) {
+    fi_param_define(&handle, row.name, FI_PARAM_STRING, "%s", help_text(row).c_str());
+  }
+  std::vector<std::string> errors;
+  Options options(
+      [&](const OptionRow& row) -> std::optional<std::string> {
+        if (row.kind == OptionKind::secret) {  // libfabric would write it to its log
+          const char* const secret = secure_getenv(variable(row).c_str());
+          return secret != nullptr ? std::optional<std::string>(secret) : std::nullopt;
+        }
+        char* value = nullptr;
+        if (fi_param_get_str(&handle, row.name, &value) != 0 || value == nullptr) return std::nullopt;
+        return std::string(value);
+      },
+      errors);
+  for (const std::string& line : errors) log.warn("%s", line.c_str());
+  for (const UnknownOption& unknown : unknown_options(environ)) log.warn("%s", unknown.line.c_str());
+  refused = !errors.empty();
+  return options;
+}
+
+/// The provider of this process: the options as read at load, and what needs them. Created once, in fi_prov_ini, and never
+/// destroyed.
+struct Provider {
+  /// Defines the options with the core and reads them, which libfabric allows at load only.
+  explicit Provider(fi_provider& handle)
+      : log(handle),
+        options(read_options(handle, log, refused)),
+        getinfo(log, options, handle.fi_version, handle.version),
+        machine(log, options) {}
+
+  CoreLog log;
+  bool refused = false;  ///< an option has a value that is not allowed
+  Options options;
+  GetInfo getinfo;
+  Machine machine;
+};
 
 Provider* provider = nullptr;
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** list) {
-  return provider->get_info(version, node, service, flags, hints, list);
+  if (provider->refused) return -FI_ENODATA;
+  try {
+    return provider->getinfo.get(version, node, service, flags, hints, list);
+  } catch (const std::bad_alloc&) {  // no exception may reach libfabric, which is C
+    return -FI_ENOMEM;
+  } catch (const std::exception& failure) {
+    provider->log.warn("%s", failure.what());
+    return -FI_EOTHER;
+  }
 }
 
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
-  return provider->open_fabric(attributes, fabric, context);
+  os::install_fork_guard({.prepare = api::lock_fids_to_inherit,
+                          .in_parent = api::unlock_fids_to_inherit,
+                          .in_child = api::disable_inherited_fids});
+  return api::open_fabric(attributes, fabric, context, provider->machine);
 }
 
 /// Nothing to do: the provider lives as long as the process, and calls may still follow this one.
@@ -40,11 +119,13 @@ constinit fi_provider handle = {
 };
 
 }  // namespace
+}  // namespace cluster::provider
 
 extern "C" FI_EXT_INI {
+  using namespace cluster::provider;
   try {
     std::string reason;
-    if (!cluster::provider::bind_core(__builtin_return_address(0), reason)) {
+    if (!bind_core(__builtin_return_address(0), reason)) {
       // Written only if the provider is bound already: without a core there is no log.
       FI_WARN(&handle, FI_LOG_CORE, "not loaded: %s\n", reason.c_str());
       return nullptr;

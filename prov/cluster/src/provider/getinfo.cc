@@ -15,7 +15,6 @@
 #include "os/udp_link.h"
 #include "provider/addressing.h"
 #include "provider/capabilities.h"
-#include "provider/hints.h"
 #include "provider/info_compat.h"
 #include "provider/interface_addresses.h"
 

@@ -5,19 +5,78 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "api/platform.h"
+#include "base/counters.h"
 #include "os/process_fence.h"
 #include "os/processor_yield.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
-#include "provider/counter_pool.h"
-#include "provider/endpoint_keys.h"
 #include "provider/endpoint_report.h"
 #include "provider/key_source.h"
 #include "provider/options.h"
+#include "seal/job_key.h"
 
 namespace cluster::provider {
+
+/// The counters of the endpoints of this process. They are reused after an endpoint has gone, and never freed: parts of an
+/// engine still count while it is destroyed.
+class CounterPool {
+ public:
+  Counters& acquire() {
+    const std::lock_guard guard(mutex_);
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<Counters>());
+      free_.reserve(all_.size());  // so that release() never allocates
+      return *all_.back();
+    }
+    Counters& counters = *free_.back();
+    free_.pop_back();
+    counters = {};
+    return counters;
+  }
+  void release(Counters& counters) {
+    const std::lock_guard guard(mutex_);
+    free_.push_back(&counters);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Counters>> all_;
+  std::vector<Counters*> free_;
+};
+
+/// The keys of the endpoints of this process by the endpoint's name, for objects that serve several endpoints (a domain's
+/// registered memory). For all threads.
+class EndpointKeys {
+ public:
+  /// The keys stay until the handle is dropped.
+  std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
+    // Before the lock: if no memory is left for the handle, its end takes the lock.
+    std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
+    const std::lock_guard guard(lock_);
+    keys_[name] = keys;
+    return handle;
+  }
+  /// Empty if the endpoint has none.
+  seal::JobKeys of(const SocketAddress& name) {
+    const std::lock_guard guard(lock_);
+    const auto found = keys_.find(name);
+    return found != keys_.end() ? found->second : seal::JobKeys{};
+  }
+
+ private:
+  void remove(const SocketAddress& name) {
+    const std::lock_guard guard(lock_);
+    keys_.erase(name);
+  }
+
+  std::mutex lock_;
+  std::unordered_map<SocketAddress, seal::JobKeys, SocketAddressHash> keys_;
+};
 
 class Machine final : public api::Platform {
  public:

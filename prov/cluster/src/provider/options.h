@@ -101,4 +101,16 @@ class Options {
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;
 };
 
+/// A variable that looks like an option of the provider and is none. It has no effect, though its user believes that it has.
+struct UnknownOption {
+  std::string name;
+  std::string line;  ///< for the user: it has no effect, and which option is spelled most like it
+};
+
+/// Those of an environment in the form of `environ`; null: an empty one.
+std::vector<UnknownOption> unknown_options(const char* const* environment);
+
+/// How many letters must be changed, removed or added to turn one word into the other.
+std::size_t spelling_distance(std::string_view one, std::string_view other);
+
 }  // namespace cluster::provider

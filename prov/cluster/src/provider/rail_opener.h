@@ -7,13 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "base/environment.h"
+#include "link/link.h"
 #include "multipath/address_pairing.h"
+#include "os/interfaces.h"
 #include "os/udp_port.h"
 #include "provider/interface_addresses.h"
-#include "provider/link_choice.h"
 #include "provider/options.h"
 
 namespace cluster::provider {
+
+struct LinkChoice {
+  std::unique_ptr<link::Link> link;  ///< null only if FI_CLUSTER_LINK=packet is not possible
+  std::string reason;                ///< why it is not the packet link; empty if it is
+};
+
+/// The link of an endpoint that is bound to `port`, an address of `interface`: what FI_CLUSTER_LINK wants and interface, kernel
+/// and privileges permit. Endpoints and cluster-info use the same function, so the tool reports what endpoints do. `sessions`:
+/// the endpoint has sessions (FI_EP_RDM). The EtherType path needs them, because challenges on it must be answered.
+LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
+                       const Options& options, const Environment& environment, bool sessions = true);
 
 /// The rails of one endpoint, the first being that of its name; all vectors have the same order.
 struct OpenedRails {

@@ -1,10 +1,9 @@
 // What a forked child can do with the objects of its parent: nothing, and no harm.
-#include "api/inherited_fids.h"
-
 #include <rdma/fi_rma.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/fid_object.h"
 #include "base/process_generation.h"
 #include "unit/api/api_world.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
-#include "provider/hints.h"
 #include "provider/info_compat.h"
 #include "unit/provider/info_on_stack.h"
 
@@ -28,8 +28,9 @@ class CapabilitiesTest : public ::testing::Test {
 TEST_F(CapabilitiesTest, WithoutHintsPrimaryCapabilitiesAreGranted) {
   describe(out.info, kRdmCapabilities, kOldest, nullptr, kOldest);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
-  EXPECT_EQ(out.tx.caps, kTransmitCaps & ~(FI_FENCE | FI_COLLECTIVE));
-  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_COLLECTIVE));
+  EXPECT_EQ(out.tx.caps, (kCaps & kTransmitSide) & ~(FI_FENCE | FI_COLLECTIVE));
+  EXPECT_EQ(out.rx.caps,
+            (kCaps & kReceiveSide) & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_COLLECTIVE));
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 
@@ -49,8 +50,8 @@ TEST_F(CapabilitiesTest, EachSideHasTheGrantedBitsOfItsSide) {
   for (std::uint64_t bits = 0; bits < 1u << 12; ++bits) {
     hints.info.caps = bits & kCaps;
     answer();
-    EXPECT_EQ(out.tx.caps & ~(kTransmitCaps & out.info.caps), 0u);
-    EXPECT_EQ(out.rx.caps & ~(kReceiveCaps & out.info.caps), 0u);
+    EXPECT_EQ(out.tx.caps & ~(kTransmitSide & out.info.caps), 0u);
+    EXPECT_EQ(out.rx.caps & ~(kReceiveSide & out.info.caps), 0u);
     EXPECT_EQ(hints.info.caps & ~out.info.caps, 0u);
   }
 }
@@ -91,8 +92,8 @@ TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
   for (const CapabilityTable& table : kTables) {
     for (const Capabilities& offer : {kRdmCapabilities, kDgramCapabilities}) {
       EXPECT_EQ(offer.transmit_flags & ~kTransmitFlagsOfAll, 0u);
-      EXPECT_EQ(offer.transmit_caps & ~table.transmit, 0u);
-      EXPECT_EQ(offer.receive_caps & ~table.receive, 0u);
+      EXPECT_EQ((offer.caps & kTransmitSide) & ~table.transmit, 0u);
+      EXPECT_EQ((offer.caps & kReceiveSide) & ~table.receive, 0u);
       for (unsigned chosen = 0; chosen < 1u << std::size(kNamed); ++chosen) {
         std::uint64_t asked = 0;
         for (std::size_t i = 0; i < std::size(kNamed); ++i) asked |= (chosen >> i & 1) != 0 ? kNamed[i] : 0;
@@ -107,6 +108,18 @@ TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
     }
   }
   EXPECT_EQ(kReceiveOpFlags & ~kReceiveFlagsOfAll, 0u);
+}
+
+TEST_F(CapabilitiesTest, EachCapabilityThatLibfabricListsHasOneRow) {
+  EXPECT_EQ(kTransmitSide, kTables[0].transmit);
+  EXPECT_EQ(kReceiveSide, kTables[0].receive);
+  std::uint64_t seen = 0;
+  for (const CapabilityRow& row : kCapabilityTable) {
+    EXPECT_EQ(std::popcount(row.bit), 1);
+    EXPECT_EQ(seen & row.bit, 0u);
+    EXPECT_EQ((kDomainCaps & row.bit) != 0, row.side == kNoSide);
+    seen |= row.bit;
+  }
 }
 
 TEST_F(CapabilitiesTest, FreeOrdersAreAlwaysGrantedOthersOnRequest) {

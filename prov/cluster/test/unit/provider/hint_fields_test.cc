@@ -7,7 +7,6 @@
 #include <string>
 
 #include "provider/capabilities.h"
-#include "provider/hints.h"
 #include "provider/info_compat.h"
 #include "unit/provider/info_on_stack.h"
 
@@ -30,10 +29,10 @@ bool as_wide(std::uint64_t asked, std::uint64_t given) {
 bool as_managed(std::uint64_t asked, std::uint64_t given) { return given >= asked && given <= FI_RM_ENABLED; }
 /// Old callers put the capabilities of both sides into each.
 bool has_bits_to_send(std::uint64_t asked, std::uint64_t given) {
-  return has_bits(asked & kTransmitOnly, given);
+  return has_bits(asked & kTransmitSide, given);
 }
 bool has_bits_to_receive(std::uint64_t asked, std::uint64_t given) {
-  return has_bits(asked & kReceiveOnly, given);
+  return has_bits(asked & kReceiveSide, given);
 }
 /// What the answer to a format is that leaves a choice is seen where addresses are (addressing_test.cc, fabtests/load).
 bool any(std::uint64_t, std::uint64_t) { return true; }
@@ -244,6 +243,17 @@ TEST_F(HintFields, WhatOneSideAsksForTheEndpointHas) {
   EXPECT_EQ(info().given.caps, FI_MSG | FI_TAGGED | FI_FENCE | FI_SOURCE | kDirectionCaps | kDomainCaps);
   EXPECT_EQ(tx().given.caps, FI_MSG | FI_TAGGED | FI_FENCE | FI_SEND);
   EXPECT_EQ(rx().given.caps, FI_MSG | FI_SOURCE | FI_RECV);
+}
+
+TEST_F(HintFields, AReceiverMayAskForGroups) {
+  info().asked.caps = FI_MSG;
+  rx().asked.caps = FI_MSG | FI_MULTICAST;
+  ASSERT_EQ(hint_mismatch(info().asked, kRdmCapabilities, {kNewest, kNewest, 4096}), "");
+  describe(info().given, kRdmCapabilities, kNewest, &info().asked, kNewest);
+  EXPECT_TRUE(info().given.caps & FI_MULTICAST);
+  EXPECT_EQ(rx().given.caps, FI_MSG | FI_RECV) << "libfabric lists FI_MULTICAST for the sender";
+  EXPECT_NE(hint_mismatch(info().asked, kDgramCapabilities, {kNewest, kNewest, 4096}).find("rx_attr->caps"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Hints against capabilities: each mismatch is refused by name, and nothing that consumers rely on is
 // refused.
-#include "provider/hints.h"
-
 #include <gtest/gtest.h>
 
 #include "api/auth_key.h"

@@ -1,4 +1,4 @@
-#include "api/inherited_fids.h"
+#include "api/fid_object.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
@@ -7,11 +7,45 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "api/ops_tables.h"
 
 namespace cluster::api {
+
+int fi_errno_of(Status status) {
+  switch (status) {
+    case Status::ok: return 0;
+    case Status::again: return FI_EAGAIN;
+    case Status::too_big: return FI_EMSGSIZE;
+    case Status::bad_address: return FI_EINVAL;
+    case Status::truncated: return FI_ETRUNC;
+    case Status::canceled: return FI_ECANCELED;
+    case Status::no_message: return FI_ENOMSG;
+    case Status::unreachable: return FI_EHOSTUNREACH;
+    case Status::refused: return FI_ECONNREFUSED;
+    case Status::reset:
+    case Status::ended: return FI_ECONNRESET;
+    case Status::exhausted: return FI_ENOBUFS;
+    case Status::no_memory: return FI_ENOMEM;
+    case Status::stuck: return FI_ETIMEDOUT;
+    case Status::unknown_source: return FI_EADDRNOTAVAIL;
+    case Status::access: return FI_EACCES;
+  }
+  return FI_EOTHER;
+}
+
+int fi_errno_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return FI_ENOMEM;
+  } catch (...) {
+    return FI_EOTHER;
+  }
+}
+
 namespace {
 
 /// Immortal: objects are closed, and processes fork, while static destructors run.
@@ -26,16 +60,11 @@ Registry& registry() {
 
 constexpr const char* kText = "a forked child cannot use what its parent has opened";
 
-const char* write_text(char* buffer, std::size_t size) {
+template <typename Handle>
+const char* inherited_text(Handle*, int, const void*, char* buffer, std::size_t size) noexcept {
   if (buffer == nullptr || size == 0) return kText;
   std::snprintf(buffer, size, "%s", kText);
   return buffer;
-}
-const char* cq_text(fid_cq*, int, const void*, char* buffer, std::size_t size) noexcept {
-  return write_text(buffer, size);
-}
-const char* eq_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
-  return write_text(buffer, size);
 }
 
 constinit fi_ops inherited_fid_ops = fid_ops({.close = [](fid*) { return 0; },
@@ -43,21 +72,13 @@ constinit fi_ops inherited_fid_ops = fid_ops({.close = [](fid*) { return 0; },
                                               .control = kEopbadstate,
                                               .ops_open = kEopbadstate});
 
-constinit fi_ops_cq inherited_cq_ops = {.size = sizeof(fi_ops_cq),
-                                        .read = kEopbadstate,
-                                        .readfrom = kEopbadstate,
-                                        .readerr = kEopbadstate,
-                                        .sread = kEopbadstate,
-                                        .sreadfrom = kEopbadstate,
-                                        .signal = kEopbadstate,
-                                        .strerror = cq_text};
-
-constinit fi_ops_eq inherited_eq_ops = {.size = sizeof(fi_ops_eq),
-                                        .read = kEopbadstate,
-                                        .readerr = kEopbadstate,
-                                        .write = kEopbadstate,
-                                        .sread = kEopbadstate,
-                                        .strerror = eq_text};
+/// Only the text of an error is an answer.
+template <typename Table, typename Handle>
+constinit Table inherited_queue_ops = [] {
+  auto ops = stub_ops<Table>(kEopbadstate);
+  ops.strerror = inherited_text<Handle>;
+  return ops;
+}();
 
 void disable(fid_ep& endpoint) {
   endpoint.ops = &disabled_ops<fi_ops_ep>;
@@ -84,8 +105,8 @@ void disable(fid* object) {
   switch (object->fclass) {
     case FI_CLASS_EP: return disable(handle_of<fid_ep>(object));
     case FI_CLASS_DOMAIN: return disable(handle_of<fid_domain>(object));
-    case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &inherited_cq_ops; return;
-    case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &inherited_eq_ops; return;
+    case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &inherited_queue_ops<fi_ops_cq, fid_cq>; return;
+    case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &inherited_queue_ops<fi_ops_eq, fid_eq>; return;
     case FI_CLASS_CNTR: handle_of<fid_cntr>(object).ops = &disabled_ops<fi_ops_cntr>; return;
     case FI_CLASS_FABRIC: handle_of<fid_fabric>(object).ops = &disabled_ops<fi_ops_fabric>; return;
     default: return;
@@ -107,7 +128,7 @@ InheritedFid::~InheritedFid() {
 void lock_fids_to_inherit() { registry().mutex.lock(); }
 void unlock_fids_to_inherit() { registry().mutex.unlock(); }
 
-/// They are left to themselves: what the child opens is its own.
+/// The registry is then empty: what the child opens is its own.
 void disable_inherited_fids() {
   for (fid* object : registry().open) disable(object);
   registry().open.clear();

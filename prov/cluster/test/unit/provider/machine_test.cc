@@ -1,5 +1,5 @@
-// What serves several endpoints finds the keys of each, from its opening to its end.
-#include "provider/endpoint_keys.h"
+// What endpoints of a process share: counters that are reused from zero, and keys that are found by an endpoint's name.
+#include "provider/machine.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,27 @@
 
 namespace cluster::provider {
 namespace {
+
+TEST(CounterPool, ReleasedCountersAreReusedFromZero) {
+  CounterPool pool;
+  Counters& first = pool.acquire();
+  first.frames_sent = 7;
+  pool.release(first);
+  Counters& again = pool.acquire();
+  EXPECT_EQ(&again, &first);
+  EXPECT_EQ(again.frames_sent, 0u);
+}
+
+TEST(CounterPool, CountersInUseAreNotShared) {
+  CounterPool pool;
+  Counters& first = pool.acquire();
+  Counters& second = pool.acquire();
+  EXPECT_NE(&first, &second);
+  pool.release(second);
+  first.frames_sent = 7;
+  EXPECT_EQ(&pool.acquire(), &second);
+  EXPECT_EQ(first.frames_sent, 7u);
+}
 
 const std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 const SocketAddress kName = SocketAddress::v4(kIp, 9228);
