@@ -18,7 +18,7 @@ NO_RING = ("udp", "all 1 receive rings of eth0 are in use (FI_CLUSTER_LINK=packe
 
 class OneRingCase(TwoNodesCase):
     def start_endpoint(self, node, **settings):
-        return super().start_endpoint(node, FI_CLUSTER_TEST=f"rings={RINGS}", **settings)
+        return super().start_endpoint(node, FI_CLUSTER_TEST_RINGS=f"{RINGS}", **settings)
 
 
 class OneRing(OneRingCase):

@@ -174,7 +174,7 @@ MUTATIONS = [
      "if (!cutter_.between_messages()) return 0;",
      ""),
     ("silent members are not asked", "group/sender_stream.cc",
-     "if (now >= timers_.ask) ask(now);",
+     "if (now >= ask_at_) ask(now);",
      ""),
     ("a repair to a single member is not sent", "group/sender_stream.cc",
      "return frames_.post(*listener, sequence);",

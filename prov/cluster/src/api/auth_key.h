@@ -1,5 +1,5 @@
-// An authorization key as applications give it, the auth_key of fi_domain_attr, fi_ep_attr and fi_mr_attr: 16 to 64
-// bytes that no other host can guess. It is of use to callers of libfabric 1.5 and later; the fields of others are not set.
+// An authorization key as applications give it: the auth_key of fi_domain_attr, fi_ep_attr and fi_mr_attr, 16 to 64 bytes that no
+// other host can guess. Callers of an API before 1.5 do not set these fields.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -39,8 +39,7 @@ class AuthKey {
   std::size_t size_ = 0;
 };
 
-/// FI_AV_AUTH_KEY of libfabric 1.20, in place of the size of a domain's key: each address has its own key.
-/// It is refused.
+/// FI_AV_AUTH_KEY of libfabric 1.20, in place of the size of a domain's key, asks for a key for each address. It is refused.
 inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 
 /// Of fi_domain_attr, fi_ep_attr or fi_mr_attr as a caller of this API version has filled it.

@@ -1,5 +1,5 @@
-// The objects bound to an endpoint with fi_ep_bind: address vector, queues and counters. Each is held, so
-// that it cannot be closed before the endpoint.
+// The objects bound to an endpoint with fi_ep_bind: address vector, queues and counters. The endpoint holds each, so that it cannot
+// be closed before the endpoint.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ class BoundFids {
   CompletionMode completion_mode() const;
   /// What the engine writes completions, counts and remote accesses to.
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// Reading a bound queue or counter makes progress on `engine` until remove_engine(); of the event queue as well if
-  /// it `joins` teams.
+  /// Until remove_engine(), reading a bound queue or counter makes progress on `engine`. If it `joins` teams, reading the event queue
+  /// does so, too.
   void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 

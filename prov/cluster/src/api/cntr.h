@@ -25,8 +25,7 @@ class Cntr : public fid_cntr, public RefCounted {
   /// fi_cntr_read, fi_cntr_readerr.
   std::uint64_t value();
   std::uint64_t errors();
-  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if the counter has, or may have, changed since it
-  /// was read.
+  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if the counter may have changed since it was read.
   int arm();
 
   protocol::Counter& counter() { return counter_; }
@@ -44,7 +43,8 @@ class Cntr : public fid_cntr, public RefCounted {
 
   protocol::Counter counter_;
   Progress progress_;
-  std::atomic<std::uint64_t> value_read_{0};  ///< what the application has read, and need not be woken for
+  std::atomic<std::uint64_t> value_read_{
+      0};  ///< the application has read this value, and need not be woken for it
   std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
   SpinLock others_lock_;

@@ -1,8 +1,7 @@
 // A completion queue: a protocol::CompletionQueue that engines fill, read in the format it was opened for.
 //
-// A read makes progress only if the queue is empty, so that a batch of completions costs one turn of the
-// engines; but one read in kReadsPerProgress always makes progress, so that a reader that never empties its
-// queue does not stop the engines.
+// A read makes progress only if the queue is empty, so that a batch of completions costs one turn of the engines. One read in
+// kReadsPerProgress always makes progress, so that a reader that never empties its queue does not stop the engines.
 #pragma once
 
 #include <netinet/in.h>
@@ -96,12 +95,12 @@ class Cq : public fid_cq, public RefCounted {
   /// `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Returns when there are as many entries as `condition` says, or one with an error.
+  /// Returns once there are as many entries as `condition` says, or an entry with an error.
   template <typename Entry>
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
   int signal();
-  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if there is, or may be, something to read.
+  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if there may be something to read.
   int arm();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
@@ -123,7 +122,7 @@ class Cq : public fid_cq, public RefCounted {
   template <typename Entry>
   ssize_t drain(Entry* entry, std::size_t count, fi_addr_t* sources);
 
-  /// Counts a read. True if it makes progress although the queue is not empty.
+  /// Counts a read. True if it must make progress although the queue is not empty.
   bool count_read() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
     reads_.store(reads, std::memory_order_relaxed);
@@ -156,14 +155,14 @@ ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   return drain(entries, count, sources);
 }
 
-/// All of a calm turn of the engine in one function (flatten): that is what it is for.
+/// flatten: a calm turn of the engine becomes one function.
 template <typename Entry>
 [[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count,
                                                           fi_addr_t* sources) {
   DirectEntries<Entry> direct(queue_, entries, count, sources);
   try {
     progress_.poll(direct);
-  } catch (...) {  // what has been written into the entries must reach the caller: the next read fails again
+  } catch (...) {  // the caller must get the entries already written; the next read fails again
     if (direct.taken() == 0) throw;
   }
   const std::size_t taken = direct.taken();
@@ -176,7 +175,7 @@ template <typename Entry>
     backoff_.record_event();
     return static_cast<ssize_t>(taken);
   }
-  // Behind them comes what the turn has put into the queue; a failure stays there.
+  // Then the entries that the turn has put into the queue; a failure stays there.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

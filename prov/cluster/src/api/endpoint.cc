@@ -162,11 +162,12 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    bound_.add_engine(*owned_engine_, advances);  // into the place that it has just left
+    bound_.add_engine(*owned_engine_, advances);  // needs no memory: it has just been there
     throw;
   }
   bound_.add_engine(*owned_engine_, advances);
-  if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) served_regions_.reset();  // now the library has to see them
+  if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+    served_regions_.reset();  // peers must no longer bypass this side: it counts
   if (error == 0) connect_bound();
   return error;
 }
@@ -194,7 +195,7 @@ int Endpoint::enable() {
     bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     connect_bound();
-  } catch (...) {  // no memory: nothing may go on polling an engine that is not known to be enabled
+  } catch (...) {  // no memory: nothing may poll an engine that is not enabled
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
     throw;
@@ -202,7 +203,7 @@ int Endpoint::enable() {
   return 0;
 }
 
-/// From now on the engine completes to what is bound, and so do the aliases' operations.
+/// From now on the engine writes to the bound objects, for this endpoint and its aliases.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (reporter_ == nullptr && bound_.eq() != nullptr)
@@ -240,7 +241,7 @@ void Endpoint::point_to_ops(bool enabled) {
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
-/// A receive that is not found was matched already: its completion follows, which is no error.
+/// A receive that is not found was matched already; its completion follows. That is no error.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   engine_->cancel(context);

@@ -1,9 +1,9 @@
 // An endpoint: a fid_ep over an engine. It is opened, bound to its queues (BoundFids) and enabled; only then
 // do its ops tables lead to the engine, so that data operations do not check the state.
 //
-// An alias (fi_ep_alias) is an Endpoint with operation flags and options of its own over the engine, the
-// bindings and the name of its original, which it holds. An alias of an alias is one of the original. An
-// alias made before fi_enable becomes live with the original.
+// An alias (fi_ep_alias) is an Endpoint with its own operation flags and options. It holds its original, and uses the original's
+// engine, bindings and name. An alias of an alias is an alias of the original. An alias made before fi_enable becomes live with
+// the original.
 //
 // Counters may also be bound later: OpenSHMEM libraries enable the endpoint of the process first and bind a
 // counter for each context that they open on it.
@@ -38,11 +38,11 @@ class Endpoint : public fid_ep, public RefCounted {
 
   // Data operations, of enabled endpoints only. `flags` are those of the call, or the endpoint's.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
-  /// The same for a message without flags of its own, along the fast lane. kGeneralRoad: it takes send().
+  /// The same along the fast lane, for a message without flags of its own. kGeneralRoad: the caller must use send().
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
-  /// A receive of one buffer without flags of its own; false: it takes receive().
+  /// A receive of one buffer without flags of its own. False: the caller must use receive().
   bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
@@ -65,7 +65,7 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Null until the endpoint is enabled.
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return bound_; }
-  /// True if the receiver of a message to `to` says when a receive has matched it: one peer can, in a session.
+  /// True if the receiver of a message to `to` reports that a receive has matched it: it must be one peer, in a session.
   bool learns_of_matches(fi_addr_t to) const {
     return type_ == engine::EndpointType::rdm && !engine::is_group(to);
   }
@@ -112,8 +112,8 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// If the engine has no capacity, the call is repeated after a turn of progress (of another thread, if one is
-/// inside), for applications that do nothing but repeat theirs.
+/// If the engine has no capacity, the call is repeated once after a turn of progress (of another thread, if one is inside): some
+/// applications only repeat their call and never make progress.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

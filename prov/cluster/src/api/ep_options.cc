@@ -83,7 +83,7 @@ void EpOptions::translate_flags() {
   find_fast_ends();
 }
 
-/// What a plain send asks for is known here, so that the fast lane compares one number.
+/// Computes everything that a plain send asks for, so that the fast lane compares one number.
 void EpOptions::find_fast_ends() {
   const Limits& msg = limits(Operation::msg);
   const Limits& tagged = limits(Operation::tagged);

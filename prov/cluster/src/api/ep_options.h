@@ -1,6 +1,5 @@
-// What an endpoint was opened with (fi_info) and what fi_setopt and FI_SETOPSFLAG change: capabilities,
-// limits, sizes and operation flags, with the flags already translated into the form that operations need. An
-// alias has a copy.
+// What an endpoint was opened with (fi_info), and what fi_setopt and FI_SETOPSFLAG change: capabilities, limits, sizes and
+// operation flags. The flags are translated into the form that operations need. An alias has a copy.
 //
 // libfabric forbids changes while other threads use the endpoint, so nothing here is locked.
 #pragma once
@@ -62,7 +61,7 @@ inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   return result;
 }
 
-/// What the queues, counters and the address vector bound to an endpoint change in its operations.
+/// How the queues and counters that are bound to an endpoint change its operations.
 struct CompletionMode {
   bool tx_selective = false;  ///< the transmit queue reports only operations with FI_COMPLETION
   bool rx_selective = false;

@@ -77,7 +77,7 @@ void Eq::push(Event&& event) {
   progress_.wake();
 }
 
-/// The queue holds it however many events there are: it is the only sign of the failure.
+/// Accepted even if the queue is full: nothing else reports the failure.
 void Eq::write_error(struct fid& object, Status cause) {
   fi_eq_err_entry entry{};
   entry.fid = &object;
@@ -89,7 +89,7 @@ void Eq::write_error(struct fid& object, Status cause) {
   push({0, {bytes, bytes + sizeof entry}, true});
 }
 
-/// What the entry says of err_data stays the caller's: there is none.
+/// There is no err_data; the fields of the entry for it stay as the caller set them.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);

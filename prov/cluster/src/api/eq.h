@@ -1,8 +1,7 @@
-// An event queue. The provider puts the loss of peers into it (loss_reporter.h) and the outcome of joins
-// (collective_mc.h), the application what it likes. Reading it makes progress on endpoints that may join teams.
+// An event queue. The provider puts lost peers and joined groups (event_reporter.h) and the outcome of joining a team (mc.h) into
+// it, the application whatever it likes. Reading it makes progress on endpoints that may join teams.
 //
-// Its descriptor is readable while there is an event, and when an engine that makes progress here has something
-// to do.
+// Its descriptor is readable while there is an event, and when an engine that makes progress here has something to do.
 #pragma once
 
 #include <rdma/fi_eq.h>

@@ -1,12 +1,13 @@
-// A fabric: the root of an application's objects. provider/ opens it and passes the Platform, from which all
-// objects below get their engines, clock and log.
+// A fabric: the root of an application's objects. provider/ opens it and passes the Platform, from which all objects below get their
+// engines, clock and log.
 //
-// This component checks arguments and translates: every way to send becomes one protocol::SendOp, every way
-// to receive one protocol::RecvOp; results are read from protocol::CompletionQueue and written as the entries
-// of the queue's format.
+// This component checks arguments and translates. Every way to send becomes one protocol::SendOp, every way to receive one
+// protocol::RecvOp. Results are read from protocol::CompletionQueue and written as entries in the queue's format.
 //
-//   fabric domain av cq cntr eq mr           one libfabric object each
+//   fabric domain av av_set cq cntr eq mr mc  one libfabric object each
 //   endpoint ep_options bound_fids           the endpoint; its options; the objects bound to it
+//   event_reporter                           what the provider puts into an event queue
+//   fid_object                               what all objects are made of
 //   *_ops.cc                                 the ops tables of an endpoint
 //   progress poll_backoff wait               progress on engines; when a reader yields; blocking waits
 //

@@ -2,8 +2,8 @@
 // fid_ep...), whose first member is a fid: a cast turns the handle into the object, and the application's
 // context stays where libfabric and its hooks look for it.
 //
-// Invariants: no table and no entry of a table is null (most inline functions of libfabric do not check); no
-// exception crosses into C; an object that another one holds cannot be closed.
+// Invariants: no table and no entry of a table is null, because most inline functions of libfabric do not check. No exception
+// crosses into C. An object that another one holds cannot be closed.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -99,8 +99,8 @@ struct Method<method> {
   }
 };
 
-/// As Method, for calls that sleep and therefore catch what is thrown themselves (api/wait.h): here nothing may stand in the
-/// way of a thread that is cancelled in its sleep.
+/// As Method, for calls that sleep. They catch exceptions themselves (api/wait.h), because nothing here may hinder a thread that is
+/// cancelled in its sleep.
 template <auto method>
 struct SleepingMethod;
 template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
@@ -135,13 +135,13 @@ const Attributes& attributes_at(const Attributes* attributes) {
 
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-/// Base of objects that others hold: counts them.
+/// Base of objects that others hold. It counts the holders.
 class RefCounted {
  public:
   bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
   void add_ref() { count_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() { count_.fetch_sub(1, std::memory_order_release); }
-  /// True in a forked child, if the parent has opened it.
+  /// True in a forked child if the parent has opened the object.
   bool inherited() const { return process_ != process_generation.load(std::memory_order_relaxed); }
 
  private:
@@ -177,8 +177,8 @@ class Ref {
   Object* object_ = nullptr;
 };
 
-/// fi_close of an object that others may hold. A forked child leaves its copy of the parent's where it is: what the object
-/// refers to is the parent's still.
+/// fi_close of an object that others may hold. A forked child keeps its copy of the parent's object: what the object refers to
+/// still belongs to the parent.
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);

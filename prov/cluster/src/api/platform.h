@@ -28,15 +28,15 @@ class Platform {
   virtual Log& log() = 0;
   virtual Clock& clock() = 0;
   virtual Random& random() = 0;
-  /// Lets other threads run; returns for how many ticks of clock() they had the processor, the cost of the
-  /// system call included.
+  /// Lets other threads run. Returns for how many ticks of clock() they had the processor, including the cost of the system
+  /// call.
   virtual std::uint64_t yield_processor() = 0;
-  /// Sleeps for the shortest time that the system has, some 50 us. A thread that is cancelled ends there.
+  /// Sleeps for the shortest time that the system offers, some 50 us. A thread that is cancelled ends there.
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// On failure returns null and sets `error` to a positive libfabric error number, after one warning line that names
-  /// cause and cure.
+  /// On failure it writes one warning that names cause and remedy, sets `error` to a positive libfabric error number, and returns
+  /// null.
   virtual std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) = 0;
   /// How the regions of a domain are offered to peers on this node; null: they are not.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }

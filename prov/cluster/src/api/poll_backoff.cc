@@ -9,7 +9,7 @@ std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void
   if (checks % kChecksPerTiming == 0) {
     turn();
     const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
-    // One of two that lost the processor meanwhile says nothing.
+    // The smaller of two: one in which the thread lost the processor says nothing.
     own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)),
                      std::memory_order_relaxed);
   }

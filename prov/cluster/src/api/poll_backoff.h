@@ -1,13 +1,13 @@
-// When a reader of an empty queue or counter gives the processor away.
+// Decides when a reader of an empty queue or counter yields the processor.
 //
-// With more ranks than processors the peer that has to answer may wait for the reader's processor; a reader
-// that spins would use up its time slice. So unbroken spinning yields.
+// With more ranks than processors, the peer that must answer may wait for the reader's processor. A reader that spins would use up
+// its time slice. So a reader that spins without a break yields.
 //
-// Invariant: a look is not a wait. No read sleeps, and a program that works between its reads for some
-// microseconds, or finds something now and then, is not even made to yield. Spinning is unbroken as long as every
-// kReadsPerCheck idle reads take at most kTicksUnbroken beside their own turns of progress, which are long where there are many
-// peers (one more is timed now and then); after a longer gap, and after an event, the reads to
-// the next yield are counted afresh. The first kReadsBeforeCheck idle reads do not read the clock.
+// Invariant: a look is not a wait. No read sleeps, and a program that works for some microseconds between its reads, or finds
+// something now and then, never yields. Spinning is unbroken while every kReadsPerCheck idle reads take at most kTicksUnbroken beyond
+// their own turns of progress. Those turns are long where there are many peers, so an extra one is timed now and then. After a
+// longer gap, and after an event, the reads up to the next yield are counted from the start. The first kReadsBeforeCheck idle
+// reads do not read the clock.
 //
 // The yield interval follows how long other threads kept the processor after the last yield:
 //
@@ -45,8 +45,7 @@ class PollBackoff {
   static constexpr std::uint32_t kYieldIntervalMax = 1024;
   static constexpr std::uint64_t kTicksUnbroken = 1 << 15;  ///< ten to thirty microseconds
 
-  /// The interval that follows `interval` reads, after a yield in which others had the processor for `away`
-  /// ticks.
+  /// The next interval, if others had the processor for `away` ticks in the yield after `interval` reads.
   static constexpr std::uint32_t next_yield_interval(std::uint32_t interval, std::uint64_t away) {
     if (away < kTicksAlone) return interval < kYieldIntervalMax ? 2 * interval : kYieldIntervalMax;
     return away < kTicksLong ? kYieldIntervalMin : kYieldIntervalMax;
@@ -56,7 +55,7 @@ class PollBackoff {
   static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< the cost of the system call itself
   static constexpr std::uint64_t kTicksLong = 1 << 21;   ///< waiting ranks take turns of some hundred us
 
-  /// Where counting goes on after a gap: a yield is due after so many reads and another interval.
+  /// Counting restarts here after a gap, so that a yield is due one interval later.
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
   static constexpr std::uint32_t kChecksPerTiming = 16;
@@ -65,7 +64,7 @@ class PollBackoff {
   void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
-  /// All relaxed: with several readers the counts are imprecise, which changes the intervals only.
+  /// All relaxed: with several readers the counts are imprecise, which only changes the intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check

@@ -1,9 +1,8 @@
-// The engines whose events a queue or counter receives. Reading it makes progress on all of them, because
-// libfabric demands that reading any bound object makes progress on the whole endpoint. Waiting on it sleeps
-// on all of them.
+// The engines that write to a queue or counter. Reading it makes progress on all of them, because libfabric demands that
+// reading any bound object makes progress on the whole endpoint. Waiting on it sleeps on all of them.
 //
-// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does
-// the same work; only closing an endpoint and arming wait for the lock.
+// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does the same work. Only
+// closing an endpoint and arming wait for the lock.
 #pragma once
 
 #include <atomic>
@@ -23,11 +22,11 @@ class Progress {
  public:
   explicit Progress(Platform& platform) : platform_(platform), lock_(platform.fence()) {}
 
-  /// An engine may be added more than once, and takes as many removals.
+  /// An engine may be added more than once; it must be removed as often.
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
-  /// Arrivals of the fast lane go into `read` where it accepts them.
+  /// Arrivals of the fast lane go into `read` if it accepts them.
   template <typename Read = protocol::NoDirectRead>
   void poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -60,17 +59,16 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access
-/// it through every endpoint of its domain that serves remote access. So reading such a counter makes
-/// progress on all of their engines, those that are enabled later included.
+/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access it through every endpoint
+/// of its domain that serves remote access. So reading such a counter makes progress on the engines of all these endpoints, also of
+/// endpoints that are enabled later.
 class MrProgress {
  public:
   /// An engine that serves the regions of the domain.
   void add_engine(engine::Engine& engine);
   void remove_engine(engine::Engine& engine);
 
-  /// The progress of a counter that is bound to a region; may be added more than once, and takes as many
-  /// removals.
+  /// A counter that is bound to a region. It may be added more than once; it must be removed as often.
   void add_counter(Progress& counter_progress);
   void remove_counter(Progress& counter_progress);
 

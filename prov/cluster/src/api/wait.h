@@ -1,14 +1,13 @@
-// Waiting for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep and then sleeps
-// on the descriptors of the engines. Without such a descriptor (FI_WAIT_YIELD, no descriptors left, an engine
-// that has none) it goes on polling and yields in between.
+// Waiting for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep and then sleeps on the descriptors of
+// the engines. Without such a descriptor (FI_WAIT_YIELD, or no descriptors are left) it goes on polling, and yields in between.
 //
-// A thread that is cancelled (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
-// (os/cancellation.h). It has taken nothing then, and holds nothing: from the table entry down to the sleep there is no lock, no
-// object to destroy, no try and no noexcept. So it does not matter whether the C library unwinds the thread or just
-// ends it, nor whether the unwinder of the process gets on with the one that is linked into the plugin.
+// A thread that is cancelled (pthread_cancel) ends while it sleeps here, and nowhere else in the provider (os/cancellation.h). At
+// that moment it has taken nothing and holds nothing: from the table entry down to the sleep there is no lock, no object to
+// destroy, no try and no noexcept. So it does not matter whether the C library unwinds the thread or just ends it, nor whether the
+// unwinder of the process can handle the code that is linked into the plugin.
 //
-// fi_control(FI_GETWAIT) returns the same descriptor. Only fi_trywait makes it valid: it polls the engines
-// and arms them if nothing came in.
+// fi_control(FI_GETWAIT) returns the same descriptor. Only fi_trywait makes it valid: it polls the engines, and arms them if
+// nothing came in.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -60,11 +59,10 @@ inline constexpr unsigned kSpinsPerSleep = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it answers anything but -FI_EAGAIN, or until `timeout` milliseconds have passed
-/// (negative: never; 0: one attempt). A signal to the process is no reason to return: applications take that
-/// for a failure, and a debugger or a job that is continued sends one. `sleeper()` is what to sleep on, or
-/// null; `arm(sleeper)` says for how long that is safe: kForever if it wakes as soon as another attempt may
-/// succeed. Either may throw, which becomes the result.
+/// Repeats `attempt` until it returns anything but -FI_EAGAIN, or until `timeout` milliseconds have passed (negative: for ever; 0:
+/// one attempt). A signal does not end the wait: debuggers and jobs that are continued send signals, and applications take
+/// an early return for a failure. `sleeper()` returns what to sleep on, or null. `arm(sleeper)` says for how long a sleep is safe:
+/// kForever if the sleeper wakes as soon as another attempt may succeed. If either throws, the error is the result.
 template <typename Attempt, typename MakeSleeper, typename Arm>
 ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
   ssize_t result = guarded(attempt);
@@ -86,7 +84,7 @@ ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleep
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       sleep_on->wait(std::min(safe, left));
     }
-    result = guarded(attempt);  // where sleeping was not safe, that may be since it is there
+    result = guarded(attempt);  // if sleeping was not safe, something may be there already
     if (result != -FI_EAGAIN) return result;
     if (safe > 0ms) continue;
     if (spins % kSpinsPerSleep == 0) {

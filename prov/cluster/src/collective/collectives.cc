@@ -9,7 +9,7 @@
 namespace cluster::collective {
 namespace {
 
-/// A failure that another member has announced, if it is one of ours.
+/// The failure that another member has announced; reset if this version does not know it.
 Status status_from(std::uint64_t data) {
   const auto status = static_cast<Status>(data);
   return data > static_cast<std::uint64_t>(Status::ok) && data <= static_cast<std::uint64_t>(Status::access)
@@ -29,7 +29,7 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   const std::uint64_t id = Team::identity(members, key, instance);
   const auto [place, fresh] = teams_.try_emplace(id, std::make_unique<Team>(id, std::move(members), self));
   if (!fresh) throw std::runtime_error("two teams have one identity");
-  ++instance;  // not before: the other members do not know of a call that found no memory
+  ++instance;  // not before: the other members do not know of a call that failed for lack of memory
   return *place->second;
 }
 
@@ -37,7 +37,7 @@ void Collectives::join(Team& team, JoinListener& listener) {
   try {
     std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
     const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
-    // What members have said in a join that had to give way is lost.
+    // A join that gave way has lost what members said in it.
     if (failed || has_left(team.id())) note_failure(team, Status::reset);
     Operation& operation = team.begin(compose(team.layout(), {}));
     operation.join = &listener;
@@ -97,19 +97,19 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
   const bool spread = spreads(team.layout(), possible) && leads_node(team) && team.status() == Status::ok;
-  // All leaders do so for the same operation of the team.
+  // All leaders open it for the same operation of the team.
   if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
   if (operation.awaits_group) transport_.expect(*team.group());
-  // Not before: a call that found no memory is repeated, and all members have to count alike.
+  // Not before: a call that fails for lack of memory is repeated, and all members must count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
   try {
     begin(operation);
   } catch (const std::bad_alloc&) {
-    stalled_ = pending_ = true;  // it has its number: a call that is repeated would be another operation
+    stalled_ = pending_ = true;  // it has its number; a repeated call would be another operation
   }
   return Status::ok;
 }
@@ -139,7 +139,7 @@ void Collectives::issue(Ticket& ticket) {
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    // What is lost of a long multicast its sender has to repeat: it does not go on before. A short one is copied.
+    // The sender of a long multicast must be able to repeat what is lost, so it keeps the buffer. A short one is copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
     status = transport_.send(op);
@@ -149,7 +149,7 @@ void Collectives::issue(Ticket& ticket) {
     status = transport_.receive(op);
     ticket.awaited = status == Status::ok;
   }
-  // Not before: the call may throw. Its outcome is only noted meanwhile.
+  // Not before: the call may throw. Until here its outcome is only noted.
   if (status == Status::ok) {
     ++operation.in_flight;
     return;
@@ -163,7 +163,7 @@ void Collectives::issue(Ticket& ticket) {
 }
 
 void Collectives::sent(void* context, Status status) {
-  if (context == nullptr) return;  // the announcement of a failure
+  if (context == nullptr) return;  // an announcement of a failure
   received(context, status, 0);
 }
 
@@ -175,8 +175,8 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-/// All members of a team here are in the address vector. Of a team to come, one may not be in it yet: such messages are
-/// kept, but push out none of those that are.
+/// All members of a joined team are in the address vector. A member of a team to come may not be in it yet: its messages are kept,
+/// but they push out no messages of known members.
 bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {
@@ -213,7 +213,7 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Those that are blocked again keep their order, and so does what is left without memory.
+/// Tickets that are blocked again keep their order, and so do those that are left when memory runs out.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
   while (!waiting.empty()) {
@@ -228,8 +228,8 @@ void Collectives::issue_blocked() {
   }
 }
 
-/// Operations that went on no further for want of memory, or could not be reported. A listener that hears of the end of one may
-/// make teams, or leave some.
+/// Continues operations that ran out of memory, or could not be reported. A listener that hears of the end of one may make or
+/// leave teams.
 void Collectives::resume_stalled() {
   std::vector<std::uint64_t> ids;
   ids.reserve(teams_.size());
@@ -246,13 +246,13 @@ void Collectives::resume_stalled() {
 }
 
 void Collectives::advance() {
-  const bool resumes = std::exchange(stalled_, true);  // unless this comes to its end
+  const bool resumes = std::exchange(stalled_, true);  // until this call comes to its end
   pending_ = true;
   issue_blocked();
   if (resumes) resume_stalled();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
-    // Failures that come meanwhile are spread before what follows: it would only be canceled.
+    // New failures are spread before other outcomes are settled: what those would begin would only be canceled.
     while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
   for (; !evicted_.empty(); evicted_.pop_back())
@@ -269,7 +269,7 @@ void Collectives::settle(Ticket& ticket) {
   ticket.awaited = false;
   const Action& action = operation.run.action(ticket.step);
   Status status = ticket.status;
-  // Members that do not agree on the length of an operation would otherwise go on with bytes that were never sent.
+  // Members that disagree about the length would otherwise continue with bytes that were never sent.
   if (status == Status::ok && action.kind == Action::Kind::receive && ticket.length != action.target.size())
     status = Status::truncated;
   if (status != Status::ok) {
@@ -286,7 +286,7 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
-/// One after another: a listener that hears of the end of an operation may make teams, or leave some.
+/// One after another: a listener that hears of the end of an operation may make or leave teams.
 void Collectives::spread_failures() {
   for (;;) {
     const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });
@@ -295,7 +295,7 @@ void Collectives::spread_failures() {
   }
 }
 
-/// Without memory the next call begins anew, but notifies no member twice.
+/// If memory runs out, the next call begins again, but notifies no member twice.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -322,14 +322,13 @@ void Collectives::notify_neighbors(Team& team) {
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
-      transport_.send(op);  // to the lost one it fails
+      transport_.send(op);  // fails for the lost member
       team.notified() = neighbor;
     }
   }
 }
 
-/// Those that are over are reported in the order in which they began, as far as they are at the front; a later one
-/// that is over first is reported first. One that cannot be reported stays.
+/// Reports and drops the operations that are over, each as soon as it is, the oldest first. One whose report throws stays.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   const auto over = [&](const std::unique_ptr<Operation>& each) {

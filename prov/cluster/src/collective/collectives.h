@@ -1,16 +1,15 @@
-// The collective teams and operations of one endpoint. A team begins with a barrier of its members, its first
-// operation: what a member sends before another one has joined waits there, a few messages for each team.
-// Operations of a team run at the same time; their messages have their own tags.
+// The collective teams and operations of one endpoint. The first operation of a team is a barrier of its members. A message that
+// a member sends before another one has joined waits there, a few for each team. Operations of a team run at the same time; their
+// messages have their own tags.
 //
-// The failure of a team. When a message of an operation ends with an error, or a member is lost, the team fails here
-// for good: messages of it that are stored or still to come are thrown away, receives are canceled, and each
-// operation ends with an error once its buffers are free. Members that wait for others than the lost one hear
-// of it: each that fails notifies those at the distances 1, 2, 4... in both directions, and they do likewise.
-// The application makes another team of the members that are left.
+// When a message of an operation ends with an error, or a member is lost, the team fails here for good. Its messages that are
+// stored or still to come are dropped, receives are canceled, and each operation ends with an error once its buffers are free.
+// Members that wait for others than the lost one hear of it: each member that fails notifies those at the distances 1, 2, 4... in
+// both directions, and these do the same. The application may make another team of the members that are left.
 //
-// Completions come from the protocol at any time, also while operations are being posted: they are only noted, and
-// advance() goes on from there, at the end of a call or of a turn. To note them takes no memory, nor does it to note that a team
-// is to fail; where what follows finds none, the next advance() goes on with it.
+// The protocol may complete messages at any time, also while operations are being posted. Completions are only noted, and
+// advance() continues from there at the end of a call or of a turn. Noting a completion, or a failure, never allocates. If memory
+// runs out afterwards, the next advance() continues.
 #pragma once
 
 #include <deque>
@@ -51,7 +50,7 @@ class TeamEndpoint {
 
 class Collectives final : public protocol::CollectiveListener {
  public:
-  /// Operations of one team under way; then Status::again.
+  /// Operations of one team that may be under way; more get Status::again.
   static constexpr std::size_t kOperationsMax = 256;
 
   explicit Collectives(TeamEndpoint& transport) : transport_(transport) {}
@@ -61,32 +60,32 @@ class Collectives final : public protocol::CollectiveListener {
     queue_ = queue;
     joins_ = joins;
   }
-  /// `key` tells teams of the same members apart at all of them; 0: the order in which they are made does.
+  /// `key` tells teams of the same members apart, at all of them; 0: the order in which they are made does.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
-  /// The listener is notified when all members have joined, or the join has failed, unless it leaves before. If this
-  /// throws, the listener is notified of nothing, and the team is left as soon as its messages are over.
+  /// Tells the listener when all members have joined, or the join has failed, unless the team is left before. If this throws, the
+  /// listener hears nothing, and the team is left as soon as its messages are over.
   void join(Team& team, JoinListener& listener);
   /// By its identity; null if there is no such team here.
   Team* find(std::uint64_t id) const;
-  /// Operations under way are aborted. Status::again: a peer still reads a buffer of one; repeat it.
+  /// Aborts the operations under way. Status::again: a peer still reads a buffer of one; repeat the call.
   Status leave(Team& team);
   Status start(Team& team, const Arguments& arguments, void* context, bool report);
 
   void sent(void* context, Status status) override;
   void received(void* context, Status status, std::size_t length) override;
   bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
-  /// Teams that it is a member of fail.
+  /// The teams of this member fail.
   void member_lost(const SocketAddress& name, Status cause) override;
   void advance() override;
 
  private:
-  /// Messages of a team that this endpoint has not joined: what a join of a thousand members brings.
+  /// Messages kept for a team that this endpoint has not joined: what the join of a thousand members brings.
   static constexpr std::size_t kEarlyOfTeam = 64;
   static constexpr std::size_t kEarlyTeams = 1024;
-  /// Teams whose late messages are thrown away.
+  /// Teams whose late messages are dropped.
   static constexpr std::size_t kLeftTeams = 1024;
 
-  /// A team that this endpoint has not joined, of which messages have come.
+  /// A team that this endpoint has not joined, and for which messages have come.
   struct Early {
     std::uint64_t team;
     std::size_t messages;
@@ -95,7 +94,7 @@ class Collectives final : public protocol::CollectiveListener {
 
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
-  /// What comes of this team from now on is thrown away.
+  /// From now on messages of this team are dropped.
   void forget(std::uint64_t id);
   void leave_orphans();
   void issue(Ticket& ticket);
@@ -118,10 +117,10 @@ class Collectives final : public protocol::CollectiveListener {
   std::deque<std::uint64_t> left_;      ///< the last teams that were left, or never joined
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   TicketQueue outcomes_;
-  TicketQueue blocked_;      ///< to be issued again
-  std::size_t failing_ = 0;  ///< teams whose failure was noted, and has not been spread
+  TicketQueue blocked_;      ///< issued again by advance()
+  std::size_t failing_ = 0;  ///< teams whose failure was noted and not spread yet
   bool orphans_ = false;     ///< there are teams whose join has thrown
-  bool stalled_ = false;     ///< something of some operation found no memory
+  bool stalled_ = false;     ///< some operation ran out of memory
 };
 
 }  // namespace cluster::collective

@@ -254,7 +254,7 @@ Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size
 /// Exchanges of one operation: their messages have other numbers.
 enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 
-/// Rounds of an alltoall that are under way at once: enough to fill a link, too few to flood a receiver.
+/// Rounds of an alltoall under way at once: enough to fill a link, too few to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
 bool leads(const TeamLayout& layout) { return layout.leaders()[layout.node()] == layout.self(); }
@@ -284,8 +284,8 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
-/// Few nodes meet at one of them: two messages one after the other instead of one for each doubling, each answered by one
-/// that takes its acknowledgement along, and a member waits once. Two need none to meet at: each sends when it is there.
+/// Few nodes meet at one of them. This takes two messages one after the other instead of one per doubling, the second carries the
+/// acknowledgement of the first, and a member waits once. Two nodes need no meeting point: each sends when it is there.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;
@@ -318,7 +318,7 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  // Where no member hands it on, the message is one.
+  // With two members nobody passes pieces on, so the message is one.
   const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }
@@ -411,7 +411,7 @@ void gather(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   }
 }
 
-/// In each round every member sends to one and receives from one, so that no receiver is flooded.
+/// In each round every member sends to one and receives from one, so that no receiver is overrun.
 void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   const std::size_t count = layout.size();
   const std::size_t size = arguments.target.size() / count;

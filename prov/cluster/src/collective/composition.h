@@ -1,6 +1,6 @@
-// Which exchanges an operation is made of, by its length and by where the members are. Short operations take few
-// rounds, long ones move few bytes: trees and doubling for the former, pipelines and rings for the latter.
-// Inside a node the members combine first, and one of them speaks for the node.
+// Which exchanges an operation consists of, by its length and by where the members are. Short operations take few rounds, long ones
+// move few bytes: trees and doubling for the former, pipelines and rings for the latter. Inside a node the members combine first,
+// and one of them speaks for the node.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Arguments {
   ConstBytes source{};  ///< alltoall, reduce_scatter, and scatter at the root: a block for each member
   Bytes target{};       ///< broadcast: the buffer; alltoall, allgather, and gather at the root: likewise
   Member root = 0;
-  bool multicast = false;  ///< nodes can be reached by it; the same at all members
-  bool often = false;      ///< the team broadcasts often; likewise
+  bool multicast = false;  ///< multicast reaches the nodes; the same at all members
+  bool often = false;      ///< the team broadcasts often; the same at all members
 };
 
 /// From this length on, bytes are saved rather than rounds.
@@ -38,26 +38,26 @@ inline constexpr std::size_t kLong = 32 * 1024;
 /// Pieces of a pipeline are not shorter.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
 
-/// So few nodes meet at one, for what is as short as this: its port passes the bytes of all.
+/// Up to this many nodes meet at one of them, if the operation is at most kShort long: one port passes the bytes of all.
 inline constexpr std::size_t kFewNodes = 8;
 inline constexpr std::size_t kShort = 256;
 
-/// A broadcast goes by multicast to so many nodes at least, from this length on...
+/// A broadcast goes by multicast to at least this many nodes, from this length on...
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
-/// ...and of any length to so many, in a team that broadcasts often: to open a group takes longer than a few short ones. A
-/// multicast in place of the second message of a barrier or an allreduce does not pay: that message acknowledges the first.
+/// ...and to at least this many at any length, in a team that broadcasts often: opening a group takes longer than a few short
+/// broadcasts. In a barrier or a short allreduce a multicast would not pay: the second message there acknowledges the first.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// Its pieces are not shorter.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;
-/// The sums of an allreduce go by multicast from this length on: the port of each node passes them once in each direction, in
-/// a ring nearly twice.
+/// The sums of an allreduce go by multicast from this length on: the port of each node passes them once in each direction. In a
+/// ring it passes them nearly twice.
 inline constexpr std::size_t kMulticastSums = 32 * 1024;
 
-/// True if that is how it goes.
+/// True if the operation uses multicast.
 bool spreads(const TeamLayout& layout, const Arguments& arguments);
 
-/// The part of layout.self() in it.
+/// The schedule of layout.self().
 Schedule compose(const TeamLayout& layout, const Arguments& arguments);
 
 }  // namespace cluster::collective

@@ -22,7 +22,7 @@ namespace cluster::collective {
 using Member = std::uint32_t;
 /// An action of a schedule.
 using Step = std::uint32_t;
-/// What comes after this begins at once.
+/// An action after this one begins at once.
 inline constexpr Step kStart = ~Step{0};
 
 /// How elements are combined: one of the operations min to bxor.
@@ -50,7 +50,7 @@ struct Action {
   ConstBytes source{};
 };
 
-/// True for what goes to other members, or comes from them.
+/// True for actions that send to other members or receive from them.
 constexpr bool is_message(Action::Kind kind) { return kind <= Action::Kind::receive; }
 
 class Schedule {
@@ -60,7 +60,7 @@ class Schedule {
     Step to;
     Step next;
   };
-  /// Of a message; what is above is cut off.
+  /// The largest number of a message; larger ones wrap around.
   static constexpr std::uint16_t kNumberMax = 0xfff;
 
   explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {
@@ -69,7 +69,7 @@ class Schedule {
   }
 
   Step send(Member to, unsigned number, ConstBytes bytes, After after);
-  /// To those that receive from this member under the number.
+  /// To all members that receive from this one under the number.
   Step spread(unsigned number, ConstBytes bytes, After after);
   Step receive(Member from, unsigned number, Bytes bytes, After after);
   Step combine(Bytes target, ConstBytes source, After after);
@@ -103,8 +103,8 @@ class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
 
-  /// Calls issue(step, action) for each send, spread and receive that may begin. Where issue() finds no memory, it is called
-  /// for that one again by resume().
+  /// Calls issue(step, action) for each send, spread and receive that may begin. If issue() throws, resume() calls it again for
+  /// that action.
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -112,7 +112,7 @@ class ScheduleRun {
     }
     proceed(issue);
   }
-  /// One of those is done.
+  /// A message that was issued is done.
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
@@ -127,11 +127,11 @@ class ScheduleRun {
   const Action& action(Step step) const { return schedule_.actions()[step]; }
 
  private:
-  /// Those that come after a step that is done may be ready.
+  /// Marks a step as done; actions after it may become ready.
   void finish(Step step);
   void perform(const Action& action) const;
 
-  /// In the order in which they became ready: messages of one number leave in the order of the schedule.
+  /// In the order in which actions became ready, so that messages of one number leave in the order of the schedule.
   template <typename Issue>
   void proceed(Issue& issue) {
     for (; next_ready_ < ready_.size(); ++next_ready_) {

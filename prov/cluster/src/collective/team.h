@@ -1,5 +1,5 @@
-// A team as one member sees it, and the operations of the team that are under way here. It knows what belongs
-// together; what happens to it is decided in collectives.h.
+// A team as one member sees it, and the operations of the team that are under way here. Collectives (collectives.h) decides what
+// happens to it.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct MemberAddress {
   SocketAddress name;
 };
 
-/// Is notified when a join has ended, under the engine's lock.
+/// Hears that a join has ended, under the engine's lock.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;
@@ -64,8 +64,8 @@ class JoinListener {
 
 struct Operation;
 
-/// The context of one message of an operation. It is under way, or its outcome waits to be looked at, or it is to be issued again:
-/// for the latter two it has its own place (TicketQueue).
+/// The context of one message of an operation. The message is under way, or its outcome waits for advance(), or it waits to be
+/// issued again; for the last two it is in a TicketQueue.
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;
@@ -109,17 +109,17 @@ struct Operation {
   std::uint32_t number;  ///< within the team
   ScheduleRun run;
   std::vector<Ticket> tickets;   ///< by step
-  std::size_t in_flight = 0;     ///< messages whose outcome is still to come: their buffers are in use
+  std::size_t in_flight = 0;     ///< messages whose outcome is outstanding: their buffers are in use
   void* context = nullptr;       ///< of the application
   bool report = true;            ///< write a completion on success
   JoinListener* join = nullptr;  ///< of the operation by which the members join
-  bool awaits_group = false;     ///< what another node spreads is to come
-  bool reported = false;         ///< or being so
+  bool awaits_group = false;     ///< a multicast from another node is outstanding
+  bool reported = false;         ///< or its report is under way
 };
 
 class Team {
  public:
-  /// So many broadcasts go without a group, unless they are long.
+  /// This many broadcasts do without a group, unless they are long.
   static constexpr std::uint32_t kBroadcastsBefore = 8;
 
   /// The identity of the `instance`th team with this key and these members, in this order.
@@ -131,13 +131,13 @@ class Team {
   std::uint64_t id() const { return id_; }
   const TeamLayout& layout() const { return layout_; }
   const MemberAddress& address(Member member) const { return members_[member]; }
-  /// kNoMember if it has none with this handle, or name.
+  /// kNoMember if the team has no member with this handle or name.
   Member find(std::uint64_t handle) const;
   Member find(const SocketAddress& name) const;
 
   /// Why the team has failed; ok as long as it works.
   Status status() const { return status_; }
-  /// It is to fail, unless it has: the first cause counts. False: it was to fail already. Takes no memory.
+  /// Notes the first cause of a failure; false if there was one already. Never allocates.
   bool note_failure(Status cause) {
     if (noted_ != Status::ok) return false;
     noted_ = cause;
@@ -145,19 +145,19 @@ class Team {
   }
   bool failing() const { return noted_ != Status::ok && !failure_spread_; }
   void set_failed() { status_ = noted_; }
-  /// Neighbors that have been notified of it.
+  /// How many neighbors have been notified.
   std::size_t& notified() { return notified_; }
   void set_failure_spread() { failure_spread_ = true; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
-  /// Its join has thrown: it is left when nothing of it is under way.
+  /// True if its join has thrown: the team is left once nothing of it is under way.
   bool orphaned() const { return orphaned_; }
   void set_orphaned() { orphaned_ = true; }
-  /// The group of its nodes' leaders, once there was something to spread.
+  /// The multicast group of the nodes' leaders, once an operation has needed it.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
-  /// There were enough broadcasts for a group to pay, however short they are.
+  /// True after so many broadcasts that a group pays, however short they are.
   bool broadcasts_often() const { return broadcasts_ == kBroadcastsBefore; }
   void count_broadcast() { broadcasts_ = std::min(broadcasts_ + 1, kBroadcastsBefore); }
   /// The names of the leaders.

@@ -16,7 +16,7 @@ using wire::SegmentKind;
 
 namespace {
 
-constexpr Duration kPostRetry = 100us;  ///< a carrier had no free bytes for a segment of a group
+constexpr Duration kPostRetry = 100us;  ///< after a carrier had no space for a segment of a group
 constexpr Duration kAgeUnit = 1024ns;   ///< of group_status
 
 std::uint32_t age_units(Duration age) {
@@ -54,7 +54,7 @@ void report_status(Time now, Member& member, std::uint64_t key) {
   if (post_to(member, report)) member.stream->status_sent();
 }
 
-/// Both have said what they do, and where the streams between them begin.
+/// True once both have said what they do, and where the streams between them begin.
 bool met(const Member& member, const Role& own) {
   if (!member.role || member.join_due) return false;
   const bool hears = own.receives && member.role->sends;
@@ -63,7 +63,7 @@ bool met(const Member& member, const Role& own) {
          (!is_heard || (member.listener.started && !member.listener.start_due));
 }
 
-/// Says to a member what it has to know of this side. False: its carrier had no free bytes.
+/// Tells a member what it must know about this side. False: its carrier had no space.
 bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
   if (member.join_due && !leaving) {
     const Segment join{.kind = SegmentKind::group_join,
@@ -134,7 +134,7 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
 }
 
 void Group::lose(Member& member, Status why) {
-  deafen(member, why);
+  stop_sending_to(member, why);
   next_service_ = {};
   for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
   news_.forget(member);
@@ -154,16 +154,16 @@ bool Group::complete() const {
   });
 }
 
-/// The member receives from this side no more.
-void Group::deafen(Member& member, Status why) {
+/// The member no longer receives from this side.
+void Group::stop_sending_to(Member& member, Status why) {
   stream_.remove(member.listener, why);
   member.listener = {.name = member.name, .carrier = member.carrier};
 }
 
 void Group::on_join(Member& member, const Segment& segment) {
-  if (member.role && segment.offset <= member.incarnation) return;  // has come late
-  // A further membership knows nothing of what was said to the one before, or before there was one.
-  if (member.role) deafen(member, Status::reset);
+  if (member.role && segment.offset <= member.incarnation) return;  // an old one
+  // A new membership knows nothing of what was said to the one before, or before there was one.
+  if (member.role) stop_sending_to(member, Status::reset);
   if (member.role || member.absent) member.join_due = true;
   member.absent = false;
   member.role = Role::of(segment.total);
@@ -190,7 +190,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   return true;
 }
 
-/// What a listener says of the stream of this side. False: it is none.
+/// A listener's report about the stream of this side. False: the member is no listener.
 bool Group::on_report(Time now, Member& member, const Segment& segment) {
   Listener& listener = member.listener;
   if (segment.id != stream_.id() || !listener.started) return false;
@@ -208,7 +208,7 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
 void Group::on_end(Member& member, const Segment& segment) {
   if (segment.id == stream_.id()) {
     if (member.listener.started) {
-      deafen(member, Status::ok);  // it has left meanwhile
+      stop_sending_to(member, Status::ok);  // it has left
     } else if (!member.role) {
       member.absent = true;
     } else {
@@ -216,7 +216,7 @@ void Group::on_end(Member& member, const Segment& segment) {
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
              member.stream_end == Member::kNoEnd) {
-    // One that leaves has refused to be asked, and is sent nothing for that.
+    // A side that is leaving refuses questions itself; then group_end only answers that.
     if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
@@ -232,7 +232,7 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
     case SegmentKind::group_status:
     case SegmentKind::group_nak: return on_report(now, member, segment);
     case SegmentKind::group_ask:
-      // Without a stream its start is on its way still.
+      // Without a stream its group_start is still on its way.
       if (stream != nullptr) stream->asked(now, segment.offset, members_.size() + 1);
       return !leaving_;
     case SegmentKind::group_repair:
@@ -247,7 +247,7 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
     case SegmentKind::group_leave:
       if (member.stream_id != segment.id || member.gone) return true;
       events_.push_back(GroupEvent{GroupEvent::Kind::left, member.name});
-      deafen(member, Status::ok);
+      stop_sending_to(member, Status::ok);
       member.stream_end = segment.offset;
       member.gone = true;
       return true;
@@ -259,7 +259,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   if (view.transmission.value != static_cast<std::uint32_t>(settings_.key) || leaving_) return false;
   Member* const member = find(from);
   if (member == nullptr || member->stream == nullptr || member->stream->id() != view.session) return false;
-  // 0: from a version that did not say.
+  // 0: the sender's version does not say.
   const std::uint32_t membership = view.largest_acked.value;
   if (membership != 0 && membership != static_cast<std::uint32_t>(member->stream_membership)) return false;
   ReceiverStream& stream = *member->stream;
@@ -277,7 +277,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   return true;
 }
 
-/// Sends what a member is owed now, and notes when it is owed something again. True if it has gone, or its stream has ended.
+/// Sends what is due to a member, and notes when something is due next. True if the member is gone or its stream has ended.
 bool Group::serve(Time now, Member& member, bool unread) {
   if (!introduce(member, settings_, stream_.id(), leaving_))
     next_service_ = std::min(next_service_, now + kPostRetry);
@@ -298,14 +298,14 @@ bool Group::serve(Time now, Member& member, bool unread) {
   if (member.listener.silent > settings_.silence_max) {
     post_to(member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
     events_.push_back(GroupEvent{GroupEvent::Kind::removed, member.name});
-    deafen(member, Status::stuck);
+    stop_sending_to(member, Status::stuck);
   }
   member.posted |= std::exchange(member.listener.posted, false);
   if (member.posted) posted_.add(member);
   return member.gone || member.stream_end != Member::kNoEnd;
 }
 
-/// Streams that have ended, and members that have left, once all that came from them is delivered.
+/// Forgets streams that have ended and members that have left, once everything that came from them is delivered.
 void Group::forget_ended() {
   for (auto entry = members_.begin(); entry != members_.end();) {
     Member& member = *entry->second;
@@ -317,7 +317,7 @@ void Group::forget_ended() {
     }
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
-      deafen(member, Status::ok);
+      stop_sending_to(member, Status::ok);
       for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
       news_.forget(member);
       entry = members_.erase(entry);
@@ -333,7 +333,7 @@ bool Group::run(Time now, link::Link* link, bool unread) try {
     announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool all_due = now >= next_service_ || leaving_;
   const bool due = all_due || !touched_.empty();
-  // What members say makes a service due: where neither is, the stream stands as the last turn has left it.
+  // Only what members say, or time, changes the stream. Without either there is nothing to transmit.
   const bool transmits = settings_.role.sends && (due || now >= stream_.deadline());
   const bool for_all = transmits && stream_.transmit(now, link, settings_.path);
   const bool all = all_due || for_all;

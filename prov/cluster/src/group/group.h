@@ -1,25 +1,25 @@
-// One endpoint's membership of one group: the other members, a stream towards them and a stream from each of them.
+// One endpoint's membership of one group: the other members, a stream towards them, and a stream from each of them.
 //
-// Messages travel by multicast. All else goes in segments over the carriers between the members (flows, rings of one
-// node), which are reliable, so nothing here is repeated but multicast. Two members meet like this, each in its role:
+// Messages travel by multicast. Everything else travels in segments over the carriers between the members (flows, rings inside a
+// node). Carriers are reliable, so only multicast frames are ever repeated here. Two members meet like this, each in its role:
 //
-//   group_announce     by multicast: "here is a member", where no roster says so already
+//   group_announce     by multicast: "a member is here", unless a roster names the members already
 //   group_join         from each to the other: what it does in the group (Role), and when its membership began
 //   group_start        from a sender to a receiver: the stream is yours from this sequence on, where a message begins
-//   group_leave        a member that closes: its stream ended here, and all of it has arrived
-//   group_end          "you are no member, or I am none": ends a stream that would wait for ever
+//   group_leave        from a member that closes: its stream ended here, and all of it has arrived
+//   group_end          "you are no member, or I am none": ends a stream that would otherwise wait for ever
 //
-// A member that is silent for too long is removed: its sender reports it by name, messages that it has not got end with an
-// error. One that is lost to this endpoint (its carrier has ended) is removed at once. Either may join again.
+// A member that is silent for too long is removed: the log names it, and messages that it has not got end with an error. A member
+// whose carrier has ended is removed at once. Either may join again.
 //
-// The caller hands in time, frames, segments and carriers, asks for a turn with run() whenever something has happened or
-// deadline() has come, takes what streams deliver, and reads events(). Nothing is called from here but carriers and the link.
+// The caller hands in time, frames, segments and carriers. It calls run() whenever something has happened or deadline() has come,
+// takes what streams deliver, and reads events(). The group calls nothing but carriers and the link.
 //
-// A turn serves the members of which something has come, and all of them only when some deadline has passed: in a group of a thousand
-// each segment would else cost a look at all the others.
+// A turn serves only the members for which something arrived, and all members only when a deadline has passed. Otherwise in a group
+// of a thousand each segment would cost a look at all the others.
 //
-// State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some
-// 300 bytes for each member besides, and what SpareBodies keeps.
+// State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some 300 bytes for
+// each further member, and what SpareBodies keeps.
 #pragma once
 
 #include <cstdint>
@@ -43,17 +43,17 @@ struct GroupSettings {
   std::uint64_t key = 0;  ///< equal at all members
   link::Path path;        ///< the address of the group
   Role role;
-  std::vector<SocketAddress> roster = {};  ///< the members, this one apart; empty: found by announcements
+  std::vector<SocketAddress> roster = {};  ///< the other members; empty: announcements find them
   std::size_t body_max = 0;                ///< of frames
   std::uint64_t incarnation = 0;           ///< orders memberships of one name
-  Duration silence_max{5s};                ///< a member that does not answer for so long is removed
+  Duration silence_max{5s};                ///< a member that does not answer for this long is removed
 };
 
 struct GroupEvent {
   enum class Kind : std::uint8_t {
-    left,      ///< in an orderly way
-    removed,   ///< it did not answer
-    expelled,  ///< it has removed this side, which did not answer
+    left,      ///< it said so
+    removed,   ///< it did not answer, so this side removed it
+    expelled,  ///< it removed this side, because this side did not answer
     unicast,   ///< multicast does not reach it
   };
   Kind kind = Kind::left;
@@ -90,8 +90,8 @@ class Group {
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
   /// Its carrier has ended.
   void lose(Member& member, Status why);
-  /// Every member of the roster has met this one; without a roster, those that were there have had time to say so, and have
-  /// met it.
+  /// True once every member of the roster has met this one. Without a roster: once the members that were there have had time to
+  /// answer, and have met this one.
   bool complete() const;
   template <typename Visit>
   void each(Visit&& visit) {
@@ -99,17 +99,17 @@ class Group {
   }
 
   // --- arrivals ---
-  /// A segment of the group from a member. False: the sender is to be sent a group_end.
+  /// A segment of the group from a member. False: the caller must answer with a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
-  /// Something was taken out of a member's stream.
+  /// The caller has taken something out of a member's stream.
   void on_delivery(Member& member) { touched_.add(member); }
   News& news() { return news_; }
-  /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
+  /// A frame of kind group; `age`: how long it lay unread. False if it comes from no member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   // --- this side ---
   SenderStream& stream() { return stream_; }
-  /// No message comes any more: says so to the members as soon as they have all.
+  /// This side posts no more messages. It tells the members as soon as they have everything.
   void leave() {
     leaving_ = true;
     if (settings_.role.sends) stream_.end();
@@ -118,16 +118,16 @@ class Group {
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends what is due. `link` null: there is no multicast. `unread`: frames have arrived that the group has not been given
-  /// yet, so nothing is reported as missing. False: nothing can have been posted to any member. If it throws for want of memory,
-  /// the next call goes on.
+  /// Sends what is due. `link` null: there is no multicast. `unread`: the group has not been given all frames that have arrived,
+  /// so it reports nothing as missing. False: nothing was posted to any member. If it throws for lack of memory, the next
+  /// call continues.
   bool run(Time now, link::Link* link, bool unread = false);
-  /// After run(): calls visit(member) for each to whose carrier something was posted. A member that has left is kept until then: a
-  /// carrier that is not marked would keep the leave to itself.
+  /// After run(): calls visit(member) for each member to whose carrier something was posted. A member that has left is kept until
+  /// then, because its carrier sends the group_leave only once the caller has marked it.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     posted_.each([&](Member& member) {
-      if (member.posted) visit(member);  // which may throw: the rest stays
+      if (member.posted) visit(member);  // may throw; the rest stays
       member.posted = false;
     });
     posted_.clear();
@@ -140,7 +140,7 @@ class Group {
   bool on_start(Member& member, const wire::Segment& segment);
   bool on_report(Time now, Member& member, const wire::Segment& segment);
   void on_end(Member& member, const wire::Segment& segment);
-  void deafen(Member& member, Status why);
+  void stop_sending_to(Member& member, Status why);
   bool serve(Time now, Member& member, bool unread);
   void forget_ended();
 
@@ -150,12 +150,12 @@ class Group {
   SpareBodies spare_bodies_;  ///< of all streams to this side
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
-  MemberQueue touched_;  ///< to be served in the next run()
+  MemberQueue touched_;  ///< the next run() serves them
   MemberQueue posted_;
   News news_;
   RingQueue<GroupEvent> events_;
   bool leaving_ = false;
-  Time next_service_{};  ///< when some member is owed something, the touched ones apart
+  Time next_service_{};  ///< when some member is due besides the touched ones
 };
 
 }  // namespace cluster::group

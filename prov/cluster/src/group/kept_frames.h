@@ -1,5 +1,5 @@
-// The frames of a stream that some listener may still miss: a ring of kStreamWindow bodies, each with space for a header in
-// front of it, which is written anew whenever the frame is sent.
+// The frames of a stream that some listener may still miss: a ring of kStreamWindow bodies. Each has space for a header in front
+// of it, which is written anew whenever the frame is sent.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace cluster::group {
 
-/// What tells the frames of a stream from all others.
+/// Identifies the frames of a stream.
 struct StreamName {
   std::uint32_t id = 0;
   std::uint64_t key = 0;         ///< of the group
@@ -30,7 +30,7 @@ struct KeptFrame {
   Time repaired_at{};
   bool repaired = false;
   bool repair_due = false;
-  std::vector<Listener*> missing;  ///< those that have reported it missing since it was last repaired
+  std::vector<Listener*> missing;  ///< they reported it missing since its last repair
 };
 
 class KeptFrames {
@@ -40,7 +40,7 @@ class KeptFrames {
     spare_.reserve(kStreamWindow);  // to release frames never needs memory
   }
 
-  /// Kept are [base, next); what lies before `base` all listeners have.
+  /// The frames [base, next) are kept; all listeners have the frames before `base`.
   std::uint64_t base() const { return base_; }
   std::uint64_t next() const { return next_; }
   void release_before(std::uint64_t base);
@@ -51,13 +51,13 @@ class KeptFrames {
   Bytes blank();
   void append(std::size_t size);
 
-  /// Sends frames by multicast and returns how many the link took. `report`: members shall report after the newest.
+  /// Sends frames by multicast and returns how many the link took. `report`: members must report after the newest.
   std::size_t send(Time now, link::Link& link, const link::Path& path,
                    std::span<const std::uint64_t> sequences, bool report);
-  /// Sends one again unasked, unless it is about to be; false if it has not left.
+  /// Sends a frame again unasked, unless its repair is due; false if it was not sent.
   bool repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence);
-  /// Sends one to one member, in parts where its path carries shorter frames; false if its carrier has no free bytes for all
-  /// of it: the next call for this frame goes on where this one stopped.
+  /// Sends a frame to one member, in parts if the member's path carries shorter frames. False if the carrier has no space for all
+  /// of it; the next call for this frame continues there.
   bool post(Listener& listener, std::uint64_t sequence) const;
 
  private:

@@ -27,7 +27,7 @@ ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& ra
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
-  // An end that no correct sender can have reached would make this side ask for what will never come.
+  // No correct sender can be beyond the limit; such an end would make this side ask for frames that never come.
   const std::uint64_t limit = delivered_ + kStreamWindow;
   if (arrival.end <= limit) end_ = std::max(end_, arrival.end);
   if (arrival.route == Route::multicast) by_multicast_ = true;
@@ -48,7 +48,7 @@ bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group
     const bool at_once = ++unreported_ >= kFramesPerStatus || (fills_gap && arrived_ == end_);
     want_status(at_once ? now : now + kStatusDelay);
   }
-  // A copy that was sent to this member alone means that its sender does not know.
+  // A copy that was sent to this member alone shows that the sender does not know what has arrived.
   if (arrival.status_wanted || (!fresh && arrival.route == Route::unicast)) want_status(now);
   watch_gap(now, group_size);
   return fresh;
@@ -83,8 +83,8 @@ void ReceiverStream::consume(std::size_t size) {
   place = {};
   consumed_ = 0;
   ++delivered_;
-  // The sender knows from the last status how far it may go: it has to know when that was little, and when what
-  // was held back is delivered.
+  // The last status told the sender how far it may go. It must hear again after a quarter of the window, and when this side has
+  // caught up.
   const bool caught_up = delivered_ == arrived_ && unreported_ == 0 && reported_delivered_ != delivered_;
   if (delivered_ - reported_delivered_ >= kStreamWindow / 4 || caught_up) want_status(Time::min());
 }

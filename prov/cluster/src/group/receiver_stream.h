@@ -1,8 +1,8 @@
-// The stream of one sender at one member: keeps what arrives out of order, delivers bodies in order and each once,
-// reports what has arrived and what is missing. Frames come by multicast, may be lost, repeated and overtake each
-// other; repairs come by multicast or, in a segment, over the flow between the two.
+// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in order, and reports
+// what has arrived and what is missing. Frames come by multicast, and may be lost, repeated or reordered. Repairs come by
+// multicast, or in a segment over the flow between the two.
 //
-// Invariant: delivered() <= arrived() <= end(), and no more than kStreamWindow bodies beyond delivered() are kept.
+// Invariant: delivered() <= arrived() <= end(), and at most kStreamWindow bodies from delivered() on are kept.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ class ReceiverStream {
   ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare);
 
   std::uint32_t id() const { return id_; }
-  /// Of a frame: its whole sequence, of which the header has the low half.
+  /// The whole sequence of a frame, whose header has the low half.
   std::uint64_t widen(std::uint32_t low) const {
     return arrived_ + static_cast<std::uint64_t>(std::int64_t{
                           static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
@@ -69,11 +69,11 @@ class ReceiverStream {
   enum class Route : std::uint8_t { multicast, unicast };
   struct Arrival {
     std::uint64_t sequence;
-    std::uint64_t end;   ///< of the stream, as far as the sender had sent it
-    ConstBytes body;     ///< empty: none, only the end is said
-    bool status_wanted;  ///< at once
+    std::uint64_t end;   ///< the sender had sent the stream up to here
+    ConstBytes body;     ///< empty: the frame only states the end
+    bool status_wanted;  ///< the sender wants a report at once
     Route route;
-    Duration age;  ///< how long it has lain unread
+    Duration age;  ///< how long it lay unread
   };
   /// `group_size` scales the delay of reports. False: a copy of what has arrived, or from beyond the window.
   bool receive(Time now, const Arrival& arrival, std::size_t group_size);
@@ -82,7 +82,7 @@ class ReceiverStream {
 
   /// The next body in order; empty: there is none.
   ConstBytes front() const;
-  /// The front has been delivered as far as `size` bytes; it is over when that is all of it.
+  /// The caller has delivered `size` bytes of the front.
   void consume(std::size_t size);
 
   std::uint64_t arrived() const { return arrived_; }
@@ -104,7 +104,7 @@ class ReceiverStream {
     std::uint64_t count;
   };
   bool nak_due(Time now) const { return now >= nak_at_; }
-  /// The ranges that are missing now; the next report of them is due later.
+  /// The ranges that are missing now. Their next report becomes due later.
   std::size_t take_gaps(Time now, std::array<Gap, kNakRanges>& gaps);
 
   Time deadline() const { return std::min(status_at_, nak_at_); }
@@ -115,7 +115,7 @@ class ReceiverStream {
     std::size_t size = 0;  ///< 0: has not arrived
   };
 
-  /// Memory comes with the first that the sender says: most members of a large group send nothing.
+  /// Allocates at the first sign of the sender: most members of a large group send nothing.
   void prepare() {
     if (kept_.empty()) kept_.resize(kStreamWindow);
   }
@@ -135,7 +135,7 @@ class ReceiverStream {
   std::uint64_t reported_delivered_;
   std::size_t unreported_ = 0;  ///< frames since the last status
   Time newest_at_{};            ///< when the newest frame reached this node
-  bool by_multicast_ = false;   ///< some frame since the last status did
+  bool by_multicast_ = false;   ///< some frame since the last status came by multicast
   Time status_at_ = kNever;
   Time nak_at_ = kNever;
   Duration nak_retry_ = kNakRetry;

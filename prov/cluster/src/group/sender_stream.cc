@@ -8,11 +8,11 @@
 namespace cluster::group {
 namespace {
 
-constexpr Duration kLinkRetry = 50us;  ///< the link, or a carrier, had no free bytes
-constexpr unsigned kAsksPatient = 6;   ///< members that answer none of so many questions may get none
+constexpr Duration kLinkRetry = 50us;  ///< after the link, or a carrier, had no space
+constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the way is doubted
 constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
 
-/// True if a repair of a frame that `missing` of `members` miss is cheaper to all at once.
+/// True if one repair to all is cheaper, where `missing` of `members` miss a frame.
 bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
@@ -47,10 +47,10 @@ void SenderStream::remove(Listener& listener, Status why) {
     std::erase(frames_.at(i).missing, &listener);
   if (why != Status::ok && listener.started) progress_.fail(listener, why);
   advance({}, std::nullopt);
-  if (!cutter_.empty()) ready_at_ = Time::min();  // it was perhaps what held the others up
+  if (!cutter_.empty()) ready_at_ = Time::min();  // perhaps it held the others up
 }
 
-/// Members that have come begin with the first message that is not cut yet.
+/// New listeners begin with the first message that is not cut yet. Returns how many have begun.
 std::size_t SenderStream::define_starts() {
   if (!cutter_.between_messages()) return 0;
   std::size_t count = 0;
@@ -95,7 +95,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    // In this order: a report that finds no memory comes again, and must not be taken for one that is known.
+    // In this order: if memory runs out, the same report comes again and must still count as new.
     if (!lost.repair_due) {
       repairs_.push_back(i);
       lost.repair_due = true;
@@ -125,7 +125,7 @@ bool SenderStream::cut() {
   return true;
 }
 
-/// One burst of frames that have been cut; returns how many have left.
+/// Sends one burst of frames that have been cut; returns how many have left.
 std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
   std::array<std::uint64_t, link::kBurstMax> sequences;
   const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
@@ -134,7 +134,7 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
-  // Reports by count keep the window moving; a message that is waited for needs one now.
+  // Reports by count keep the window moving. A message that waits for its report needs one now.
   const bool waits = (cutter_.empty() && progress_.waits());
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
@@ -174,8 +174,7 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   return listener.cursor != before;
 }
 
-/// What is due later stays, and so does what comes behind a frame for which there was no memory: frames that are done with are
-/// passed over the next time.
+/// What is due later stays listed. If memory runs out, the rest stays too, and the next call skips the frames that are done.
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::size_t later = 0;
   Time next = now + kLinkRetry;
@@ -203,7 +202,7 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   repair_at_ = repairs_.empty() ? kNever : next;
 }
 
-/// True if the stream waits for a report of this listener.
+/// True if the stream waits for a report from this listener.
 bool SenderStream::owes_report(const Listener& listener) const {
   const bool stands = !cutter_.empty() && listener.window_end <= frames_.next();
   return listener.started && (listener.arrived < sent_ || stands);
@@ -252,7 +251,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (ask_at_ == kNever && !cutter_.empty()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
-  // No report comes of frames that no listener waits for: those that were cut when the last listener went, before another began.
+  // Nobody reports frames that were cut after the last listener went and before the next began.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
@@ -265,7 +264,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
 
 Time SenderStream::deadline() const { return std::min({repair_at_, ask_at_, repeat_at_, ready_at_}); }
 
-/// Some listener has more, or listens no more.
+/// Some listener has got more, or has ended.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
   std::uint64_t reached = sent_;
   for (const Listener* listener : listeners_) {

@@ -1,17 +1,17 @@
-// The stream of this endpoint's messages to a group: cuts them into frames, keeps each frame until every listener has
-// it, and repeats what listeners miss. One multicast reaches them all; a listener that multicast does not reach is
-// sent each frame over its flow.
+// The stream of this endpoint's messages to a group. It cuts them into frames, keeps each frame until every listener has it, and
+// repeats what listeners miss. One multicast reaches all listeners; a listener that multicast does not reach gets each frame over
+// its flow.
 //
-// How far it may go: as far as the window of the slowest listener. How fast: as the slowest listener gets what is sent (pace.h);
-// a frame is lost when the first listener says that it misses it.
+// The window of the slowest listener says how far the stream may go. The listener that loses most says how fast (pace.h); a frame
+// is lost when the first listener reports it missing.
 //
-// Reports of missing frames are collected for kRepairHold; then a frame that few miss is repeated to those few, in a
-// segment over their flows, and one that many miss once to all. A listener that reports nothing about
-// frames that it was sent is asked, over its flow; one that does not answer is left to Group to remove. Where no message waits
-// for reports they are few: the newest frame is sent once more instead, so that a listener that has lost it need not be asked.
+// Reports of a missing frame are collected for kRepairHold. Then a frame that few miss is repeated to those few, in a segment over
+// their flows, and a frame that many miss once to all. A listener that reports nothing about frames sent to it is asked, over its
+// flow; Group removes one that does not answer. While no message waits for reports, there are few of them. Then the newest frame is
+// sent once more instead, so that a listener that has lost it need not be asked.
 //
-// Invariants: of the frames kept, all listeners have what lies before the base; the base never is more than kStreamWindow behind
-// the end. Frames are cut once: what is repeated is the same body.
+// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the end. Frames are cut
+// once: a repeated frame has the same body.
 #pragma once
 
 #include <cstddef>
@@ -34,36 +34,36 @@ namespace cluster::group {
 
 class SenderStream {
  public:
-  /// `body_max`: the longest body that each listener can be sent by unicast, too.
+  /// `body_max`: the longest body that can be sent to each listener by unicast, too.
   SenderStream(const StreamName& name, std::size_t body_max);
 
   std::uint32_t id() const { return name_.id; }
 
-  /// Takes a message; its token is reported when it is as far as `until` says. If it throws, the message is not taken.
+  /// Takes a message, and reports its token once the message is as far as `until` says. If it throws, the message is not taken.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
 
   void add(Listener& listener);
-  /// It listens no more. If `why` is not ok, messages that it has not got end with it.
+  /// The listener ends. If `why` is not ok, messages that it has not got end with this status.
   void remove(Listener& listener, Status why);
   void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
                  bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends what may leave; true if something was posted to a listener's carrier, or one was asked, or has begun and is to be notified
-  /// where: one that came inside of a message begins at the end of it, which no member may report. `link` null: there is no
-  /// multicast. If it throws for want of memory, the next call goes on.
+  /// Sends what may leave. True if members must be served: something was posted to a listener's carrier, one was asked, or one has
+  /// begun and must be told where. A listener that came in the middle of a message begins at the end of the message. `link`
+  /// null: there is no multicast. If it throws for lack of memory, the next call continues.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
-  /// Everything posted has been cut, every listener has it, and no message waits for more than that.
+  /// True if everything posted has been cut, every listener has it, and no message waits for more than that.
   bool drained() const { return cutter_.empty() && frames_.base() == frames_.next() && !progress_.waits(); }
   std::uint64_t next() const { return frames_.next(); }
-  /// No message comes any more: members are to report what they have.
+  /// No message follows: members must report what they have.
   void end() {
     ending_ = true;
     ask_at_ = Time::min();
   }
-  /// Messages that are not over never will be.
+  /// All unfinished messages end now, as canceled.
   void abandon() { progress_.abandon(Status::canceled); }
   RingQueue<FinishedMessage>& finished() { return progress_.finished(); }
 
@@ -85,7 +85,7 @@ class SenderStream {
   MessageCutter cutter_;
   MessageProgress progress_;
   KeptFrames frames_;
-  std::uint64_t sent_ = 0;  ///< frames before it have been given to the link
+  std::uint64_t sent_ = 0;  ///< the link has taken the frames before this
   std::vector<Listener*> listeners_;
   std::vector<std::uint64_t> repairs_;  ///< due at repair_at_
   Pace pace_;

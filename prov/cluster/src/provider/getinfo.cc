@@ -74,7 +74,7 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// The application's key is what its objects will have. Callers before 1.5 set none.
+/// The answer carries the application's key. Callers before 1.5 set none.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
   const api::AuthKey key = api::auth_key_of(api::attributes_at(hint), version);
@@ -91,7 +91,7 @@ bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) 
          copy_auth_key(hints.domain_attr, version, *info.domain_attr);
 }
 
-/// True if endpoints of this caller seal their frames. The hints may be any: a key that is not allowed counts, too.
+/// True if endpoints of this caller seal their frames. The hints are not checked yet: a key that is not allowed counts, too.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
          api::names_auth_key(api::attributes_at(hints.ep_attr), version) ||

@@ -1,10 +1,10 @@
 // fi_getinfo: one entry per endpoint type, for the interface that the caller means, or none.
 //
-// The hints are compared with the capabilities (hints.h), the addresses are read and names resolved
+// The hints are compared with the capabilities (capabilities.h), the addresses are read and names resolved
 // (addressing.h), the interface is chosen (interface_addresses.h: the one with the address asked for, else
 // the one that routes to the peer, else the best), and the answer is written (capabilities.h) into memory of
-// the core. Nothing of the hints is kept. The provider's name is left to the core, which would take a name in
-// the entry for that of a layered provider.
+// the core. Nothing of the hints is kept. The core sets the provider's name; it would take a name in the entry for that of a
+// layered provider.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -15,9 +15,8 @@ namespace cluster::provider {
 
 using link::InterfaceAddress;
 
-/// Every address of every interface that is up: the best address of each interface in rank order, then the
-/// further ones, and `wanted`, if it is local by a route alone. Empty if no interface is usable; with an errno in `error`
-/// if the kernel did not list them.
+/// Every address of every interface that is up: the best address of each interface in rank order, then the others, then `wanted` if
+/// it is local by a route alone. Empty if no interface is usable; `error` gets an errno if the kernel did not list them.
 std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error);
 
 /// "10.88.0.0/24" for an address and the length of its prefix.
@@ -37,7 +36,7 @@ struct AddressFilter {
 
 /// The best match; null if there is none.
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
-/// Why there is no match, with the cure; `error` as list_interface_addresses() has left it.
+/// Why there is no match, and the remedy; `error` comes from list_interface_addresses().
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
                               int error);
 

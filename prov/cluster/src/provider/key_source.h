@@ -1,5 +1,5 @@
-// Where the keys of an endpoint come from: its application (auth_key), a file, or the environment. Whatever
-// is wrong with a key is an error: an endpoint never opens without the protection that was asked for.
+// Finds the keys of an endpoint: from its application (auth_key), a file, or the environment. Every fault in a key is an error: an
+// endpoint never opens without the protection that was asked for.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace cluster::provider {
 
-/// What is known of the keys when an endpoint opens.
+/// The keys for an endpoint that opens, or why it must not open.
 struct KeyFindings {
   std::optional<seal::Credentials> credentials;  ///< nothing: there is no key, and none is demanded
   std::string error;                             ///< not empty: no endpoint may open; cause and cure
@@ -23,9 +23,8 @@ struct KeyFindings {
   seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
-/// The keys: the one that is used and one that is accepted as well. `auth_key` is the application's, empty if
-/// it has set none. The text of FI_CLUSTER_KEY is wiped once its keys are derived. Not for two threads at a
-/// time.
+/// There may be two keys: one that is used, and one that is accepted as well. `auth_key` is the application's; empty if it has set
+/// none. The text of FI_CLUSTER_KEY is wiped once its keys are derived.
 class KeySource {
  public:
   explicit KeySource(Options& options) : options_(options) {}
@@ -45,10 +44,10 @@ class KeySource {
   std::shared_ptr<const crypto::Cryptography> cryptography_;
 };
 
-/// The text of a file that only its owner can read; nothing, and why, for any other.
+/// The text of a file that only its owner can read; nothing, and the reason, for any other.
 std::optional<std::string> read_secret_file(const std::string& path, std::string& error);
-/// At most two keys in hexadecimal digits, apart by white space or commas; lines that begin with # are left out.
-/// Nothing, and why, for anything else.
+/// At most two keys in hexadecimal digits, separated by white space or commas. Comments from # to the end of a line are ignored.
+/// Nothing, and the reason, for anything else.
 std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::string& error);
 
 }  // namespace cluster::provider

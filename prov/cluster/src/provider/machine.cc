@@ -25,7 +25,7 @@
 namespace cluster::provider {
 namespace {
 
-/// Of descriptors that are left when an endpoint is open: each peer of its node takes one.
+/// With fewer free descriptors than this an open endpoint warns: each peer of its node takes one.
 constexpr std::size_t kSpareDescriptors = 8;
 
 /// The counters that are not 0, as " name=value".
@@ -75,7 +75,7 @@ struct BackgroundClients {
   std::shared_ptr<void> report;
 };
 
-/// True if processes of this node may read and write each other's memory, as far as the user is concerned.
+/// True if the user permits processes of this node to read and write each other's memory.
 bool reaches_memory(const transport::EngineSettings& settings) {
   return settings.shm && settings.single_copy;
 }
@@ -112,13 +112,13 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
   };
 }
 
-/// Real time, so that the epoch grows from one incarnation of an address to the next, across restarts of the process
-/// and of the node.
+/// Real time: the epoch grows from one incarnation of an address to the next, also across restarts of the process and the
+/// node.
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
 
-/// Null if a forked child could not be known.
+/// Null after a warning if a forked child could not be told from its parent.
 std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
                                       const OpenedRails& rails, const Environment& environment) {
   const volatile std::uint32_t* const same_process = os::fork_mark();

@@ -21,16 +21,6 @@ constexpr const char* kSecretShown = "(set)";
 constexpr std::size_t kTextMax = 64;
 constexpr std::size_t kPathMax = 4095;
 
-/// What FI_CLUSTER_TEST can change.
-struct TestConstant {
-  std::string_view name;
-  std::uint64_t min;
-  std::uint64_t max;
-};
-constexpr TestConstant kTestConstants[] = {
-    {"rings", 0, 256},  ///< os::PacketSettings::rings
-};
-
 std::string each_letter(std::string_view text, int (*change)(int)) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(change(static_cast<unsigned char>(c)));
@@ -71,27 +61,6 @@ std::optional<std::uint64_t> parse_number(std::string_view written, bool with_su
   const unsigned shift = suffix == "k" ? 10 : suffix == "m" ? 20 : 0;
   if (!with_suffix || shift == 0 || number > UINT64_MAX >> shift) return std::nullopt;
   return number << shift;
-}
-
-/// The value of `name` in "name=value,name=value"; nullopt if it is not there or no number.
-std::optional<std::uint64_t> value_in(std::string_view list, std::string_view name) {
-  std::optional<std::uint64_t> value;
-  any_item(list, ',', [&](std::string_view item) {
-    const bool found = item.starts_with(name) && item.substr(name.size()).starts_with('=');
-    if (found) value = parse_number(item.substr(name.size() + 1), false);
-    return found;
-  });
-  return value;
-}
-
-/// True if every item of "name=value,..." is a test constant within its range.
-bool are_test_constants(std::string_view list) {
-  return !any_item(list, ',', [](std::string_view item) {
-    return std::none_of(std::begin(kTestConstants), std::end(kTestConstants), [item](const auto& constant) {
-      const auto value = value_in(item, constant.name);
-      return value && *value >= constant.min && *value <= constant.max;
-    });
-  });
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -153,14 +122,6 @@ std::string allowed(const OptionRow& row) {
     case OptionKind::duration:
       return std::to_string(row.min) + " to " + std::to_string(row.max) + " " + row.unit;
     case OptionKind::size: return size_text(row.min) + " to " + size_text(row.max) + " " + row.unit;
-    case OptionKind::constants: {
-      std::string words;
-      for (const TestConstant& constant : kTestConstants) {
-        words.append(words.empty() ? "" : ", ").append(constant.name).append("=");
-        words += std::to_string(constant.min) + ".." + std::to_string(constant.max);
-      }
-      return words;
-    }
   }
   return {};
 }
@@ -178,9 +139,7 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
       if (written.size() > kPathMax) return std::nullopt;
       return Value{std::string(written), 0, {}};
     case OptionKind::text:
-    case OptionKind::constants:
       if (written.size() > kTextMax) return std::nullopt;
-      if (row.kind == OptionKind::constants && !are_test_constants(written)) return std::nullopt;
       return Value{std::string(written), 0, {}};
     case OptionKind::choice:
       if (!listed(row.unit, lower(written))) return std::nullopt;
@@ -216,10 +175,6 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
 
 void Options::wipe(Name name) { crypto::wipe(values_[static_cast<std::size_t>(name)].text); }
 
-std::optional<std::uint64_t> Options::test_constant(std::string_view name) const {
-  return value_in(text(Name::test), name);
-}
-
 transport::EngineSettings Options::settings() const {
   transport::EngineSettings settings;
   settings.shm = boolean(Name::shm);
@@ -233,7 +188,7 @@ transport::EngineSettings Options::settings() const {
 
 os::PacketSettings Options::packet_settings() const {
   os::PacketSettings settings;
-  if (const auto rings = test_constant("rings")) settings.rings = *rings;
+  settings.rings = number(Name::test_rings);
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
   if (text(Name::ethertype) != "auto") settings.ethertype = text(Name::ethertype) == "yes";
   return settings;

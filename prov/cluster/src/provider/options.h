@@ -19,17 +19,7 @@
 
 namespace cluster::provider {
 
-enum class OptionKind : std::uint8_t {
-  text,
-  choice,
-  path,
-  secret,
-  boolean,
-  number,
-  size,
-  duration,
-  constants
-};
+enum class OptionKind : std::uint8_t { text, choice, path, secret, boolean, number, size, duration };
 
 struct OptionRow {
   const char* name;
@@ -89,12 +79,11 @@ class Options {
 
  private:
   struct Value {
-    std::string text;  ///< text, choice and constants
+    std::string text;  ///< text and choice
     std::uint64_t number = 0;
     std::string written;  ///< as the user wrote it, a secret never; empty: the default is in force
   };
 
-  std::optional<std::uint64_t> test_constant(std::string_view name) const;
   static std::optional<Value> parse(const OptionRow& row, std::string_view written);
   const Value& value(Name name) const { return values_[static_cast<std::size_t>(name)]; }
 

@@ -11,7 +11,7 @@
 namespace cluster::provider {
 namespace {
 
-/// What to do about it beside what os::error_text() says. Port 0 asks for a free one.
+/// The remedy, beside what os::error_text() says. Port 0 asks for a free one.
 const char* cure_for(int error, std::uint16_t port) {
   switch (error) {
     case EADDRINUSE:

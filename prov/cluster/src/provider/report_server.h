@@ -3,13 +3,13 @@
 //
 // Each endpoint listens on an abstract UNIX socket named kReportSocketPrefix and its address, so that all
 // endpoints of a network namespace are found in /proc/net/unix and a crash leaves nothing behind. A
-// connection is the request: no byte is read from the client. The kernel reports the client's user; only the
-// endpoint's own user and root get an answer, one message with a memfd that holds the report (base/report.h).
-// So an answer of any length is sent at once, and the server never waits for a client.
+// connection is the request: the server reads no byte from the client. The kernel reports the client's user. Only the endpoint's
+// own user and root get an answer: one message with a memfd that holds the report (base/report.h). So an answer of any length is
+// sent at once, and the server never waits for a client.
 //
 // The progress thread serves (os/progress_thread.h). It tries the engine lock and comes back later if it is
-// held. After each request it accepts none for kReportInterval, so that a flood of requests costs next to
-// nothing. Clients of other users are turned away without that pause: else they would fill the queue.
+// held. After each request it accepts none for kReportInterval, so that a flood of requests costs next to nothing. Clients of other
+// users are turned away without that pause, because they would otherwise fill the queue.
 //
 // The client does not trust the server either: another user may have taken the name. It asks the kernel for
 // the server's user and checks the report.
