@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "crypto/secret.h"
+#include "crypto/cryptography.h"
 
 namespace cluster::provider {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "api/fabric.h"
 #include "api/inherited_fids.h"
-#include "os/fork_guard.h"
+#include "os/descriptor.h"
 #include "provider/unknown_options.h"
 
 namespace cluster::provider {
