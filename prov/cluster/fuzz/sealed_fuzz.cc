@@ -16,7 +16,6 @@ using fuzz::credentials;
 
 constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
-constexpr volatile std::uint32_t kSameProcess = 1;
 
 class SealedHarness {
  public:
@@ -68,7 +67,7 @@ class SealedHarness {
   void restart(Side& side) {
     side.link = std::make_unique<seal::SealedLink>(std::make_unique<test::FakeLink>(network_, side.name),
                                                    credentials(mode_, 'k'), std::vector{side.name},
-                                                   world_.environment(), &kSameProcess);
+                                                   world_.environment());
   }
   void clock_advance() {
     world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 200'000'000)));

@@ -16,8 +16,6 @@ namespace {
 using namespace cluster;
 using fuzz::credentials;
 
-constexpr volatile std::uint32_t kSameProcess = 1;
-
 SocketAddress address(std::uint8_t first, std::uint8_t last) {
   const std::byte ip[] = {std::byte{first}, std::byte{1}, std::byte{1}, std::byte{last}};
   return SocketAddress::v4(ip, 7000);
@@ -73,7 +71,7 @@ class SealedGroupsHarness {
   void start(std::size_t which) {
     senders_[which] = std::make_unique<seal::SealedLink>(
         std::make_unique<test::FakeLink>(network_, names_[which]), credentials(mode_, 'k'),
-        std::vector{names_[which]}, world_.environment(), &kSameProcess);
+        std::vector{names_[which]}, world_.environment());
   }
   /// The receiver has left the group.
   void join() {

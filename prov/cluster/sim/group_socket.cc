@@ -3,14 +3,13 @@
 #include <array>
 #include <utility>
 
-#include "seal/sealed_groups.h"
+#include "seal/group_seal.h"
 #include "seal/sealed_link.h"
 
 namespace cluster::sim {
 namespace {
 
 /// No simulated process forks.
-const volatile std::uint32_t kSameProcess = 1;
 
 }  // namespace
 
@@ -71,10 +70,9 @@ GroupSocket::GroupSocket(const SocketAddress& name, const std::optional<seal::Cr
       joiner_(std::make_unique<Joiner>(inbox_)) {
   if (credentials) {
     const Environment environment{clock_, random_, log_, counters_};
-    link_ = std::make_unique<seal::SealedLink>(std::move(link_), *credentials, std::vector{name}, environment,
-                                               &kSameProcess);
-    joiner_ = std::make_unique<seal::SealedGroups>(std::move(joiner_), *credentials, name, environment,
-                                                   &kSameProcess);
+    link_ =
+        std::make_unique<seal::SealedLink>(std::move(link_), *credentials, std::vector{name}, environment);
+    joiner_ = std::make_unique<seal::SealedGroups>(std::move(joiner_), *credentials, name, environment);
   }
   std::string reason;
   receiver_ = joiner_->join(group(), {}, reason);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "link/arrival_walk.h"
+#include "link/link.h"
 #include "sim/allocation_meter.h"
 #include "sim/failure.h"
 #include "wire/admit.h"

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kStreamApplication = 4;
 /// No process of the simulation is forked.
-constexpr std::uint32_t kSameProcess = 1;
 
 }  // namespace
 
@@ -89,7 +88,7 @@ std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, con
                                          : std::make_unique<multipath::LinkBundle>(std::move(links));
   if (profile.credentials) {
     link = std::make_unique<seal::SealedLink>(std::move(link), *profile.credentials, std::move(addresses),
-                                              environment, &kSameProcess);
+                                              environment);
   }
   auto observed = std::make_unique<ObservedLink>(std::move(link), links_, shared.network, shared.oracle,
                                                  session_peers_, host_);

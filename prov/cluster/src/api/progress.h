@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/platform.h"
-#include "base/biased_lock.h"
+#include "base/lock.h"
 #include "engine/engine.h"
 #include "engine/sleeper.h"
 

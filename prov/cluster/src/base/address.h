@@ -19,7 +19,7 @@ namespace cluster {
 
 class SocketAddress {
  public:
-  /// Of 16 bits, so that an address has no padding and is compared as a whole.
+  /// 16 bits wide, so that an address has no padding and can be compared as a whole.
   enum class Family : std::uint16_t { none, v4, v6 };
 
   SocketAddress() = default;
@@ -51,7 +51,7 @@ class SocketAddress {
   std::string text() const;
   std::string ip_text() const;
 
-  /// For a keyed hash (base/siphash.h): different for different addresses. `beside` goes into it as well.
+  /// For a keyed hash (base/siphash.h): different for different addresses. `beside` is hashed as well.
   std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
     std::array<std::uint64_t, 4> made{};
     std::memcpy(made.data(), ip_.data(), ip_.size());
@@ -60,7 +60,7 @@ class SocketAddress {
     return made;
   }
 
-  /// Called for each frame that arrives: compares whole words.
+  /// Called for each frame that arrives, so it compares whole words.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;
   }

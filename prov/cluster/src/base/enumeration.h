@@ -1,5 +1,5 @@
-// Enumerations that a C caller filled in may hold any number, and reading a number that is no enumerator is
-// undefined. So such a field is read as the integer that it is in memory.
+// An enumeration that a C caller filled in may hold any number, and reading a number that is no enumerator is undefined. So such a field is
+// read as the integer that it is in memory.
 #pragma once
 
 #include <cstring>

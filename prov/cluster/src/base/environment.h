@@ -1,11 +1,11 @@
-// What an engine needs from outside: a clock, random numbers, a log, counters. Built in provider/ from the
-// operating system, in tests and in the simulator from values, and handed down by constructor.
+// What an engine needs from outside: a clock, random numbers, a log, counters. provider/ builds it from the operating system; tests
+// and the simulator build it from values. Constructors hand it down.
 #pragma once
 
 #include <cstdint>
 
-#include "base/biased_lock.h"
 #include "base/counters.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -18,8 +18,7 @@ class Clock {
   virtual Time now() = 0;
   /// CLOCK_REALTIME, with which the kernel stamps arrivals, minus now(). Jumps when the time is set.
   virtual Duration realtime_offset() { return Duration::zero(); }
-  /// A free-running counter of about one per nanosecond, which may jump: for intervals, where now() is too
-  /// expensive.
+  /// A free-running counter of about one per nanosecond, which may jump. For intervals, where now() is too expensive.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
@@ -37,6 +36,16 @@ struct Environment {
   Log& log;
   Counters& counters;
   ThreadFence fence = nullptr;  ///< for BiasedLock; may be null
+};
+
+/// How an object that produces something wakes the threads that sleep until there is some. An argument, like the clock, since only the
+/// operating system can make a thread sleep.
+class Waker {
+ public:
+  virtual ~Waker() = default;
+  /// Wakes sleeping threads, and keeps all threads from sleeping until clear() is called.
+  virtual void wake() = 0;
+  virtual void clear() = 0;
 };
 
 }  // namespace cluster

@@ -1,9 +1,11 @@
-// An intrusive list: its members carry the links, so inserting and removing allocate nothing, and removing
-// from the middle is O(1). A member is in at most one list per hook and must be removed before it is
-// destroyed.
+// Intrusive lists: the items carry the links, so inserting and removing allocate nothing, and removing from the middle is O(1). An item
+// is in at most one list per hook, and must be removed before it is destroyed.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace cluster {
 
@@ -51,6 +53,56 @@ class List {
  private:
   Item* head_ = nullptr;
   Item* tail_ = nullptr;
+};
+
+/// Lists by key: an intrusive hash table. Items with one key stay in the order in which they came. A list may also hold items with
+/// other keys that fall into the same bucket: the caller compares. insert() may allocate, before it changes anything.
+/// `KeyOf` is called as key_of(item). It answers with 64 bits, which may not change while the item is in the table.
+template <typename Item, Hook<Item> Item::*hook, typename KeyOf>
+class HashedLists {
+ public:
+  explicit HashedLists(KeyOf key_of) : key_of_(key_of) {}
+
+  void insert(Item& item) {
+    if (size_ >= buckets_.size()) grow();
+    ++size_;
+    bucket(key_of_(item)).push_back(item);
+  }
+  void remove(Item& item) {
+    --size_;
+    bucket(key_of_(item)).remove(item);
+  }
+  /// The beginning of the list that holds the items with this key, if any; go on with after().
+  Item* first(std::uint64_t key) { return size_ == 0 ? nullptr : bucket(key).front(); }
+  static Item* after(const Item& item) { return List<Item, hook>::after(item); }
+
+  std::size_t size() const { return size_; }
+  void clear() {
+    for (auto& list : buckets_) {
+      while (list.pop_front() != nullptr) {
+      }
+    }
+    size_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kBucketsFirst = 64;
+  static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  ///< 2^64 by the golden ratio (Knuth)
+
+  List<Item, hook>& bucket(std::uint64_t key) {
+    return buckets_[(key * kSpread) >> (64 - std::countr_zero(buckets_.size()))];
+  }
+  void grow() {
+    std::vector<List<Item, hook>> old(buckets_.empty() ? kBucketsFirst : 2 * buckets_.size());
+    old.swap(buckets_);
+    for (auto& list : old) {
+      while (Item* item = list.pop_front()) bucket(key_of_(*item)).push_back(*item);
+    }
+  }
+
+  KeyOf key_of_;
+  std::vector<List<Item, hook>> buckets_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace cluster

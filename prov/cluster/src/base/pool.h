@@ -1,6 +1,5 @@
-// A pool of equal objects in blocks of memory. Each has a 32-bit id (slot and generation) that can travel
-// over the wire and come back. The id of an object that has been released finds nothing, even if its slot is
-// in use again, until the slot's generation has wrapped around (2048 uses).
+// A pool of equal objects in blocks of memory. Each has a 32-bit id (slot and generation), which can travel over the wire and come back. The
+// id of a released object finds nothing, even if its slot is in use again, until the slot's generation has wrapped around (2048 uses).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Which process this is: a child of fork() has a larger number than its parent. What a process has inherited is not
-// its own: it must neither use nor release it (api/fid_object.h, os/fork_guard.h).
+// Which process this is: a child of fork() has a larger number than its parent. A process must neither use nor release
+// what it has inherited (api/fid_object.h, os/descriptor.h).
 #pragma once
 
 #include <atomic>

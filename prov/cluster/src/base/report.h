@@ -1,5 +1,5 @@
-// A report about this node or a running endpoint (cluster-info): records of named facts, so a program that
-// prints them need not know all of them, nor those of a later version.
+// A report about this node or a running endpoint (cluster-info): records of named facts. A program that prints them need not know all
+// facts, nor those of a later version.
 //
 // Between processes a report travels as text, one line for each fact:
 //
@@ -32,7 +32,7 @@ class Record {
  public:
   explicit Record(std::string_view kind) : kind_(kind) {}
 
-  /// What cannot be printed becomes a question mark; what is too long is cut.
+  /// Replaces what cannot be printed by question marks, and cuts what is too long.
   Record& text(std::string_view name, std::string_view value);
   Record& number(std::string_view name, std::uint64_t value);
   Record& flag(std::string_view name, bool value);

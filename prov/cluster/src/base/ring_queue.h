@@ -14,7 +14,7 @@ class RingQueue {
  public:
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
-  /// Items that find a place without more memory.
+  /// How many more items fit without more memory.
   std::size_t free() const { return capacity_ - size(); }
   /// Bytes of memory it holds.
   std::size_t footprint() const { return capacity_ * sizeof(Item); }
@@ -29,12 +29,12 @@ class RingQueue {
     if (size() == capacity_) grow();
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
-  /// Appends an item that holds what an earlier one left there: the caller overwrites it in place, member by member.
+  /// Appends an item that still holds what an earlier one left there. The caller overwrites it in place, member by member.
   Item& push_back() {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];
   }
-  /// The same where there is a place: free() is not 0.
+  /// The same if free() is not 0.
   Item& push_within() { return items_[tail_++ & mask()]; }
   /// Doubles it. Without memory for that it stays as it is, and std::bad_alloc is thrown.
   void grow() {
@@ -47,12 +47,12 @@ class RingQueue {
     head_ = 0;
     tail_ = count;
   }
-  /// What an item owns is released at once; one that owns nothing may keep its bytes.
+  /// Releases what the item owns at once. An item that owns nothing may keep its bytes.
   void pop_front() {
     if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
     ++head_;
   }
-  /// The item that pop_front() has just released comes back: nothing was pushed since.
+  /// Puts back the item that pop_front() has just released; nothing was pushed since.
   void undo_pop(Item&& item) { items_[--head_ & mask()] = std::move(item); }
   void clear() {
     while (!empty()) pop_front();

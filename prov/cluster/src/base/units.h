@@ -1,6 +1,5 @@
-// Units of time. No component below engine/ reads a clock, except a link that dates what has arrived; engine/
-// lends one to flows for the date of each burst. Objects are given `now` and answer with a deadline, so the
-// same objects run under the real clock and under a simulated one.
+// Units of time. No component below engine/ reads a clock, except a link that dates arrivals; engine/ lends one to flows to date each burst.
+// Objects receive `now` and answer with a deadline. So the same objects run under the real clock and under a simulated one.
 #pragma once
 
 #include <chrono>
@@ -13,7 +12,7 @@ using namespace std::chrono_literals;
 
 using Duration = std::chrono::nanoseconds;
 
-/// Names the time line of an Environment. It has no now(): only a Clock hands out times.
+/// The time line of an Environment. It has no now(): only a Clock hands out times.
 struct Timeline {};
 using Time = std::chrono::time_point<Timeline, Duration>;
 

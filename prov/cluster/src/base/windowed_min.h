@@ -1,5 +1,5 @@
-// The minimum of the samples in a sliding window of time. The window has two halves, each with a minimum of
-// its own, so a sample counts for between half the window and all of it.
+// The minimum of the samples in a sliding window of time. The window has two halves, each with its own minimum. So a sample counts for
+// at least half the window and at most all of it.
 #pragma once
 
 #include <algorithm>

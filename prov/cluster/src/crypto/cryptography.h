@@ -1,15 +1,44 @@
-// The cryptographic primitives that this library uses, as interfaces: a library that is well kept implements
-// them (os/libcrypto.h). No primitive is implemented here; what is made of them is in key_derivation.h.
+// The cryptographic primitives that this provider uses, as interfaces. A well-maintained library implements them (os/libcrypto.h); here
+// is only what is made of them: HKDF.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 
 namespace cluster::crypto {
+
+// Key material that leaves no trace: it is wiped when it goes, and never copied by accident. Where the bytes lie (core dumps, swap)
+// is up to their owner (os/secret_memory.h).
+
+/// Not left out by the compiler, though nothing reads the bytes afterwards.
+inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
+/// The text is empty afterwards.
+inline void wipe(std::string& text) {
+  wipe(as_bytes(text.data(), text.size()));
+  text.clear();
+}
+
+template <std::size_t N>
+class Secret {
+ public:
+  Secret() = default;
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret() { wipe(bytes_); }
+
+  Bytes bytes() { return bytes_; }
+  ConstBytes bytes() const { return bytes_; }
+
+ private:
+  std::array<std::byte, N> bytes_{};
+};
 
 /// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16.
 enum class Cipher : std::uint8_t {
@@ -30,25 +59,36 @@ constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes128_
 class Aead {
  public:
   virtual ~Aead() = default;
-  /// `text` is encrypted where it lies; the tag is written, which vouches for it and for `associated`. Without `text` it
-  /// only authenticates.
+  /// Encrypts `text` where it lies and writes the tag, which vouches for it and for `associated`. With an empty `text` it only
+  /// authenticates.
   virtual bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
-  /// The reverse. False, with `text` of no use, if the tag is wrong; tags are compared in constant time.
+  /// The reverse. False if the tag is wrong: then `text` is useless. Tags are compared in constant time.
   virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
 
 class Cryptography {
  public:
   virtual ~Cryptography() = default;
-  /// HMAC-SHA256 (RFC 2104); for any thread. False: the library failed, and `out` is of no use.
+  /// HMAC-SHA256 (RFC 2104); for any thread. False: the library failed, and `out` is useless.
   virtual bool hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
   /// True if the bytes are equal, in a time that does not depend on them.
   virtual bool equal(const std::byte* one, const std::byte* other, std::size_t size) const = 0;
   enum class Direction : std::uint8_t { seal, open };
   /// Null: the library failed.
   virtual std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const = 0;
-  /// AES-GCM is faster here than ChaCha20-Poly1305.
+  /// True if AES-GCM is faster here than ChaCha20-Poly1305.
   virtual bool prefers_aes() const = 0;
 };
+
+// HKDF (RFC 5869) with SHA-256, as far as seal/ needs it: keys of at most one digest.
+
+using DerivedKey = Secret<kDigestSize>;
+
+/// HKDF-Extract: makes a uniform key of material of any length.
+bool extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out);
+/// HKDF-Expand to one digest. `label` says what the key is for, `context` for which partners. Together they have at most 200 bytes, and
+/// no label is the beginning of another.
+bool expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
+            ConstBytes context, DerivedKey& out);
 
 }  // namespace cluster::crypto

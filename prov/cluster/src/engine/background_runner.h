@@ -57,7 +57,7 @@ class BackgroundRunner {
   /// A thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
   /// For the progress thread, without the lock: true if the application has polled since the last call, and
-  /// so there is nothing to do. A thread that uses the lock alone (base/biased_lock.h) is not made to share
+  /// so there is nothing to do. A thread that uses the lock alone (base/lock.h) is not made to share
   /// it.
   bool application_polls();
   /// If so: when to ask again.

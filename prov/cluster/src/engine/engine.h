@@ -20,7 +20,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "base/biased_lock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "engine/background_runner.h"
 #include "engine/collective_endpoint.h"

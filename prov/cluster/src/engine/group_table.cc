@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "link/arrival_walk.h"
+#include "link/link.h"
 
 namespace cluster::engine {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/waker.h"
+#include "base/environment.h"
 #include "engine/engine.h"
-#include "os/robust_mark.h"
+#include "os/cancellation.h"
 #include "os/wait_set.h"
 
 namespace cluster::engine {

@@ -1,6 +1,5 @@
-// A link carries frames to other nodes and may lose, duplicate, reorder and damage them; reliability/ repairs
-// that. It is called per burst, never per frame, and does not look into frames. No component above links
-// knows about IP or Ethernet headers.
+// A link carries frames to other nodes and may lose, duplicate, reorder and damage them; reliability/ repairs that. Calls are per burst,
+// never per frame, and a link does not look into frames. No component above links knows about IP or Ethernet headers.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +21,8 @@
 
 namespace cluster::link {
 
-/// How to reach a peer, as far as a link knows. The caller keeps it and hands it back; it learns a better one
-/// (with the peer's hardware address) from frames that turned out to be authentic.
+/// How to reach a peer, as far as a link knows. The caller keeps it and hands it back. It learns a better one, with the peer's hardware
+/// address, from frames that turned out to be authentic.
 struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
@@ -38,8 +37,8 @@ struct Path {
   }
 };
 
-/// The address alone, without the hardware address: a frame that any host could have written does not decide
-/// where answers go; the kernel's routes and neighbour table do.
+/// The path without the hardware address. A frame that any host could have written must not decide where answers go: the kernel's routes
+/// and neighbour table do.
 inline Path without_mac(const Path& path) { return {path.to, {}, false, path.link}; }
 
 /// The same path over IP.
@@ -69,8 +68,8 @@ struct OutFrame {
   }
 };
 
-/// The frames of one call of a link, built in place. They are some 9 KB, too many to lie on the stack of a thread that the
-/// application has made, or to be cleared for every call: each sender of bursts owns one.
+/// The frames of one call of a link, built in place. They take some 9 KB: too much for the stack of an application's thread, and too much to
+/// clear for every call. So each sender of bursts owns one.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
@@ -90,22 +89,22 @@ class OutBurst {
 struct InFrame {
   Bytes bytes;
   Path from;
-  /// When they reached this node, where they then waited to be read; kNever: the link cannot say.
+  /// When they reached this node, before they waited to be read; kNever: the link cannot say.
   Time arrived = kNever;
-  /// Of datagrams that the kernel has joined: the bytes of each, except that the last one may be shorter. 0: it is one datagram,
-  /// or the link cannot say.
+  /// The bytes of each datagram that the kernel has joined; the last one may be shorter. 0: it is a single datagram, or the link cannot
+  /// say.
   std::size_t segment = 0;
 };
 
-/// An ICMP error about a frame sent earlier. Any host can forge one: what it quotes tells whether it has seen the frame.
+/// An ICMP error about a frame sent earlier. Any host can forge one; what it quotes shows whether its sender has seen the frame.
 struct PathError {
   static constexpr std::size_t kQuotedMax =
       64;  ///< the header of a frame, and in a request for an association its sender's salt
 
   SocketAddress peer;
-  Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
-  std::uint8_t link = 0;         ///< which of several links the frame had left by
-  bool vouched = false;          ///< a link has recognized the frame as its own: the user need not
+  Status status = Status::ok;  ///< refused (port unreachable) or unreachable (host, network)
+  std::uint8_t link = 0;       ///< which of several links the frame had left by
+  bool vouched = false;        ///< the link has recognized the quoted frame as its own, so the user need not
   std::uint8_t quoted_size = 0;  ///< routers may quote nothing that lies behind the UDP header
   std::array<std::byte, kQuotedMax> quoted{};
 
@@ -123,36 +122,80 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// True if frames of at most kEthertypeFrameMax bytes that go one at a time can travel under an EtherType
-  /// of their own, which costs the receiving host less than IP. Not every network forwards it, and not every
-  /// peer receives it: Path::ethertype says whether a frame takes it or came by it, and a path takes it only
-  /// once it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of
+  /// True if single frames of at most kEthertypeFrameMax bytes can travel under an EtherType of their own, which costs the receiving host
+  /// less than IP. Not every network forwards it, and not every peer receives it. Path::ethertype says whether a frame takes it or came
+  /// by it; a path takes it only once it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of
   /// both paths may overtake each other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. Pieces are
-  /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path and one size
-  /// (the last may be shorter) are cheapest: a link may hand them on as one.
+  /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. On return the pieces are the caller's
+  /// again. A taken frame may still be lost. Runs of frames with one path and one size (the last may be shorter) are cheapest: a link
+  /// may hand them on as one.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
-  /// Bytes at the end of each frame that seal it; 0: frames are not sealed, their checksum vouches for them.
-  /// frame_max() is without them, what is received has them still.
+  /// Bytes at the end of each frame that seal it; 0: frames are not sealed, and their checksum protects them. frame_max() is without these
+  /// bytes; received frames still have them.
   virtual std::size_t seal_overhead() const { return 0; }
   wire::Integrity integrity() const {
     return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
   }
-  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call,
-  /// and are the caller's to change.
+  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call, and the caller may change
+  /// them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call, at most `errors.size()`. Costs a system call, so it is
-  /// called when something seems wrong, not per turn.
+  /// Writes the ICMP errors since the last call, at most `errors.size()`. It costs a system call, so call it when something seems wrong,
+  /// not per turn.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
-  /// Readable when frames or errors wait; the same for the life of the link. Empty: one cannot sleep on this
-  /// link.
+  /// Readable when frames or errors wait; the same for the life of the link. Empty: nobody can sleep on this link.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// The caller is about to sleep: the next receive_burst() looks at every source, whatever that costs.
+  /// The caller is about to sleep. So the next receive_burst() looks at every source, whatever that costs.
   virtual void before_sleep() {}
   /// From now on the kernel drops frames as `thinning` says, if the link can have it do so. Those that lie in one arrival are
   /// dropped or let through together, as the first of them says. Costs some system calls.
   virtual void thin(const Thinning&) {}
+};
+
+/// Walks the frames of an arrival. The kernel joins datagrams of one source address and one length, whether the peer at that address
+/// has sent them or a forger has. So a forged frame may lie in front of, between or behind genuine ones. The kernel says where one
+/// datagram ends and the next begins (InFrame::segment), and what a frame says of its own length changes nothing about that:
+///
+/// - no frame reaches beyond its datagram;
+/// - a refused frame takes the rest of its own datagram with it, and no other.
+///
+/// Where the link cannot say, the whole arrival counts as one datagram.
+class ArrivalWalk {
+ public:
+  ArrivalWalk() = default;
+  explicit ArrivalWalk(const InFrame& arrival)
+      : rest_(arrival.bytes),
+        joined_(arrival.segment != 0),
+        segment_(arrival.segment != 0 ? arrival.segment : arrival.bytes.size()),
+        left_(std::min(segment_, rest_.size())) {}
+
+  bool done() const { return rest_.empty(); }
+  /// What is left of this datagram: the next frame lies in it.
+  Bytes datagram() const { return rest_.first(left_); }
+  /// What lies behind a frame of this length, as far as another such frame reaches.
+  ConstBytes behind(std::size_t length) const {
+    return rest_.subspan(length).first(std::min(length, rest_.size() - length));
+  }
+  /// Where frames of this length may follow the next one: all that is left, if each datagram is one such frame.
+  Bytes run(std::size_t length) const { return length == segment_ ? rest_ : datagram(); }
+
+  /// Behind so many frames of this length, which lie in run(length).
+  void pass(std::size_t count, std::size_t length) {
+    const std::size_t bytes = count * length;
+    rest_ = rest_.subspan(bytes);
+    left_ = bytes < left_ ? left_ - bytes : std::min(segment_, rest_.size());
+  }
+  /// To the next datagram.
+  void pass_datagram() { pass(1, left_); }
+  /// Behind a frame of this length that was refused: to the next datagram, or if it is not known where that begins, behind what
+  /// the frame says of its own length.
+  void pass_refused(std::size_t length) { pass(1, joined_ ? left_ : length); }
+
+ private:
+  Bytes rest_;
+  bool joined_ = false;      ///< it is known where datagrams end
+  std::size_t segment_ = 0;  ///< of the arrival; of all of it, if that is not known
+  std::size_t left_ = 0;     ///< of this datagram
 };
 
 }  // namespace cluster::link

@@ -1,5 +1,5 @@
-// Receiving what is sent to a multicast group. Sending needs nothing of its own: a link takes a frame whose path leads to the
-// group's address. As with a link, frames may be lost, repeated, overtake each other or be damaged.
+// Receives what is sent to a multicast group. To send, a link takes a frame whose path leads to the group's address. As with a link, frames
+// may be lost, duplicated, reordered or damaged.
 #pragma once
 
 #include <memory>
@@ -14,22 +14,22 @@ namespace cluster::link {
 /// This host's membership of a group's address, for as long as the object lives.
 class MulticastReceiver {
  public:
-  /// So many are asked for at once; when fewer come, nothing is left.
+  /// Frames of one receive_burst(); when fewer come, the socket is empty.
   static constexpr std::size_t kBurst = 16;
 
   virtual ~MulticastReceiver() = default;
   /// As Link::receive_burst(); frames of this endpoint itself may be among them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Readable when frames wait; -1: one cannot sleep on it.
+  /// Readable when frames wait; -1: nobody can sleep on it.
   virtual int descriptor() const = 0;
 };
 
 class MulticastJoiner {
  public:
   virtual ~MulticastJoiner() = default;
-  /// Null, with the reason, if the network or this host has no multicast. From then on frames for the group leave by the
-  /// interface that names the endpoint. `members`: the names of the others, empty if they are not known; frames for a group
-  /// need not come back to this host if none of them is on it.
+  /// Null with the reason if the network or this host has no multicast. After it, frames for the group leave by the interface that has the
+  /// endpoint's name. `members`: the names of the others, empty if they are not known. If none of them is on this host, frames for the
+  /// group need not come back to it.
   virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group,
                                                   std::span<const SocketAddress> members,
                                                   std::string& reason) = 0;

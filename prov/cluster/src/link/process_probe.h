@@ -1,6 +1,6 @@
-// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, starves or is
-// stopped answers no keep-alive; its kernel answers for it, and tells it from one that has ended. No answer of
-// any kind tells nothing: the node may be down, or something on the way filters the question.
+// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, starves or is stopped answers no
+// keep-alive. Its kernel answers for it, and can tell it from a process that has ended. Silence proves nothing: the node may be down, or
+// something on the way filters the question.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class ProcessProbe {
   virtual ~ProcessProbe() = default;
   /// True if the kernel answers for this process when peers ask: openings say so.
   virtual bool answered_here() const = 0;
-  /// What is known by now; the first call begins to ask. Of a peer that has not said that it is answered for, only
-  /// `exists` tells anything. Never waits.
+  /// Returns what is known now and never waits; the first call begins to ask. If a peer has not said that its kernel answers, only
+  /// `exists` means anything.
   virtual Answer ask(const SocketAddress& peer) = 0;
   /// The hosts of members, by their IP addresses: what is there to answer them others cannot use up. With more than kHostsMax of
   /// them, and an empty list, all are treated alike.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "link/arrival_walk.h"
+#include "link/link.h"
 #include "transport/arrival.h"
 #include "wire/admit.h"
 

@@ -1,6 +1,6 @@
 // The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
 //
-// The frames of a long payload arrive back to back and continue each other (wire/run_view.h): one that is new
+// The frames of a long payload arrive back to back and continue each other (wire/admit.h): one that is new
 // as a whole takes this way once, not frame by frame. Any other goes frame by frame.
 //
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
@@ -25,7 +25,7 @@
 #include "protocol/messenger.h"
 #include "transport/admission_control.h"
 #include "transport/peer_table.h"
-#include "wire/run_view.h"
+#include "wire/admit.h"
 
 namespace cluster::network {
 

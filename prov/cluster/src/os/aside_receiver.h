@@ -10,8 +10,8 @@
 
 #include "base/environment.h"
 #include "link/link.h"
+#include "os/udp_bursts.h"
 #include "os/udp_port.h"
-#include "os/udp_receiver.h"
 
 namespace cluster::os {
 

@@ -1,14 +1,15 @@
-// Cancelled threads (pthread_cancel). At a cancellation point, which many functions of the C library are, a thread that was
-// cancelled ends: in the midst of whatever called that function, and without its locks being released.
+// Cancelled threads (pthread_cancel). Many functions of the C library are cancellation points. A cancelled thread ends there, in the
+// midst of whatever called that function, and its locks stay locked.
 //
-// Rule: a call of the provider ends its thread only while it sleeps, that is in WaitSet::sleep and
-// sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending: the linker leads
-// every call of a cancellation point through cancellation_points.cc, which puts it off. Code of other libraries that may
-// reach one (libfabric's log, libcrypto) is called with a PutOffCancellation in scope. So a call that makes no
-// system call pays nothing.
+// Rule: a call of the provider lets its thread end only while it sleeps, in WaitSet::sleep and sleep_shortest_cancellable, where it
+// holds nothing. Everywhere else the cancellation stays pending: the linker leads every call of a cancellation point through
+// cancellation_points.cc, which puts it off. Code of other libraries that may reach a cancellation point (libfabric's log, libcrypto)
+// runs with a PutOffCancellation in scope. So a call that makes no system call pays nothing.
 #pragma once
 
 #include <pthread.h>
+
+#include <cerrno>
 
 namespace cluster::os {
 
@@ -21,6 +22,33 @@ class PutOffCancellation {
 
  private:
   int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+/// A mark that one thread at a time holds, and that a thread gives back even by ending: a thread that is cancelled in its sleep runs
+/// no more code of ours. Nobody waits for the mark, and it guards no data.
+class RobustMark {
+ public:
+  RobustMark() {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+  }
+  ~RobustMark() { pthread_mutex_destroy(&mutex_); }
+  RobustMark(const RobustMark&) = delete;
+  RobustMark& operator=(const RobustMark&) = delete;
+
+  /// False: another thread holds it.
+  bool try_take() {
+    const int error = pthread_mutex_trylock(&mutex_);
+    if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);
+    return error == 0 || error == EOWNERDEAD;
+  }
+  void give_back() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_;
 };
 
 }  // namespace cluster::os

@@ -1,6 +1,6 @@
-// Every cancellation point of the C library that the plugin calls, with cancellation put off (cancellation.h says why). CMake
-// reads the names below and passes each to the linker (--wrap), which then leads calls of NAME to __wrap_NAME and those of
-// __real_NAME to NAME. Only epoll_pwait and clock_nanosleep are left out: there a thread may end.
+// Every cancellation point of the C library that the plugin calls, with cancellation put off (cancellation.h says why). CMake reads the
+// names below and passes each to the linker (--wrap). The linker then leads calls of NAME to __wrap_NAME, and calls of __real_NAME to
+// NAME. Only epoll_pwait and clock_nanosleep are missing: a thread may end there.
 //
 // The test calls.points fails when the plugin calls a cancellation point that is not here.
 #include <dirent.h>
@@ -88,7 +88,7 @@ PUT_OFF_VARIADIC(open, (const char* a, int flags, ...), flags, (a, flags, mode))
 PUT_OFF_VARIADIC(openat, (int a, const char* b, int flags, ...), flags, (a, b, flags, mode))
 
 #ifdef __GLIBC__
-// What its headers make of the above: files of any size, and calls whose buffers are checked (_FORTIFY_SOURCE).
+// What the headers of glibc turn these calls into: files of any size, and calls whose buffers are checked (_FORTIFY_SOURCE).
 PUT_OFF(fopen64, FILE*, (const char* a, const char* b), (a, b))
 PUT_OFF(__fgets_chk, char*, (char* a, size_t b, int c, FILE* d), (a, b, c, d))
 PUT_OFF(__poll_chk, int, (pollfd * a, nfds_t b, int c, size_t d), (a, b, c, d))

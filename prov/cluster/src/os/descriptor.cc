@@ -1,6 +1,7 @@
 #include "os/descriptor.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,11 +9,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/process_generation.h"
+
 namespace cluster::os {
 namespace {
 
 constexpr std::size_t kWordBits = 64;
-/// More than a process may have (fs.nr_open): the system gives pages of it that are used.
+/// At least what a process may have (fs.nr_open). Only those pages of the table that are used take memory.
 constexpr std::size_t kDescriptorsMax = 1 << 20;
 
 std::atomic<std::uint64_t> owned_bits[kDescriptorsMax / kWordBits];
@@ -58,6 +61,26 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kDescriptorsMax);
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+namespace {
+
+ForkHandlers handlers{};
+
+void prepare() { handlers.prepare(); }
+void in_parent() { handlers.in_parent(); }
+void in_child() {
+  process_generation.fetch_add(1, std::memory_order_relaxed);
+  OwnedDescriptors::close_all();
+  handlers.in_child();
+}
+
+}  // namespace
+
+void install_fork_guard(const ForkHandlers& wanted) {
+  if (handlers.prepare != nullptr) return;
+  handlers = wanted;
+  pthread_atfork(prepare, in_parent, in_child);
 }
 
 }  // namespace cluster::os

@@ -1,25 +1,26 @@
-// A file descriptor with one owner: closed when the owner goes, moved but never copied, so that no
-// path through an error leaves one open.
+// A file descriptor with one owner: it is closed when the owner goes, and moves but is never copied. So no path through an error
+// leaves one open.
 #pragma once
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
 namespace cluster::os {
 
-/// All that have an owner, so that a forked child can close them (os/fork_guard.h).
+/// All descriptors that have an owner, so that a forked child can close them.
 struct OwnedDescriptors {
   static void add(int number);
   static void remove(int number);
   static void close_all();
 };
 
-/// From now on this process may have as many descriptors as the hard limit says: each peer on this node takes one,
-/// and the soft limit is 1024 nearly everywhere.
+/// Raises the soft limit of descriptors to the hard limit: each peer on this node takes one, and the soft limit is 1024 nearly
+/// everywhere.
 void raise_descriptor_limit();
-/// True if this process may open so many more.
+/// True if this process can open that many more.
 bool can_open(std::size_t descriptors);
 
 class Descriptor {
@@ -35,7 +36,7 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() { reset(); }
-  /// One that keeps a place free.
+  /// One that reserves a place among the descriptors of the process.
   static Descriptor spare();
 
   int number() const { return number_; }
@@ -49,5 +50,19 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// What fork() must not do: leave a child with the descriptors of its parent. Through them the parent's ports, names and connections
+/// would outlive it, and its peers would wait for a dead process. So the guard closes them in the child before fork() returns
+/// there. The child must neither use nor destroy what is left of the parent's objects (base/process_generation.h). A child made
+/// without fork handlers (vfork, clone) keeps the descriptors until exec() closes them; so peers on this node watch the process
+/// itself (os/peer_process.h).
+struct ForkHandlers {
+  void (*prepare)();
+  void (*in_parent)();
+  void (*in_child)();
+};
+
+/// Installs them for the life of the process; only the first call counts.
+void install_fork_guard(const ForkHandlers& handlers);
 
 }  // namespace cluster::os

@@ -9,7 +9,7 @@
 namespace cluster::os {
 namespace {
 
-/// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher; if there are more, it stays readable.
+/// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher. With more than that the socket stays readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor open_socket() {
@@ -50,14 +50,14 @@ void Doorbell::clear() const {
   }
 }
 
-/// The kernel says the same where the peer's queue is full and where this socket has used up what it may have sent
-/// and is not received, since many peers are stopped, say. In the second case another socket still may.
+/// EAGAIN has two causes. The peer's queue is full: then its doorbell is readable anyway. Or this socket has used up its send buffer,
+/// because stopped peers do not receive: then another socket can still send.
 void Doorbell::ring(const LocalName& peer) const {
   if (send_byte(socket_, peer) || errno != EAGAIN) return;
   if (const Descriptor other = open_socket()) send_byte(other, peer);
 }
 
-/// Where no descriptor is left the peer is rung: that says it, too.
+/// Where no descriptor is left it rings the peer instead, which tells the same.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = open_socket();
   const bool found =

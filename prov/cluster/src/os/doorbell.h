@@ -1,9 +1,9 @@
-// The doorbell of an endpoint: one socket of datagrams (AF_UNIX) under an abstract name. Any number of peers of this node ring it,
-// by a byte, and none of them needs a connection: an endpoint with a thousand peers has one descriptor for all their doorbells,
-// and one that asks the kernel whether they are there, being connected to one after the other.
+// The doorbell of an endpoint: one datagram socket (AF_UNIX) under an abstract name. Any number of peers on this node ring it by a byte,
+// and none of them needs a connection. An endpoint with a thousand peers has one descriptor to ring all their doorbells, and one
+// to ask the kernel whether they exist, which it connects to one after the other.
 //
-// It does not say which process rang, and those of other users can: a doorbell means nothing but "look". A socket whose
-// queue is full is readable already, so that a ring may be lost there.
+// A ring does not say which process rang, and processes of other users can ring: it means nothing but "look". A socket whose queue is
+// full is readable already, so a ring may be lost there.
 #pragma once
 
 #include <sys/socket.h>
@@ -32,14 +32,14 @@ class Doorbell {
   /// Null if another socket has the name, or there is no descriptor; `reason` says why.
   static std::shared_ptr<Doorbell> open(const LocalName& name, std::string& reason);
 
-  /// Readable from a ring on, until clear().
+  /// Readable once a peer has rung, until clear().
   int descriptor() const { return socket_.number(); }
   void clear() const;
 
   /// Makes the peer's doorbell readable, if it is not already.
   void ring(const LocalName& peer) const;
-  /// False once no socket has this name: the peer's process has ended or executes another program. Rings it where this process
-  /// has no free descriptor. Not for two threads at once.
+  /// False once no socket has this name: the peer's process has ended or executes another program. Rings the peer if this process has no
+  /// free descriptor. Not for two threads at once.
   bool exists(const LocalName& peer) const;
 
  private:

@@ -1,5 +1,5 @@
-// What the system says of a call that failed, and the cure where a resource has run out that the administrator sets. What a
-// call was for is the caller's to say.
+// What the system says of a call that failed. Where a limit that the administrator sets was reached, the text names the cure. The
+// caller says what the call was for.
 #pragma once
 
 #include <cerrno>

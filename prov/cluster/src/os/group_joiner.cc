@@ -6,7 +6,7 @@
 
 #include "os/error_text.h"
 #include "os/interfaces.h"
-#include "os/udp_receiver.h"
+#include "os/udp_bursts.h"
 
 namespace cluster::os {
 namespace {
@@ -48,8 +48,8 @@ class GroupJoiner final : public link::MulticastJoiner {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
-      // A copy for this host costs as much as one for another, and the sender throws away its own. What groups share is the
-      // socket that they send by: one that needs copies here is enough.
+      // The kernel makes a copy for this host only if a member may be here: a copy costs as much as sending to another host, and the
+      // sender throws away its own. Groups share the socket that they send by, so one group that needs copies is enough.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);

@@ -1,5 +1,5 @@
-// Multicast by IP: groups are joined by the kernel, on the interface that names the endpoint. What is sent to a group leaves by
-// the endpoint's UDP socket, so its source is the endpoint's name, whatever link the endpoint has.
+// Multicast by IP. The kernel joins groups, on the interface that has the endpoint's name. What the endpoint sends to a group leaves
+// by its UDP socket, so the source is the endpoint's name, whatever link it has.
 #pragma once
 
 #include <memory>

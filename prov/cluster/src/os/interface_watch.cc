@@ -12,14 +12,14 @@
 #include <string>
 #include <utility>
 
-#include "os/neighbour_frames.h"
 #include "os/netlink.h"
+#include "os/packet_headers.h"
 #include "os/system_clock.h"
 
 namespace cluster::os {
 namespace {
 
-// The first may get lost while a switch begins to use its port again.
+// Several, since the first may be lost while a switch begins to use its port again.
 constexpr unsigned kAnnouncements = 5;
 constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
 constexpr std::uint16_t kDiscardPort = 9;
@@ -33,7 +33,7 @@ std::string text_of(const std::array<std::byte, 6>& mac) {
   return text.data();
 }
 
-/// Names this thread's network namespace.
+/// Identifies this thread's network namespace.
 std::uint64_t namespace_number() {
   struct stat status {};
   return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
@@ -68,11 +68,11 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
   return watch;
 }
 
-/// All sockets are made here: the progress thread may be in another namespace.
+/// Makes all sockets in the caller's namespace, because the progress thread may be in another one.
 bool InterfaceWatch::open() {
   events_ = open_netlink_events();
   if (!events_) return false;
-  interfaces_ = list_interfaces();  // what changes meanwhile is an event as well
+  interfaces_ = list_interfaces();  // what changes meanwhile arrives as an event
   frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   int error = 0;
@@ -165,7 +165,7 @@ void InterfaceWatch::note(std::uint16_t type, ConstBytes message) {
   if (note_change(type, message, interfaces_)) changes_.fetch_add(1, std::memory_order_release);
 }
 
-/// With the lock; returns what the log is to say. Where no interface has the address any more, one may have it soon.
+/// With the lock; returns the line for the log. While no interface has the address it keeps the old one: another may get it soon.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) return {};
@@ -177,7 +177,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
          " now (before: " + text_of(before.mac) + " on " + before.name + "): frames carry the new one";
 }
 
-/// Outside of the lock.
+/// Without the lock.
 void InterfaceWatch::announce(const Use& use) const {
   if (!use.at.has_ethernet || use.at.loopback) return;
   if (!frames_) return knock(use);
@@ -192,8 +192,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
          sizeof to);
 }
 
-/// An empty datagram to a neighbour, each time another one: the kernel, which has forgotten all of them with the old hardware
-/// address, asks all hosts for that one, and in the question stands the new address.
+/// Sends an empty datagram to a neighbour, each time another one. The kernel has forgotten its neighbours together with the old hardware
+/// address. So it asks all hosts for this one, and the question carries the new address.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);
@@ -229,7 +229,7 @@ void InterfaceWatch::knock(const Use& use) const {
 WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log& log)
     : address_(address), watch_(InterfaceWatch::of_this_namespace(log)) {
   if (watch_ == nullptr) return;
-  seen_ = watch_->changes() - 1;  // what the caller knows was read before
+  seen_ = watch_->changes() - 1;  // the caller read what it knows before this
   now_.index = index;
   watch_->add_user(address_, index);
 }

@@ -1,11 +1,10 @@
-// What becomes of this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses. One
-// rtnetlink socket for all links of a process and network namespace, read on the progress thread. A link looks at one word per
-// turn and renews what it keeps when that has changed.
+// Follows this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses. All links of a process and
+// network namespace share one rtnetlink socket, which the progress thread reads. A link looks at one word per turn, and renews what it
+// keeps when that has changed.
 //
-// If one of the addresses that links use gets another hardware address (or moves to another interface), the other hosts of
-// its network are notified at once, and some times more: their kernels would send to the old one for up to a minute. A process
-// that may not write Ethernet frames has its kernel ask for a neighbour instead, from which hosts learn IPv4 addresses
-// as well.
+// If an address that links use gets another hardware address, or moves to another interface, the watch notifies the other hosts of its
+// network at once and a few times more. Otherwise their kernels would send to the old one for up to a minute. A process that may
+// not write Ethernet frames has its kernel ask for a neighbour instead: hosts learn IPv4 addresses from such a question, too.
 #pragma once
 
 #include <sys/types.h>
@@ -30,25 +29,25 @@ namespace cluster::os {
 
 class InterfaceWatch {
  public:
-  /// That of the caller's network namespace; null if the kernel does not report changes, or there can be no thread. The log
-  /// outlives all links of the process: one watch serves them.
+  /// The watch of the caller's network namespace; null if the kernel does not report changes, or the thread cannot start. The log must
+  /// outlive all links of the process, since one watch serves them all.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
   InterfaceWatch(const InterfaceWatch&) = delete;
   InterfaceWatch& operator=(const InterfaceWatch&) = delete;
 
-  /// Another number after each change.
+  /// A number that changes with each change of an interface.
   std::uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
-  /// The interface that has the address, whatever its port; nothing if none has. Of several it is that of the index.
+  /// The interface that has the address, whatever its port; nothing if none has it. If several have it, the one with the index.
   std::optional<Interface> with_address(const SocketAddress& address, int index) const;
   /// Of all interfaces.
   std::vector<SocketAddress> addresses() const;
 
-  /// An Ethernet frame for the interface; it may be lost.
+  /// Sends an Ethernet frame by the interface; the frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// From now on the address is announced when it has moved; as often removed as added.
+  /// Between the two calls the watch announces the address when it has moved.
   void add_user(const SocketAddress& address, int index);
   void remove_user(const SocketAddress& address);
 
@@ -56,7 +55,7 @@ class InterfaceWatch {
   struct Use {
     SocketAddress address;
     unsigned users = 0;
-    Interface at{};          ///< that which had it last
+    Interface at{};          ///< the interface that had it last
     unsigned announced = 0;  ///< times, since it has moved
     Time announce_at = kNever;
   };
@@ -82,23 +81,23 @@ class InterfaceWatch {
   std::shared_ptr<void> client_;  ///< last, so that it stops first
 };
 
-/// What a link keeps of it.
+/// What a link knows of its interface.
 class WatchedInterface {
  public:
-  /// `address`: of the link, by which its interface is known. `index`: of the interface that has it, 0: whichever.
+  /// `address`: of the link, by which its interface is found. `index`: of the interface that has it; 0: any.
   WatchedInterface(const SocketAddress& address, int index, Log& log);
   ~WatchedInterface();
   WatchedInterface(const WatchedInterface&) = delete;
   WatchedInterface& operator=(const WatchedInterface&) = delete;
 
   bool changed() const { return watch_ != nullptr && watch_->changes() != seen_; }
-  /// As it is now; nothing while no interface has the address. Until the next change changed() is false.
+  /// The interface as it is now; nothing while no interface has the address. Until the next change changed() is false.
   std::optional<Interface> renew();
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
 
-  /// For what the kernel sends. It trusts a hardware address that it knows for up to a minute, and asks all hosts only after eight
-  /// more seconds without a sign of life. So all are asked here: after kDoubtsToAsk timeouts in a row, and each time that
-  /// these have doubled. The kernel reads the answer.
+  /// For frames that the kernel sends. The kernel trusts a known hardware address for up to a minute, and asks all hosts only after eight
+  /// more seconds of silence. So this asks all hosts: after kDoubtsToAsk timeouts in a row, and each time that their number has doubled.
+  /// The kernel reads the answer.
   void ask_for_doubtful(std::span<const link::OutFrame> frames) {
     for (const link::OutFrame& frame : frames) {
       if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]
@@ -115,7 +114,7 @@ class WatchedInterface {
   std::shared_ptr<InterfaceWatch> watch_;
   std::uint32_t seen_ = 0;
   Interface now_;
-  link::Path asked_;  ///< for the address of which last, and with how many doubts
+  link::Path asked_;  ///< the path that was asked for last, with its doubts at that time
 };
 
 }  // namespace cluster::os

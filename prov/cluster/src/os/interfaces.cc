@@ -107,8 +107,7 @@ void read_device(const Descriptor& socket, Interface& interface) {
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
 }
 
-/// A bridge with a port that leads out of this node is not one of those that only join containers and virtual
-/// machines.
+/// A bridge with a port that leads out of this node does more than join containers and virtual machines.
 void note_hardware_ports(std::vector<Interface>& interfaces) {
   using Kind = Interface::Kind;
   for (const Interface& port : interfaces) {
@@ -134,7 +133,7 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-/// An address that cannot be used yet, or any more, is not there. False if nothing changes.
+/// An address that cannot be used yet, or no longer, counts as removed. False if nothing changes.
 bool read_address(ConstBytes message, bool removed, std::vector<Interface>& interfaces) {
   ifaddrmsg head;
   if (message.size() < NLMSG_ALIGN(sizeof head)) return false;
@@ -176,7 +175,8 @@ bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>&
     return read_address(message, type == RTM_DELADDR, interfaces);
   if (type != RTM_NEWLINK && type != RTM_DELLINK) return false;
   Interface now = read_link(message);
-  if (now.name.empty() || now.mtu == 0) return false;  // about a port of a bridge, or of a radio alone
+  if (now.name.empty() || now.mtu == 0)
+    return false;  // a message only about a port of a bridge, or about a radio
   const auto known = std::find_if(interfaces.begin(), interfaces.end(),
                                   [&](const Interface& each) { return each.index == now.index; });
   if (type == RTM_DELLINK) {

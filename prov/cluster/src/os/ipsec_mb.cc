@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "crypto/secret.h"
+#include "crypto/cryptography.h"
 
 namespace cluster::os {
 namespace {
@@ -20,8 +20,7 @@ using crypto::Nonce;
 
 constexpr std::size_t kAlignment = 64;
 
-/// The library's expanded key, and its state while it works on a frame: more bytes than any version of it uses (1.3: 1008
-/// and 88).
+/// The library's expanded key, and its state while it works on a frame: more bytes than any version uses (1.3: 1008 and 88).
 struct alignas(kAlignment) Key {
   std::array<std::byte, 2048> bytes;
 };
@@ -32,7 +31,7 @@ struct alignas(kAlignment) State {
 template <typename Signature>
 using Pointer = Signature*;
 
-/// The functions that are used, for one kind of processor. None of them fails.
+/// The functions that we use, for one kind of processor. None of them fails.
 struct GcmFunctions {
   Pointer<void(const void* key, Key* expanded)> expand;
   using OneCall = void(const Key*, State*, std::byte* out, const std::byte* in, std::uint64_t size,
@@ -64,7 +63,7 @@ class IpsecMbAead final : public Aead {
   bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
     std::array<std::byte, crypto::kTagSize> expected;
     for (std::size_t i = 0; i < expected.size(); ++i)
-      expected[i] = ~tag[i];  // a call that does nothing opens nothing
+      expected[i] = ~tag[i];  // so that a function that does nothing opens nothing
     functions_.open(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
                     associated.size(), expected.data(), expected.size());
     return other_.equal(expected.data(), tag, expected.size());
@@ -101,13 +100,13 @@ class IpsecMb final : public Cryptography {
   std::shared_ptr<const Cryptography> other_;
 };
 
-// What the library says of the processor, the same in all versions (IMB_FEATURE_*).
+// Bits by which the library describes the processor, the same in all versions (IMB_FEATURE_*).
 constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
 constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
 constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
 constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
 
-/// How the functions for this processor are called; null if it has no AES instructions.
+/// The end of the names of the functions for this processor; null if it has no AES instructions.
 const char* kind_of_processor(std::uint64_t features) {
   const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
   return has(kWideAes)  ? "vaes_avx512"
@@ -127,7 +126,7 @@ bool find_functions(void* library, const char* kind, GcmFunctions& f) {
          find("aes_gcm_dec_128_", f.open);
 }
 
-/// Frames of several lengths, also empty ones, sealed by one library and opened by both; and not with another tag.
+/// Seals frames of several lengths, also empty ones, by one library and opens them by both; with another tag they must not open.
 bool computes_what(const Cryptography& other, const Cryptography& library) {
   std::array<std::byte, 700> text;
   text.fill(std::byte{0x5A});

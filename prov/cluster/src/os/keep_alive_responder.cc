@@ -17,7 +17,8 @@
 namespace cluster::os {
 namespace {
 
-// So many in that time: what is more waits, so that a flood neither wakes the thread for each nor keeps it from its other clients.
+// At most 64 keep-alives are answered per 5 ms; the others wait. So a flood neither wakes the thread for each frame nor keeps it from
+// its other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
@@ -30,7 +31,7 @@ struct Answered {
 
 /// Answers one datagram; false if there was none.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  // Those that challenge a path are as long as its frames. Only the progress thread comes here.
+  // Large, since keep-alives that challenge a path are as long as its frames. Static, since only the progress thread comes here.
   static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
@@ -48,7 +49,8 @@ bool has_errors(int socket) {
   return poll(&errors, 1, 0) > 0;
 }
 
-/// ICMP errors keep the socket readable until they are taken out, for the engine, which a computing application delays.
+/// ICMP errors keep the socket readable until somebody takes them out. So this does, for the engine, which may not run while the
+/// application computes.
 NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};

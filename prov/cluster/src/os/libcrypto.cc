@@ -19,7 +19,7 @@ using crypto::Nonce;
 template <typename Signature>
 using Pointer = Signature*;
 
-/// The functions that are used, with the types that both versions give them; objects are known by pointers.
+/// The functions that we use, with the types that both versions give them. Objects are known by pointers.
 struct Functions {
   Pointer<int(std::uint64_t options, const void* settings)> init_crypto;
   Pointer<const void*()> sha256;
@@ -122,7 +122,7 @@ class Libcrypto final : public Cryptography {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
-    return true;  // the servers among the others have them
+    return true;  // servers of other architectures have them
 #endif
   }
 
@@ -148,8 +148,8 @@ bool find_all(void* library, Functions& f) {
          find(library, "EVP_CipherFinal_ex", f.cipher_final);
 }
 
-/// The tags of "abc" under a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc"): a library
-/// that is built or configured without one of these must not be found out by a frame that cannot be sealed.
+/// Compares the tags of "abc" under a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or
+/// configured without one of these primitives; that must show now, and not when a frame cannot be sealed.
 bool computes(const Cryptography& library) {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
@@ -185,7 +185,7 @@ std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
     return nullptr;
   }
   Functions functions;
-  // Endpoints are closed when the handlers of exit() have run: the library must not have cleaned up by then.
+  // Endpoints may be closed after the handlers of exit() have run: the library must not have cleaned up by then.
   if (!find_all(library, functions) || functions.init_crypto(kNoAtExit, nullptr) != 1) {
     reason = "the libcrypto that was found lacks functions (install OpenSSL 3)";
     return nullptr;

@@ -1,5 +1,5 @@
-// The primitives of crypto/ by OpenSSL's libcrypto, found when the first key is used: the plugin depends on no
-// version of it, and loads where there is none.
+// The primitives of crypto/ by OpenSSL's libcrypto. The plugin looks for it when the first key is used: so it depends on no version of
+// it, and loads where there is none.
 #pragma once
 
 #include <memory>

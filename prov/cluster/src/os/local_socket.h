@@ -1,10 +1,11 @@
-// Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
-// under abstract names, which no file system holds and which vanish with their owner. They carry a descriptor
-// beside a message, report the peer's credentials, and end when the peer dies, unless a forked child of it holds its end open
-// (os/peer_process.h). No call blocks but wait_for_message().
+// Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET) under abstract names. No
+// file system holds such a name, and it vanishes with its owner. A connection carries a descriptor beside a message and reports
+// the peer's credentials. It ends when the peer dies, unless a forked child of the peer holds its end open (os/peer_process.h). No call
+// blocks but wait_for_message().
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,29 +49,29 @@ class LocalSocket {
 
   /// One message, all or nothing, and a descriptor beside it; false with `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
-  /// One message alone.
+  /// One message without a descriptor.
   bool send(ConstBytes message) const;
 
   enum class Receipt { message, nothing, end, misfit };
-  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came.
-  /// end: the other side is gone and everything it sent has been received.
+  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came. end: the other side is
+  /// gone, and everything that it sent has been received.
   Receipt receive(Bytes message, Descriptor& attachment) const;
-  /// One message of exactly message.size() bytes and no descriptor. A refusal is a misfit, and remembered.
+  /// One message of exactly message.size() bytes and no descriptor. A refusal is a misfit, which refused() remembers.
   Receipt receive(Bytes message);
 
-  /// Until receive() would find something, at most so long.
+  /// Waits until receive() would find something, at most `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
 
-  /// The other side learns that its connection is refused, and not that this process has ended.
+  /// Tells the other side that its connection is refused; otherwise it would conclude that this process has ended.
   void send_refusal() const;
   bool refused();
   int descriptor() const { return socket_.number(); }
 
-  /// True once the other side is gone, even if messages of it still wait.
+  /// True once the other side is gone, even if its messages still wait.
   bool hung_up() const;
-  /// True once the process on the other side has ended, even if a child of it holds the socket.
+  /// True once the process on the other side has ended, even if one of its children holds the socket.
   bool peer_process_ended() const;
-  /// A handle (pidfd) of the process on the other side; none if there can be none. `ended`: since it has ended.
+  /// A handle (pidfd) of the process on the other side; empty if there is none. `ended`: it is empty because the process has ended.
   Descriptor open_process(bool& ended) const;
 
  private:
@@ -82,8 +83,25 @@ class LocalSocket {
   bool refused_ = false;
 };
 
-/// Holds an abstract name that is not connected to: holding it is the message. Empty with EADDRINUSE in
-/// `error` if another process holds it.
+/// Holds an abstract name to which nobody connects: holding it is the message. Empty with EADDRINUSE in `error` if another process
+/// holds it.
 Descriptor reserve_name(std::string_view name, int& error);
+
+// Abstract names have no owner: any user of a node can take one before the process that it is meant for. So a listener whose name
+// a process of another user holds takes an alternative: the name with a random end. A process that connects and finds another user
+// behind the name looks for alternatives in the kernel's table of sockets. It takes the first whose listener runs as its own user; the
+// kernel says who that is.
+//
+// A user who takes names and alternatives in masses costs others time: at most kAlternativesMax connections for each peer. After
+// that the peer is reached otherwise. A name that a process of the same user holds is in use.
+
+inline constexpr std::size_t kAlternativesMax = 1024;
+
+/// A listener under the name or an alternative; on failure an empty one, and `reason` says why.
+LocalSocket listen_as_own(std::string_view name, std::string& reason);
+/// A connection to the listener of this process's user; on failure an empty one, and `reason` says why. `expected`: a process of this
+/// node should have that name, so another user may hold it without listening. If it is not expected and no process listens, there is
+/// no alternative either. `full`: an expected listener's queue may be full now, which any user can bring about.
+LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full = nullptr);
 
 }  // namespace cluster::os

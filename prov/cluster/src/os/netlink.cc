@@ -40,7 +40,7 @@ int error_in(ConstBytes payload) {
   return -report.error;
 }
 
-/// What one datagram of the kernel says of those that follow.
+/// What one datagram of the kernel says about the datagrams that follow.
 struct Walk {
   bool done = false;    ///< it is the last of a dump
   bool single = false;  ///< it was no part of a dump

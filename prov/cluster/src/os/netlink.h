@@ -1,5 +1,5 @@
-// The kernel's routing tables: a dump of all links or all addresses, handed to the caller message by message, what changes
-// of them from then on, and the route to one address.
+// Questions to the kernel by rtnetlink: a dump of all links or all addresses, handed to the caller message by message; their changes from
+// then on; the route to one address.
 #pragma once
 
 #include <linux/netlink.h>
@@ -25,7 +25,7 @@ int netlink_route(ConstBytes ip, const std::function<void(ConstBytes)>& visit);
 Descriptor open_netlink_events();
 
 enum class NetlinkEvents { all, some_lost };
-/// Calls visit(type, payload) with each message that waits. Where the kernel had no space for some, a dump tells the rest:
+/// Calls visit(type, payload) with each message that waits. some_lost: the kernel had no space for some, so the caller needs a dump:
 /// ask_netlink() for links, then for addresses.
 NetlinkEvents read_netlink_events(int socket, const std::function<void(std::uint16_t, ConstBytes)>& visit);
 /// The answers are events of the same socket; NLMSG_DONE is the last.

@@ -1,17 +1,17 @@
-// The headers in front of a frame on the wire, for links that write them themselves: Ethernet, IPv4 or IPv6,
-// UDP. Pure: bytes in, bytes out.
+// Headers that links write themselves in front of a frame: Ethernet, IPv4 or IPv6, UDP. Pure: bytes in, bytes out.
 //
-// A frame on the EtherType path (link/link.h) is the same packet under the provider's EtherType, which the IP
-// input of the receiving host does not process: that saves the host one lookup (docs/budget.md).
+// A frame on the EtherType path (link/link.h) is the same packet under the provider's EtherType. The IP input of the receiving
+// host does not process it, which saves that host one lookup (docs/budget.md).
 //
-// IPv4 goes without a UDP checksum (the frame has a better one of its own). IPv6 forbids that (RFC
-// 8200, 8.1), and segmentation offload needs one either way: then the sum over the pseudo header is written,
-// and the device or the kernel completes it.
+// IPv4 goes without a UDP checksum, since the frame has a better one of its own. IPv6 forbids that (RFC 8200, 8.1), and segmentation
+// offload needs a checksum either way. In both cases the link writes the sum over the pseudo header, and the device or the
+// kernel completes it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/address.h"
 #include "base/bytes.h"
@@ -46,8 +46,34 @@ enum class Framing : std::uint8_t {
 void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
                    Framing framing);
 
-/// Reads an Ethernet frame of either type that arrived on the interface `index`: payload without padding,
-/// and the way back. False if it is not a whole, unfragmented UDP datagram.
+/// Reads an Ethernet frame of either type that arrived on the interface `index`: the payload without padding, and the path back to
+/// its sender. False if it is not a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
+
+/// What the kernel and a packet socket with PACKET_VNET_HDR tell each other about a frame; it stands in front of the frame. This is
+/// virtio_net_hdr of <linux/virtio_net.h>, a header that is no C++ and on older systems lacks UDP segmentation.
+struct OffloadHeader {
+  static constexpr std::uint8_t kNeedsChecksum = 1;
+  static constexpr std::uint8_t kGsoUdpL4 = 5;
+
+  std::uint8_t flags = 0;
+  std::uint8_t gso_type = 0;
+  std::uint16_t headers_size = 0;
+  std::uint16_t gso_size = 0;
+  std::uint16_t checksum_start = 0;
+  std::uint16_t checksum_offset = 0;
+};
+static_assert(sizeof(OffloadHeader) == 10);
+
+// Frames by which the hosts of a network learn which hardware address an IP address has: ARP (RFC 826, RFC 5227) and neighbour
+// discovery (RFC 4861). The kernel reads the answers.
+/// Tells all hosts of the network that the IP address of `origin` now has the hardware address of `origin`.
+std::vector<std::byte> neighbour_announcement(const Origin& origin);
+
+/// Asks all hosts for the address of `peer`, which is of the same family.
+std::vector<std::byte> neighbour_question(const Origin& origin, const SocketAddress& peer);
+
+/// True if the first `prefix_bits` bits of both addresses are equal.
+bool same_network(const SocketAddress& one, const SocketAddress& other, unsigned prefix_bits);
 
 }  // namespace cluster::os

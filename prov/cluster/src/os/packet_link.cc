@@ -12,10 +12,8 @@
 #include "os/interface_watch.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
-#include "os/ring_claim.h"
+#include "os/udp_bursts.h"
 #include "os/udp_link.h"
-#include "os/udp_receiver.h"
-#include "os/udp_sender.h"
 
 namespace cluster::os {
 namespace {
@@ -141,7 +139,7 @@ bool PacketLink::socket_is_due() {
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames);
-  // Neither ring keeps the other from its turn.
+  // Each ring gets its turn, however full the other is.
   const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));
@@ -156,7 +154,7 @@ std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
 
 std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
-  // A ring that is never empty does not keep the socket from its turn.
+  // The socket gets its turn even if the ring is never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
   // What this node sends to itself comes by the socket; a frame from the wire with its address is forged.
@@ -214,7 +212,7 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Null if there can be none: the link works without.
+/// Null if it cannot be opened: the link works without it.
 std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Interface& interface,
                                                 const PacketSettings& settings,
                                                 const Environment& environment) {
@@ -258,7 +256,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
-  // Last, so that no frame misses both socket and ring; one in both is a duplicate, which does no harm.
+  // Last, so that no frame misses both socket and ring. A frame that comes by both is a duplicate, which does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
     reason = explain(interface, error);

@@ -5,15 +5,17 @@
 #include <linux/if_packet.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
-#include "os/kernel_release.h"
-#include "os/offload_header.h"
+#include "os/local_socket.h"
 #include "os/packet_headers.h"
 #include "os/port_filter.h"
 
@@ -22,7 +24,7 @@ namespace {
 
 /// More than the kernel's own header, the address and the offload header take, up to the network header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// Behind the offload header the kernel does not align what follows: with this, payloads begin at words as without it.
+/// The kernel does not align what follows the offload header. With this padding payloads begin at words, as without the header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
 // 64 KiB of IP packet, Ethernet and the slot's own header; a multiple of the cache line but no power
@@ -41,8 +43,8 @@ std::size_t slot_for(std::size_t bytes) {
   return (lines | 1) * kCacheLine;
 }
 
-/// Has the kernel write a header in front of each frame that says where the frames end of which it was joined. Those before 6.2
-/// have no word for joined UDP there, and drop such frames. False: there are none.
+/// Has the kernel write an offload header in front of each frame, which says where joined frames end. Kernels before 6.2 cannot
+/// express joined UDP there, and drop such frames. False: there are no such headers.
 bool ask_for_offload_headers(int socket) {
   if (!kernel_at_least(6, 2)) return false;
   const int on = 1;
@@ -60,8 +62,7 @@ int bind_to(int socket, int index, std::uint16_t ether_type) {
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-/// The filter is attached before the socket is bound, and an unbound socket of protocol 0 receives nothing:
-/// no other frame gets in.
+/// Attaches the filter before it binds the socket. An unbound socket of protocol 0 receives nothing, so no other frame gets in.
 int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
   FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
@@ -182,7 +183,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   return false;
 }
 
-/// Of what was joined, whose headers are those of its first frame; 0: it is one frame.
+/// The length of each frame that the kernel has joined, whose headers are those of the first; 0: it is a single frame.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);
@@ -203,10 +204,35 @@ void PacketRing::thin(const link::Thinning& thinning) {
 void PacketRing::count_losses() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;
-  // Reading sets the kernel's count back, and with it the flag in later slots.
+  // Reading resets the kernel's count, and with it the flag in later slots.
   if (getsockopt(socket_.number(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
     counters_.link_ring_full += stats.tp_drops;
   }
+}
+
+std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings) {
+  const std::string prefix =
+      "cluster-ring-1/" + std::to_string(index) + (family == SocketAddress::Family::v6 ? "/ipv6/" : "/ipv4/");
+  for (std::size_t number = 0; number < rings; ++number) {
+    int error = 0;
+    Descriptor name = reserve_name(prefix + std::to_string(number), error);
+    if (error != EADDRINUSE) return name;
+  }
+  return std::nullopt;
+}
+
+bool release_at_least(std::string_view release, unsigned version, unsigned patch_level) {
+  const char* const end = release.data() + release.size();
+  std::pair<unsigned, unsigned> is{};
+  const auto [dot, error] = std::from_chars(release.data(), end, is.first);
+  if (error != std::errc() || dot == end || *dot != '.') return false;
+  if (std::from_chars(dot + 1, end, is.second).ec != std::errc()) return false;
+  return is >= std::pair(version, patch_level);
+}
+
+bool kernel_at_least(unsigned version, unsigned patch_level) {
+  utsname name{};
+  return uname(&name) == 0 && release_at_least(name.release, version, patch_level);
 }
 
 }  // namespace cluster::os

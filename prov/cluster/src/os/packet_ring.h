@@ -1,32 +1,33 @@
-// Frames received without a system call: a ring of slots shared with the kernel (TPACKET_V2; the later V3
-// delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame that passes the
-// filter into the next slot and sets its status word; the receiver reads the frame and resets the word.
+// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2; the later V3 delivers in
+// blocks on a timer, which costs milliseconds). The kernel copies each frame that passes the filter into the next slot and sets
+// the slot's status word. The receiver reads the frame and resets the word.
 //
-// There are two shapes. Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded
-// frames arrive whole; those for the provider's EtherType hold one frame. A frame that finds no free slot is
-// lost, and counted by the kernel.
+// Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole. Slots for the provider's
+// EtherType hold one frame. A frame that finds no free slot is lost; the kernel counts it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/address.h"
 #include "base/environment.h"
 #include "link/link.h"
-#include "os/arrival_clock.h"
 #include "os/descriptor.h"
+#include "os/system_clock.h"
 
 namespace cluster::os {
 
 /// What a ring takes in, and how much of it.
 struct RingShape {
-  /// Of super-frames on IP.
+  /// For super-frames on IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// Of single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType; for `slots`
+  /// For single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType; for `slots`
   /// of the other shape.
   static RingShape of_small_frames(std::size_t slots);
 
@@ -38,8 +39,7 @@ struct RingShape {
 
 class PacketRing {
  public:
-  /// For frames to `ours` that arrive on the interface `index`. Null with an errno in `error`. Nothing but
-  /// such frames ever enters the ring.
+  /// For frames to `ours` that arrive on the interface `index`; nothing else ever enters the ring. Null with an errno in `error`.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
                                           const Environment& environment, int& error);
   ~PacketRing();
@@ -49,7 +49,7 @@ class PacketRing {
   /// As Link::receive_burst(): slots handed out last time go back to the kernel first.
   std::size_t receive(std::span<link::InFrame> frames);
 
-  /// From now on for frames that arrive on that interface.
+  /// From now on the ring takes frames that arrive on that interface.
   void move_to(int index);
 
   /// True if the next frame is there.
@@ -84,5 +84,31 @@ class PacketRing {
   std::size_t next_ = 0;  ///< the slot the kernel fills next
   std::size_t held_ = 0;  ///< slots before it that are not released yet
 };
+
+// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame that comes in there,
+// on the core that receives it: each ring makes every frame some 90 ns more expensive, whatever its destination. The kernel finds
+// the port of an ordinary socket by hash, at the same cost however many sockets there are. So an interface has a few rings, and
+// further endpoints use the udp link.
+//
+// An endpoint claims a ring by holding one of a few abstract UNIX socket names, each of which has one holder in the network
+// namespace. Names need no privilege, no file and no cleaning up: the kernel releases them when a process dies. Of any number of
+// processes that start at once, exactly as many hold a name as there are names. (The kernel's table of packet sockets would not do:
+// it is ordered by creation, while sockets count from when they are bound, so each of two that start together can be the first.
+// Other programs' sockets look alike, too.)
+//
+// A claim grants no access. A user who takes all names forces the other endpoints of this node to the slower udp link.
+
+/// One of the first `rings` names for the interface `index` and frames of the family, held as long as the
+/// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then there is no limit.
+std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
+
+// Which Linux this is. Asked only for what an older kernel silently lacks, so that trying it shows nothing. Everything else is
+// tried instead: a kernel may have been given what its release does not say.
+
+/// True if a release as uname(2) gives it ("6.1.0-13-amd64") is that version or a later one; false also if it is no release.
+bool release_at_least(std::string_view release, unsigned version, unsigned patch_level);
+
+/// The same of the kernel that runs.
+bool kernel_at_least(unsigned version, unsigned patch_level);
 
 }  // namespace cluster::os

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "os/offload_header.h"
+#include "os/packet_headers.h"
 
 namespace cluster::os {
 namespace {
@@ -27,7 +27,7 @@ int bind_to(int socket, int index) {
 int set_up(int socket, int index, bool qdisc_bypass) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return errno;
-  // Without these two it is only slower.
+  // Without these two the socket is only slower.
   if (qdisc_bypass) setsockopt(socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
@@ -74,8 +74,8 @@ void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::si
   segment_max_ = segment_max;
 }
 
-/// Past the queueing discipline the kernel answers ENOBUFS for an interface without carrier as for one whose queue is full:
-/// what it is given is lost, as on a cable that is cut elsewhere, and does not wait for its return.
+/// Past the queueing discipline the kernel answers ENOBUFS both for an interface without carrier and for one whose queue is full. Frames
+/// for an interface without carrier are lost, as on a cable that is cut elsewhere: they do not wait for its return.
 bool PacketSender::has_carrier() const {
   ifreq request{};
   request.ifr_ifindex = index_;

@@ -1,6 +1,5 @@
-// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message
-// carries a virtio_net_hdr: a run of frames goes to the driver as one super-frame, to be cut by the
-// NIC or just before it (UDP segmentation offload).
+// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message carries a virtio_net_hdr: a run of
+// frames goes to the driver as one super-frame, which the NIC or the kernel cuts (UDP segmentation offload).
 #pragma once
 
 #include <array>
@@ -32,7 +31,7 @@ class PacketSender {
 
   /// As Link::send_burst; every path has its hardware address.
   std::size_t send(std::span<const link::OutFrame> frames);
-  /// The interface that has the origin's address is another now, or has another hardware address or MTU.
+  /// The origin's address has moved to another interface, or its interface has another hardware address or MTU.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:

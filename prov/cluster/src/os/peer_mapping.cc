@@ -36,7 +36,7 @@ struct CloseStream {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-/// Which file a range of another process lies in.
+/// The file in which a range of another process lies.
 struct FileOfRange {
   std::string map;   ///< the name in map_files
   std::string path;  ///< empty: none
@@ -58,7 +58,7 @@ struct Map {
                        access, &offset, &major, &minor, &inode, &path_at) == 7;
   }
   bool shared() const { return access[0] == 'r' && access[1] == 'w' && access[3] == 's' && inode != 0; }
-  /// True if this is what lies behind the other map in the same file.
+  /// True if this map continues the other one in memory and in the same file.
   bool continues(const Map& other) const {
     return begin == other.end && inode == other.inode && major == other.major && minor == other.minor &&
            offset == other.offset + (other.end - other.begin);
@@ -72,7 +72,7 @@ Descriptor open_in(const Descriptor& directory, const std::string& name, int fla
 /// For a stream, which closes it.
 int duplicate(const Descriptor& file) { return ::fcntl(file.number(), F_DUPFD_CLOEXEC, 0); }
 
-/// Several maps may make up the range: each call of mprotect or madvise may part one.
+/// Several maps may make up the range, since each call of mprotect or madvise may split one.
 bool find_file(const Descriptor& process, std::uint64_t address, std::uint64_t length, FileOfRange& found) {
   Descriptor file = open_in(process, "maps", O_RDONLY);
   if (!file) return false;
@@ -105,7 +105,7 @@ bool is_it(const struct stat& status, const FileOfRange& file) {
   return S_ISREG(status.st_mode) && status.st_dev == file.device && status.st_ino == file.inode;
 }
 
-/// Nothing else is opened: that might have an effect.
+/// Opens nothing else: opening a device, for example, may have an effect.
 Descriptor open_if_it(const Descriptor& directory, const std::string& name, const FileOfRange& file) {
   struct stat status;
   if (::fstatat(directory.number(), name.c_str(), &status, 0) != 0 || !is_it(status, file)) return {};
@@ -187,7 +187,7 @@ PeerMapping::~PeerMapping() {
   if (!window_.empty()) ::munmap(window_.data(), window_.size());
 }
 
-/// Chunks from `first` on, all at once up to `last`.
+/// Populates the chunks from `first` to `last` by one call.
 bool PeerMapping::populate(std::size_t first, std::size_t last) {
   const std::size_t begin = first * kChunkBytes;
   const std::size_t end = std::min((last + 1) * kChunkBytes, range_.size());

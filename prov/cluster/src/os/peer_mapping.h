@@ -1,18 +1,18 @@
-// Memory of another process of this user, mapped here as well: copies to and from it are plain loads and stores.
-// That is possible where the other process itself maps the memory shared, from a file that lies in memory
-// (memfd, POSIX or System V shared memory, hugetlbfs).
+// Memory of another process of this user, mapped here as well: copies to and from it are plain loads and stores. That is possible where
+// the other process itself maps the memory shared, from a file that lies in memory (memfd, POSIX or System V shared memory,
+// hugetlbfs).
 //
-// The file. The other process's maps in /proc say which file it is (device and inode); it is opened through its
-// map_files (privileged), its path, or its open descriptors, and taken only if device and inode are the same.
-// Files of other file systems are left alone: their pages may fail to be read.
+// The file. The other process's maps in /proc say which file it is (device and inode). We open it through its map_files (privileged), its
+// path, or its open descriptors, and take it only if device and inode are the same. Files of other file systems are left alone:
+// reading their pages may fail.
 //
-// The process. /proc/PID may be another process by now, or that of another PID namespace. Everything is opened
-// below one directory, which stands for one process for ever; that it is the right one its guard page says
-// (os/guard_page.h), which is looked for behind all the rest: a process that has it then had it before.
+// The process. /proc/PID may be another process by now, or one of another PID namespace. Everything is opened below one directory,
+// which stands for one process for ever. The guard page (os/process_memory.h) shows that it is the right one. We look for that
+// page last: a process that has it then had it before.
 //
-// Pages. A page that the file lacks, and cannot get, would end this process by SIGBUS. So ranges are populated
-// before their first use, by a call that fails instead (Linux 5.14). What is populated stays, unless a process
-// cuts the file short: applications must not do that to registered memory.
+// Pages. A page that the file lacks, and cannot get, would end this process by SIGBUS. So ranges are populated before their first use, by a
+// call that fails instead (Linux 5.14). Populated pages stay, unless a process cuts the file short: applications must not do that to
+// registered memory.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "os/guard_page.h"
+#include "os/process_memory.h"
 
 namespace cluster::os {
 
@@ -38,17 +38,17 @@ class PeerMapping {
   }
   ~PeerMapping();
 
-  /// False: /proc is not there, or that of another PID namespace, so that open() finds nothing.
+  /// False: /proc is missing, or shows another PID namespace, so open() would find nothing.
   static bool possible();
-  /// `length` bytes from `address` of a process; empty where they are not all in one file in memory that it maps
-  /// to read and write.
+  /// `length` bytes from `address` of a process; empty unless all of them are in one file in memory that the process maps to read and
+  /// write.
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
   /// True if each part of the range can be read and written.
   bool ready() const { return unpopulated_ == 0 && !range_.empty(); }
   std::byte* begin() const { return range_.data(); }
-  /// Part of the range, to be read and written; null if there is no memory for it. It must be inside.
+  /// Part of the range, which must be inside, to be read and written; null if there is no memory for it.
   std::byte* at(std::uint64_t offset, std::size_t length) {
     const std::size_t last = (offset + length - 1) / kChunkBytes;
     for (std::size_t chunk = offset / kChunkBytes; chunk <= last; ++chunk) {

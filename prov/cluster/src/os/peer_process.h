@@ -1,8 +1,8 @@
-// The process at the other end of a local connection, known beyond the end of that connection: by a handle (pidfd), which
-// stays that process's whatever becomes of its number, and is readable once the process has ended.
+// The process at the other end of a local connection, known beyond the end of that connection by a handle (pidfd). The handle stays that
+// process's whatever becomes of its number, and is readable once the process has ended.
 //
-// A process has handles of at most kHandlesMax others. The peers beyond that are known by number and by what tells apart two
-// processes that had it (the inode of a handle, Linux 6.9), and have to be asked now and then.
+// A process has handles of at most kHandlesMax others. Further peers are known by their number, and by the inode of a handle (Linux 6.9),
+// which differs between two processes that had the same number. They have to be asked now and then.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class PeerProcess {
   static constexpr int kHandlesMax = 256;
 
   enum class Watch : std::uint8_t { handle, number };
-  /// The number alone, where `watch` says so or there can be no handle.
+  /// Knows the process by its number alone if `watch` says so, or if there is no handle.
   explicit PeerProcess(const LocalSocket& socket, Watch watch = Watch::handle);
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
@@ -25,12 +25,12 @@ class PeerProcess {
 
   /// Readable once the process has ended; -1: ended() has to be asked.
   int descriptor() const { return handle_.number(); }
-  /// In this process's PID namespace; 0 if it has none there. Without a descriptor another process may have it meanwhile.
+  /// In this process's PID namespace; 0 if it has none there. Without a handle another process may have taken the number meanwhile.
   int number() const { return number_; }
-  /// False as well if nothing is known of it (system calls).
+  /// False also if nothing is known of the process. Costs system calls.
   bool ended() const;
-  /// False: nothing says here when the process ends. Its number belongs to another PID namespace and the kernel gives no handle
-  /// (before Linux 6.5), or a filter of system calls forbids to ask.
+  /// False: this process cannot learn when the other one ends. Its number belongs to another PID namespace and the kernel gives no handle
+  /// (before Linux 6.5), or a filter of system calls forbids asking.
   bool observable() const { return observable_; }
 
  private:

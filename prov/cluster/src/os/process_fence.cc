@@ -18,8 +18,8 @@ constexpr auto kStoreSeen = std::chrono::milliseconds(1);
 
 bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
-/// A process that could register and is refused now was forked without its registration, or has entered a
-/// sandbox since. Others still rely on its fences.
+/// A process that could register and is refused now was forked without its registration, or has entered a sandbox since. Others still
+/// rely on its fences, so it waits until every store must be visible.
 void fence_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;

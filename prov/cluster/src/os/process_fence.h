@@ -1,17 +1,16 @@
-// A memory fence whose cost lies with the side that goes to sleep. Of two sides that each write one word and
-// then read the other's, at least one sees what the other wrote only if both have a full fence in between. A
-// sender that looks on every message whether its peer sleeps cannot afford one (it would wait each time until
-// its store has reached the other core). So the sleeper executes one in all processes at once (membarrier),
-// and the sender only keeps its compiler from changing the order.
+// A memory fence whose cost lies with the side that goes to sleep. Two sides each write one word and then read the other's. At least one
+// of them sees what the other wrote, but only if both have a full fence in between. A sender that looks on every message whether its peer
+// sleeps cannot afford a fence: it would wait each time until its store has reached the other core. So the sleeper executes one in all
+// processes at once (membarrier), and the sender only keeps its compiler from changing the order.
 //
-// A process takes part once it has called register_process_fence(). Where the kernel does not have it, or
-// forbids it, both sides execute fences of their own.
+// A process takes part once it has called register_process_fence(). Where the kernel lacks membarrier or forbids it, both sides execute
+// fences of their own.
 //
-// Inside one process it is the same with a BiasedLock: a thread that takes one from its owner pays for the
-// fence, so that the owner need not.
+// A BiasedLock does the same inside one process: a thread that takes the lock from its owner pays for the fence, so the owner need
+// not.
 #pragma once
 
-#include "base/biased_lock.h"
+#include "base/lock.h"
 
 namespace cluster::os {
 
@@ -21,7 +20,7 @@ bool register_process_fence();
 /// A full fence in this thread and, if it has joined, in every thread that has joined anywhere.
 void fence_processes();
 
-/// A full fence in all threads of this process. Null where the kernel does not have it, or forbids it. Cheap.
+/// The function that executes a full fence in all threads of this process; null where the kernel lacks or forbids it. Cheap.
 ThreadFence thread_fence();
 
 }  // namespace cluster::os

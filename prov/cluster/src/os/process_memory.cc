@@ -1,9 +1,11 @@
 #include "os/process_memory.h"
 
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include "os/error_text.h"
 
@@ -81,6 +83,44 @@ GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t addr
 GuardedCopy write_guarded(int process, const GuardMark& guard, std::uint64_t address, const Gather& source) {
   return copy_guarded(::process_vm_writev, process, {guard.write_address(), 0}, address, source.slices,
                       source.offset, source.length);
+}
+
+namespace {
+
+constexpr std::size_t kGuardBytes = 4096;
+constexpr int kGuardAttempts = 16;
+#ifdef __SANITIZE_THREAD__
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer has taken the range for itself
+constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
+#else
+/// Between the places of programs and heaps and those of libraries and stacks.
+constexpr std::uint64_t kRangeBegin = std::uint64_t{1} << 45;
+constexpr std::uint64_t kRangePages = std::uint64_t{1} << 33;
+#endif
+
+}  // namespace
+
+GuardPage GuardPage::open(Random& random) {
+  for (int i = 0; i < kGuardAttempts; ++i) {
+    const std::uint64_t address = kRangeBegin + random.next() % kRangePages * kGuardBytes;
+    void* const wanted = reinterpret_cast<void*>(address);
+    void* const page = ::mmap(wanted, kGuardBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (page == MAP_FAILED) continue;
+    // A kernel that does not know the flag places it where it likes.
+    if (page != wanted || ::madvise(page, kGuardBytes, MADV_DONTFORK) != 0) {
+      ::munmap(page, kGuardBytes);
+      continue;
+    }
+    const GuardMark mark{address, random.next() | 1};
+    *static_cast<std::uint64_t*>(page) = mark.value;
+    return GuardPage(mark);
+  }
+  return {};
+}
+
+GuardPage::~GuardPage() {
+  if (mark_.address != 0) ::munmap(reinterpret_cast<void*>(mark_.address), kGuardBytes);
 }
 
 }  // namespace cluster::os

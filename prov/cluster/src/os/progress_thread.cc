@@ -18,7 +18,7 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;  // what the C library takes of it for a log line included
+constexpr std::size_t kStackBytes = 256 * 1024;  // includes what the C library needs for a log line
 constexpr std::size_t kEventsPerTurn = 32;
 /// For a client whose descriptor cannot be watched.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);

@@ -11,11 +11,11 @@ namespace {
 // What every kernel with UDP_SEGMENT takes, less the headers.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
-/// After so many ENOBUFS for super-datagrams in a row offload is given up: of a device that has never taken
-/// one, and of one that has.
+/// After that many ENOBUFS for super-datagrams in a row the batch gives up offload: for a device that has never taken one, and for one
+/// that has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
-/// Far above what a queue takes to have space for one frame, far below what a peer may be silent.
+/// Much longer than a queue needs to have space for one frame, and much shorter than a peer may be silent.
 constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace
@@ -102,7 +102,7 @@ bool SendBatch::offload_is_futile(std::size_t frames) {
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
 
-/// It was not to blame.
+/// The offload works: something else caused the error.
 void SendBatch::restore_offload(Counters& counters) {
   offload_ = true;
   doubtful_ = false;
@@ -110,8 +110,8 @@ void SendBatch::restore_offload(Counters& counters) {
   counters.link_offload_refused -= 1;
 }
 
-/// There was no buffer for the message. A longer frame may be refused for its length, but what is refused with a shorter one
-/// is not known yet.
+/// There was no buffer for the message. If it is as long as one that was refused for long, its length is the cause. If it is shorter,
+/// the cause is not known yet.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;
@@ -147,8 +147,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Most often an ICMP error about an earlier frame, reported once by the next call; it stays in the
-      // error queue until the port is drained.
+      // Most often an ICMP error about an earlier frame, which the next call reports once. It stays in the error queue until the port
+      // is drained.
       reported_ = true;
       if (!repeated) return Verdict::repeat;
       break;

@@ -1,19 +1,19 @@
-// A burst of frames on its way into one sendmmsg: runs of frames with one path and one size become
-// super-datagrams (segmentation offload), all others go one frame per message. Both links build their
-// messages here; they write the headers and pass the segment size to the kernel themselves.
+// A burst of frames on its way into one sendmmsg. Runs of frames with one path and one size become super-datagrams (segmentation offload);
+// all others go one frame per message. Both links build their messages here. They write the headers and pass the segment size to the
+// kernel themselves.
 //
-// Offload is given up when kernel or device refuses a super-datagram but takes its frames one by one. Some
-// kernels refuse with the same error when a segment exceeds the MTU: then the single frame is refused too
-// (EMSGSIZE), and the offload works. And past the queueing discipline (PACKET_QDISC_BYPASS) a device that
-// cannot segment drops every super-datagram with the same error as one whose queue is full (ENOBUFS): so a
-// device that has never taken one is retried only a few times, and one that has, for long; and if the next single frame finds no
-// space either, the queue is full, or the cable cut, and the offload works.
+// A batch gives up offload when kernel or device refuses a super-datagram but takes its frames one by one. Two errors have another
+// cause as well:
+// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. Then they refuse the single frame, too
+//   (EMSGSIZE), and the offload works.
+// - Past the queueing discipline (PACKET_QDISC_BYPASS) a device that cannot segment answers ENOBUFS, like one whose queue is full. So
+//   a device that has never taken a super-datagram is retried only a few times, and one that has is retried for long. If the next
+//   single frame finds no space either, the queue is full or the cable cut, and the offload works.
 //
-// A full queue has space again soon. A frame that is refused for lack of buffers (ENOBUFS) again and again for
-// kRefusedMax is refused for what it is: a port of a bridge behind a veth, a policer or a tap device takes no
-// frame of its length. It counts as taken and lost, and so do those at least as long, until one of them leaves: a
-// flow judges what a loss means. That a super-frame leaves says nothing, since a veth takes
-// it whatever its segments are.
+// A full queue soon has space again. A frame that is refused for lack of buffers (ENOBUFS) for kRefusedMax is refused because of its
+// length: a port of a bridge behind a veth, a policer or a tap device takes no frame so long. Such a frame counts as taken and
+// lost, and so do all at least as long, until one of them leaves; the flow judges what a loss means. A super-frame that leaves proves
+// nothing, since a veth takes it whatever its segments are.
 #pragma once
 
 #include <sys/socket.h>
@@ -33,8 +33,8 @@
 
 namespace cluster::os {
 
-/// How many of `frames`, from the first, may travel as one super-datagram: one path, one size, the
-/// last may be shorter. At least 1 (if there is one at all).
+/// How many of `frames`, from the first on, may travel as one super-datagram: they have one path and one size, and the last may be shorter.
+/// At least 1, unless `frames` is empty.
 std::size_t run_length(std::span<const link::OutFrame> frames);
 
 class SendBatch {
@@ -48,7 +48,7 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// Whether the kernel has returned, since the last call of this, what may be an ICMP error about an earlier frame.
+  /// True if the kernel has reported, since the last call of this, what may be an ICMP error about an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }

@@ -28,7 +28,7 @@ Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
   return {};
 }
 
-/// It is mapped before it is sealed: mappings that exist stay writable.
+/// Maps the memory before it seals it: existing mappings stay writable.
 Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fresh || ::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {

@@ -1,6 +1,6 @@
-// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last
-// holder. Its creator seals the size, so a process that maps it cannot be sent a SIGBUS by truncation; the
-// receiver of one accepts it only with those seals and exactly the size that was announced.
+// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last holder. Its creator seals
+// the size, so truncation cannot send a SIGBUS to a process that maps it. The receiver accepts it only with those seals and exactly
+// the announced size.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,7 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  /// New memory, zero, untouched, sealed; `file` is what to send to the other process. On failure an
-  /// empty one, and `reason` says why.
+  /// New memory: zero, untouched, sealed. The caller sends `file` to the other process. On failure an empty one, and `reason` says why.
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
   /// The same, but other processes can only map it to read.
   static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);

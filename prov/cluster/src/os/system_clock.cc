@@ -10,7 +10,7 @@ namespace cluster::os {
 namespace {
 
 constexpr Duration kUndisturbed = 1us;
-constexpr unsigned kAttempts = 3;
+constexpr unsigned kReadings = 3;
 
 Duration time_of(clockid_t clock) {
   timespec moment{};
@@ -28,7 +28,7 @@ Duration SystemClock::realtime_offset() {
   for (unsigned attempt = 1;; ++attempt) {
     const Duration wall = time_of(CLOCK_REALTIME);
     const Duration after = time_of(CLOCK_MONOTONIC);
-    if (after - before < kUndisturbed || attempt == kAttempts) return wall - after;
+    if (after - before < kUndisturbed || attempt == kReadings) return wall - after;
     before = after;
   }
 }

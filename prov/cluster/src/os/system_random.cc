@@ -32,7 +32,7 @@ void SystemRandom::refill() {
   do {
     got = getrandom(buffer_.data(), sizeof buffer_, 0);
   } while (got < 0 && errno == EINTR);
-  // With session identities that can be guessed, other hosts could end sessions; do not go on.
+  // Other hosts could end sessions whose identities they can guess: do not go on.
   if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
   left_ = buffer_.size();
   generation_ = fork_generation.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Unpredictable bits from the kernel, fetched a buffer at a time; shared by all engines of a process. A
-// forked child discards the inherited buffer: two processes must never draw the same session identity.
+// Unpredictable bits from the kernel, fetched a buffer at a time. All engines of a process share them. A forked child discards the
+// inherited buffer: two processes must never draw the same session identity.
 #pragma once
 
 #include <array>

@@ -7,8 +7,7 @@
 #include "os/aside_receiver.h"
 #include "os/interface_watch.h"
 #include "os/packet_headers.h"
-#include "os/udp_receiver.h"
-#include "os/udp_sender.h"
+#include "os/udp_bursts.h"
 
 namespace cluster::os {
 namespace {

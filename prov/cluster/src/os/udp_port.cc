@@ -60,7 +60,7 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// Where the kernel does not have the option, routes decide.
+/// Where the kernel lacks the option, routes decide.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
   if (family == SocketAddress::Family::v6) {
@@ -201,7 +201,7 @@ int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   places.*place = keep_alive_socket_ ? 2 : 1;
   FilterProgram program = steering(places);
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
-  if (error != 0) return error;  // unsteered, data would get lost in the other socket
+  if (error != 0) return error;  // without steering, data would be lost in the other socket
   places_ = places;
   socket = std::move(made);
   path_errors_.add(socket.number());

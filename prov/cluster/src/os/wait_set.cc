@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kEventsMax = 32;
 
-/// An owner of a descriptor, or nothing if it could not be had.
+/// An owner of the descriptor; null if the system gave none.
 template <typename Owner, typename Make>
 std::unique_ptr<Owner> with(int number, Make&& make) {
   if (number < 0) return nullptr;

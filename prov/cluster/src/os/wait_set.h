@@ -1,10 +1,8 @@
-// Things to sleep on. A WaitSet is an epoll set of descriptors and readable itself as soon as one of them is,
-// so that one set can stand in another, or in an application's select. Everything is level-triggered: an
-// event that has not been dealt with wakes again. An Alarm is readable from a moment on, a Signal once it is
-// raised.
+// Things to sleep on. A WaitSet is an epoll set of descriptors. It is readable itself as soon as one of them is, so one set can stand in
+// another, or in an application's select. Everything is level-triggered: an event that nobody has dealt with wakes again. An Alarm
+// is readable from a moment on, a Signal once it is raised.
 //
-// Endpoints that are only ever polled need none, so they are made on first use. All calls may be made by
-// several threads at once, except those of one Alarm.
+// An endpoint that is only polled needs none, so each is made on first use. Several threads may call at once, except on one Alarm.
 #pragma once
 
 #include <chrono>
@@ -28,16 +26,16 @@ class WaitSet {
   };
   enum class Wake { event, timeout };  ///< event: a signal to the thread as well
 
-  /// Null if there are no descriptors left.
+  /// Null if no descriptor is left.
   static std::unique_ptr<WaitSet> open();
 
   int descriptor() const { return set_.number(); }
   bool add(int descriptor, void* owner);
-  /// Must come before the descriptor is closed: a forked child may hold a copy that lives on.
+  /// Call it before the descriptor is closed: a forked child may hold a copy that lives on.
   void remove(int descriptor);
   /// What is ready now. Never waits.
   std::size_t collect(std::span<Event> events) const;
-  /// Until something is ready, or as long as that; no limit: for ever.
+  /// Sleeps until something is ready, at most `limit`; without a limit, for ever.
   Wake sleep(std::optional<std::chrono::milliseconds> limit) const;
 
  private:
@@ -53,8 +51,8 @@ class Alarm {
   int descriptor() const { return timer_.number(); }
   /// Readable from `when` on, until it is set again. kNever: not at all; the past: at once.
   void set(Time when);
-  /// The same, but it may go off earlier, once: a deadline that moves on with each message costs a system call (and a
-  /// virtual machine an exit) when it would have passed, and not with each message.
+  /// The same, but it may go off earlier, once. A deadline that moves on with each message then costs a system call (and a virtual
+  /// machine an exit) only when it would have passed, and not with each message.
   void set_lazily(Time when, Time now) {
     if (set_ <= now || set_ > when) set(when);
   }
@@ -66,7 +64,7 @@ class Alarm {
   Time set_ = kNever;
 };
 
-/// Costs a system call only when it changes.
+/// Raising and lowering cost a system call only when the state changes.
 class Signal {
  public:
   static std::unique_ptr<Signal> open();

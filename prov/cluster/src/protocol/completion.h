@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "base/address.h"
-#include "base/biased_lock.h"
+#include "base/environment.h"
+#include "base/lock.h"
 #include "base/ring_queue.h"
 #include "base/status.h"
-#include "base/waker.h"
 #include "protocol/ops.h"
 
 namespace cluster::protocol {

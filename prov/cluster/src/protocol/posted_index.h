@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/hashed_lists.h"
+#include "base/list.h"
 #include "protocol/incoming_request.h"
 #include "protocol/match_key.h"
 

@@ -8,7 +8,7 @@
 #include "protocol/direct_copy.h"
 #include "protocol/multi_receive.h"
 #include "protocol/pull_budget.h"
-#include "wire/run_view.h"
+#include "wire/admit.h"
 
 namespace cluster::protocol {
 

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/biased_lock.h"
+#include "base/lock.h"
 #include "carrier/remote_regions.h"
 #include "protocol/ops.h"
 

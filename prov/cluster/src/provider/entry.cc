@@ -15,7 +15,7 @@
 #include "api/fabric.h"
 #include "api/fid_object.h"
 #include "base/log.h"
-#include "os/fork_guard.h"
+#include "os/descriptor.h"
 #include "provider/core_binding.h"
 #include "provider/getinfo.h"
 #include "provider/machine.h"

@@ -15,8 +15,8 @@
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
+#include "seal/group_seal.h"
 #include "seal/keep_alive_seal.h"
-#include "seal/sealed_groups.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "shm/peer_regions.h"
@@ -118,21 +118,15 @@ std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
 
-/// Null after a warning if a forked child could not be told from its parent.
 std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
                                       const OpenedRails& rails, const Environment& environment) {
-  const volatile std::uint32_t* const same_process = os::fork_mark();
-  if (same_process == nullptr) {
-    environment.log.warn("no endpoint: keys need a kernel that knows MADV_WIPEONFORK (Linux 4.14)");
-    return nullptr;
-  }
   environment.log.info(
       "endpoint %s: frames are %s, with the key of %s", rails.ports.front()->name().text().c_str(),
       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
   return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses),
-                                            environment, same_process);
+                                            environment);
 }
 
 std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port,
@@ -141,8 +135,7 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
   std::unique_ptr<link::MulticastJoiner> plain =
       os::open_group_joiner(port, place.interface.index, environment);
   if (!keys.credentials) return plain;
-  return std::make_unique<seal::SealedGroups>(std::move(plain), *keys.credentials, port->name(), environment,
-                                              os::fork_mark());
+  return std::make_unique<seal::SealedGroups>(std::move(plain), *keys.credentials, port->name(), environment);
 }
 
 }  // namespace
@@ -195,10 +188,6 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   auto shm = open_shm(name, epoch, request.type, settings, keys, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
-  if (link == nullptr) {
-    error = FI_EOPNOTSUPP;
-    return nullptr;
-  }
   const EndpointSetup setup{
       name,           rails.interface_names(), link->name(), rails.not_packet_reason, link->frame_max(),
       shm != nullptr, no_shm_reason,           !sessions};

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <numeric>
 
-#include "crypto/secret.h"
+#include "crypto/cryptography.h"
 
 namespace cluster::provider {
 namespace {

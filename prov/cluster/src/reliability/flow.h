@@ -100,7 +100,7 @@ class Flow {
   /// `view` came through wire::admit and was addressed to this session (or carries the opening of the peer
   /// this flow belongs to). Call receiver().next() until it is false before anything else. `arrived`: at this
   /// node, where the frame may have lain unread; kNever: not known.
-  /// With `count` > 1: the first of so many that continue each other (wire/run_view.h), if
+  /// With `count` > 1: the first of so many that continue each other (wire/admit.h), if
   /// receiver().takes_run(); the caller hands them on before it asks for next().
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);

@@ -39,7 +39,7 @@ class FrameReceiver {
                 FlowStatus& status);
 
   /// A frame with segments; `arrived`: when it came to this node. With `count` > 1: the first of so many that
-  /// continue each other (wire/run_view.h), which the caller hands on before it asks for next().
+  /// continue each other (wire/admit.h), which the caller hands on before it asks for next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   /// The same for a part of a frame: what it lacks may come yet.
   ReceiveResult receive_part(Time now, wire::FrameView view, Time arrived);

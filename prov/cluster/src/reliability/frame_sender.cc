@@ -5,7 +5,7 @@
 
 #include "reliability/part_encoder.h"
 #include "reliability/session_frame.h"
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::reliability {
 namespace {

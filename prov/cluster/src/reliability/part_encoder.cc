@@ -5,7 +5,7 @@
 #include <new>
 #include <span>
 
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::reliability {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::reliability {
 namespace {

@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "wire/endian.h"
+
 namespace cluster::seal {
 namespace {
 
@@ -13,8 +15,8 @@ using crypto::Cryptography;
 constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
 constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
-/// The counter behind four zeros. Written in the words in which it is read: a read across two writes would wait until all that was
-/// written before them, the frame, has reached the cache.
+/// The counter behind four zeros, written in the words in which it is read. A read across two writes would wait until everything written
+/// before them, the frame, has reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
   crypto::Nonce nonce;
   const wire::Le64 front = counter << 32;
@@ -24,7 +26,7 @@ crypto::Nonce nonce_of(std::uint64_t counter) {
   return nonce;
 }
 
-/// All that determines the keys of a direction, but their number.
+/// Everything that determines the keys of a direction, except their number.
 DirectionKeys::Context context_of(Mode mode, crypto::Cipher cipher, const Party& from, const Party& to) {
   DirectionKeys::Context context{};
   std::byte* at = context.data();
@@ -112,8 +114,8 @@ bool Association::seal(Bytes frame, std::size_t clear) {
   return key->seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
 }
 
-/// A key is made for the next number, and seldom for one far ahead (millions of frames were lost): making keys for what
-/// forgers write would cost them little, and this side much. None is made for what is very late.
+/// Keys are made for the next number, and seldom for one far ahead (after millions of lost frames). Forgers can write any number at little
+/// cost, while making a key for it costs this side much. No key is made for a frame that is very late.
 bool Association::number_allowed(std::uint64_t number) {
   const std::uint64_t newest = window_.newest() / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, newest);
@@ -134,7 +136,7 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   if (!key->open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
-  // Only now: a peer that seals for an earlier incarnation of ours counts from 1, and is notified if that is no replay.
+  // Only now: a peer that seals for an earlier incarnation of ours counts from 1. It gets a notice unless its frame is a replay.
   if (!window_.is_new(counter)) return Verdict::replayed;
   window_.mark(counter);
   return Verdict::genuine;
@@ -142,6 +144,17 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
 
 bool Association::authenticate_response(bool ours, ConstBytes message, Tag& tag) const {
   return key_->authenticate("association response", (ours ? outward_ : inward_).context(), message, tag);
+}
+
+crypto::Aead* DirectionKeys::get(const JobKey& job, std::uint64_t number) {
+  NumberedKey& key = keys_[number % keys_.size()];
+  if (key.number == number) return key.aead.get();
+  Context context = context_;
+  const wire::Le64 bytes = number;
+  std::memcpy(context.data() + context.size() - sizeof bytes, &bytes, sizeof bytes);
+  key.aead = job.make_aead("frames", context, cipher_, use_);
+  key.number = key.aead != nullptr ? number : kNone;
+  return key.aead.get();
 }
 
 }  // namespace cluster::seal

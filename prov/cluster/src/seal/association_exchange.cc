@@ -38,8 +38,8 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
   link_.send_burst({&frame, 1});
 }
 
-/// With the first key at first; while nothing has answered with all, as the peer may have only one of them. They do not
-/// take turns: the paths of a peer do, and one of the keys would only ever go by the path that leads nowhere.
+/// The first request uses the first key. Without an answer the next ones use all keys, since the peer may have only one of them. Keys do
+/// not take turns, because the paths of a peer do: one of the keys could then always meet the path that leads nowhere.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
@@ -55,7 +55,7 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
   return true;
 }
 
-/// The number is that of the last one.
+/// Every request of one turn has the same number.
 void AssociationExchange::send_request(const JobKey& key, const link::Path& path) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_request;
@@ -105,8 +105,8 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
                                                                : on_response(*decoded, frame, from);
 }
 
-/// While the key of a job is changed a peer asks with the new one first, and with the other next: it is said of those alone
-/// that go on. One peer at a time is watched, so that forged requests take no memory.
+/// While a job changes its key, a peer may ask with a key that this process does not have, and soon with one that it has. So the log
+/// only names a peer that goes on. One peer at a time is watched, so that forged requests take no memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   const Route* const route = table_.find_route(peer);
   if (route != nullptr && route->current != nullptr) return;
@@ -117,8 +117,8 @@ void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   }
 }
 
-/// Of an association that is known, a request with a new number says that its peer cannot open what it gets: what
-/// is sealed for it goes into this one again.
+/// A request with a new number for a known association says that the peer cannot open what it gets. So frames to it are sealed in
+/// this association again.
 Association* AssociationExchange::on_request(Time now, const AssociationFrame& frame, ConstBytes bytes,
                                              const link::Path& from) {
   Counters& counters = environment_.counters;
@@ -152,11 +152,11 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
   association->last_request = frame.number;
   const bool restored = association->confirmed && table_.route(from.to).current != association;
   if (restored) table_.make_current(*association);
-  respond(now, *association, frame, from);
+  respond(*association, frame, from);
   return restored ? association : nullptr;
 }
 
-void AssociationExchange::respond(Time, const Association& association, const AssociationFrame& request,
+void AssociationExchange::respond(const Association& association, const AssociationFrame& request,
                                   const link::Path& to) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_response;
@@ -225,7 +225,7 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
-/// No longer than what was refused, and not often: a forger gains nothing by drawing notices.
+/// A notice is no longer than the refused frame, and rare: a forger gains nothing by drawing notices.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
   if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
   next_unknown_ = now + kUnknownInterval;
@@ -248,7 +248,7 @@ void AssociationExchange::on_unsealed(Time now, const wire::FrameHeader& header,
   warn(now, Warning::no_key, from.to);
 }
 
-/// Anything that comes may be forged: one line a minute each.
+/// Each warning comes once a minute at most, since the frame that causes it may be forged.
 void AssociationExchange::warn(Time now, Warning about, const SocketAddress& peer) {
   Time& next = next_warning_[static_cast<std::size_t>(about)];
   if (now < next) return;

@@ -2,8 +2,8 @@
 //
 //   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
 //
-// with an HMAC in the trailer whose message is all before it, and the number of the request as its counter. A
-// notice (association_unknown) is a header alone: it quotes, and is believed nothing.
+// The trailer has the number of the request as its counter, and an HMAC over everything before the tag. A notice (association_unknown) is
+// a header alone. It quotes what was refused, and nothing in it is trusted.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +40,12 @@ struct AssociationFrame {
   std::uint64_t number = 0;
 };
 
-/// The frame, whose tag is still to be set: it is the end, and the HMAC of all before the trailer's tag.
+/// The frame without its tag, which is its end: the caller sets it to the HMAC of everything before.
 std::vector<std::byte> encode(const AssociationFrame& frame);
 inline std::size_t tagged_size(ConstBytes frame) { return frame.size() - sizeof(wire::SealTrailer::tag); }
 
-/// `bytes` is one whole frame of a kind that seal/ ends. Nothing if it is malformed. Nothing in it is
-/// authentic yet. `scope`: of link-local addresses, on this node.
+/// `bytes` is one whole frame of a kind that is handled in seal/. Nothing if it is malformed. What it returns is not authentic yet.
+/// `scope`: of link-local addresses, on this node.
 std::optional<AssociationFrame> decode(ConstBytes bytes, std::uint32_t scope);
 
 /// "The frame with this header does not open here, ask for an association."

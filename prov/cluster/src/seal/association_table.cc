@@ -22,7 +22,7 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-/// A process with the same key can speak for the peer in any case; but the first one stays.
+/// A process with the same key can impersonate the peer anyway; but a confirmed association stays.
 bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
     const Association* const other = find(address, next.peer_id());
@@ -60,7 +60,7 @@ void AssociationTable::make_current(Association& association) {
   }
 }
 
-/// Unless it was confirmed meanwhile.
+/// Drops it unless it was confirmed meanwhile.
 void AssociationTable::drop(const Name& name) {
   const auto found = associations_.find(name);
   if (found == associations_.end() || found->second->confirmed) return;

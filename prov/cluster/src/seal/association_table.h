@@ -1,15 +1,13 @@
 // The associations of one endpoint: by the address that frames go to, and by the sender of frames that come.
 //
-// An association begins with a request, which may be a recorded one of a process that is long gone; until
-// something shows that its peer is alive (Association::confirmed) it is one of at most kUnconfirmedMax, the
-// oldest of which is dropped. Confirmed ones stay: see association.h. Frames to an address go into the
-// association that was confirmed last for it.
+// An association begins with a request, which may be a recorded one of a process that is long gone. Until something shows that its peer is
+// alive (Association::confirmed), it is unconfirmed. There are at most kUnconfirmedMax of these; the oldest is dropped.
+// Confirmed associations stay: association.h says why. Frames to an address are sealed in the association that was confirmed last for it.
 //
-// The address that a frame comes from and the id in it say which association opens it. Two peers of one address
-// never have the same id. A process can choose a salt that gives it the id of another one; but the association
-// that is confirmed stays.
+// The source address of a frame and the id in it say which association opens it. Two peers of one address never have the same id. A
+// process can choose a salt that gives it the id of another one, but a confirmed association stays.
 //
-// Frames that wait for an association are few and short-lived copies: their flows send them again.
+// Frames that wait for an association are copies, few and short-lived: their flows retransmit them.
 #pragma once
 
 #include <array>
@@ -35,9 +33,9 @@ struct Route {
   std::uint64_t request = 0;       ///< number of the request that is not answered; 0: none
   Time next_request{};
   Duration request_interval{};
-  Time asked_since{};                           ///< when the first of the requests left that have no answer
+  Time asked_since{};                           ///< when the first of the unanswered requests left
   unsigned requests = 0;                        ///< since the last answer
-  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last ones sent, as far as not answered
+  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last ones sent; 0: answered
   unsigned next_keep_alive = 0;
   std::vector<WaitingFrame> waiting;
   Time waiting_since{};
@@ -46,15 +44,15 @@ struct Route {
 class AssociationTable {
  public:
   Route& route(const SocketAddress& address) { return routes_[address]; }
-  /// Null if nothing was sent there and nothing authentic came from there.
+  /// Null if this side has sent nothing there and nothing authentic has come from there.
   Route* find_route(const SocketAddress& address);
-  /// Whose frames come from this address under this id; null: there is none.
+  /// The association whose frames come from this address under this id; null if there is none.
   Association* find(const SocketAddress& from, std::uint32_t id) const;
   /// By its salt and key; null if there is none.
   Association* find(const Salt& salt, const KeyId& key);
-  /// A new one, which is not confirmed. Null: a peer that is confirmed has its address and its id.
+  /// Adds one that is not confirmed. Null: a confirmed peer has one of its addresses and its id.
   Association* add(std::unique_ptr<Association> association);
-  /// The association is confirmed, if it was not, and frames to the peer's addresses are sealed in it.
+  /// Confirms the association; from now on frames to the peer's addresses are sealed in it.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }

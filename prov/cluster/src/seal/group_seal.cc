@@ -4,13 +4,16 @@
 #include <cstring>
 #include <utility>
 
+#include "link/link.h"
+#include "seal/association.h"
+
 namespace cluster::seal {
 namespace {
 
-/// The group in the place of a receiver: it has no salt, and takes the cipher of its sender.
+/// The group in the place of a receiver: it has no salt, and uses the cipher of its sender.
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
-/// It has a salt of its own for each group.
+/// The sender has a salt of its own for each group.
 Party as_sender(const Party& ours, Random& random) {
   return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
 }
@@ -34,7 +37,7 @@ bool GroupTrials::allowed(Time now) {
   return true;
 }
 
-/// False: all that are known have been heard lately.
+/// False: all known senders have been heard lately.
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
   if (now < full_until_) return false;
@@ -46,7 +49,7 @@ bool GroupOpener::make_space(Time now) {
   return true;
 }
 
-/// Under each key that the sender may mean.
+/// Tries each key that the sender may mean.
 Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& name, const Party& sender) {
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
     if (sender_id(name.salt, key->id()) != name.id || !trials_->allowed(now)) continue;
@@ -85,6 +88,74 @@ Bytes GroupOpener::open(Time now, Bytes frame, const SocketAddress& from, Counte
   header.length = static_cast<std::uint16_t>(opened.size());
   std::memcpy(opened.data(), &header, sizeof header);
   return opened;
+}
+
+namespace {
+
+class SealedReceiver final : public link::MulticastReceiver {
+ public:
+  SealedReceiver(std::unique_ptr<link::MulticastReceiver> inner, GroupOpener opener,
+                 const SocketAddress& name, const Environment& environment)
+      : inner_(std::move(inner)), opener_(std::move(opener)), name_(name), environment_(environment) {}
+
+  /// Returns as many as came, so that the caller knows whether the socket is empty. Arrivals of which nothing opens are empty.
+  std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    const std::size_t count = inner_->receive_burst(frames);
+    for (link::InFrame& frame : frames.first(count)) {
+      frame.bytes = frame.from.to == name_ ? frame.bytes.first(0) : open_all(frame);
+      frame.segment = 0;  // what has opened says itself how long it is
+    }
+    return count;
+  }
+  int descriptor() const override { return inner_->descriptor(); }
+
+ private:
+  /// The frames of one arrival that open, one behind the other where the first one lay.
+  Bytes open_all(const link::InFrame& arrival) {
+    std::size_t kept = 0;
+    for (link::ArrivalWalk walk(arrival); !walk.done();) {
+      const Bytes opened = open_next(walk, arrival.from.to);
+      if (!opened.empty()) std::memmove(arrival.bytes.data() + kept, opened.data(), opened.size());
+      kept += opened.size();
+    }
+    return arrival.bytes.first(kept);
+  }
+
+  /// Takes a frame off the front. Empty: it does not open.
+  Bytes open_next(link::ArrivalWalk& walk, const SocketAddress& from) {
+    Counters& counters = environment_.counters;
+    wire::FrameHeader header;
+    const Bytes frame = first_frame(walk.datagram(), header);
+    const bool sealed = !frame.empty() && (header.flags & wire::frame_flag::kSealed) != 0;
+    const Bytes opened =
+        sealed ? opener_.open(environment_.clock.now(), frame, from, counters) : frame.first(0);
+    if (!sealed) ++(frame.empty() ? counters.refused_malformed : counters.refused_unsealed);
+    if (opened.empty()) ++counters.refused_multicast;
+    if (frame.empty()) {
+      walk.pass_datagram();
+    } else if (opened.empty()) {
+      walk.pass_refused(frame.size());
+    } else {
+      walk.pass(1, frame.size());
+    }
+    return opened;
+  }
+
+  std::unique_ptr<link::MulticastReceiver> inner_;
+  GroupOpener opener_;
+  const SocketAddress name_;
+  Environment environment_;
+};
+
+}  // namespace
+
+std::unique_ptr<link::MulticastReceiver> SealedGroups::join(const SocketAddress& group,
+                                                            std::span<const SocketAddress> members,
+                                                            std::string& reason) {
+  std::unique_ptr<link::MulticastReceiver> plain = inner_->join(group, members, reason);
+  if (plain == nullptr) return nullptr;
+  return std::make_unique<SealedReceiver>(
+      std::move(plain), GroupOpener(credentials_, without_scope(group), trials_), name_, environment_);
 }
 
 }  // namespace cluster::seal

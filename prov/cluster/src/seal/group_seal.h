@@ -1,18 +1,18 @@
-// Frames by multicast that are sealed: one sender, one group, any number of receivers, none of which the sender need know.
+// Sealed frames by multicast: one sender, one group, any number of receivers, which the sender need not know.
 //
 //   frame header | GroupSealBlock | what the frame carries ... | SealTrailer
 //
 // The keys of a sender's frames to a group are made like those of a direction (association.h), with the group in the place of the
-// receiver: job key, mode, cipher, a salt that the sender draws for this group, its name, the group's address. The salt is in each
-// frame, so the frames of a sender open from the first one on, also for a member that comes late. Which key of the job
-// they are sealed with the checksum field says, as in other frames.
+// receiver: of the job key, mode, cipher, a salt that the sender draws for this group, its name, and the group's address. Each
+// frame carries the salt, so the frames of a sender open from the first one on, also for a member that joins late. The checksum field
+// says which key of the job seals the frame, as in other frames.
 //
-// The key is the group's, not a member's: each process that has the job key can seal in the name of every member. Nothing here is fresh for
-// a receiver, either: a frame that was recorded before it opened the group opens once. Group takes it only if stream and membership
-// are those that its member has named over the flow between them.
+// The key is the group's, not a member's: each process that has the job key can seal in the name of every member. A receiver cannot
+// tell whether a frame is fresh, either: one that was recorded before it opened the group opens once. The group takes it only if stream
+// and membership are those that its member has named over the flow between them.
 //
-// Invariants: a counter is sealed once. A frame opens once for a receiver of the group. Nothing is kept of frames that do not open,
-// and what is tried for them is bounded.
+// Invariants: a counter is sealed once. A frame opens once for a receiver of the group. Nothing is kept of frames that do not open, and the
+// work for them is bounded.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@
 #include <unordered_map>
 
 #include "base/environment.h"
+#include "link/multicast.h"
 #include "seal/association.h"
+#include "seal/job_key.h"
 
 namespace cluster::seal {
 
@@ -47,7 +49,7 @@ class GroupSender {
   Association association_;
 };
 
-/// Keys are made for senders that are not known, or claim to be others, at most so often by one endpoint.
+/// Limits how often an endpoint makes keys for senders that it does not know, which may be forged.
 class GroupTrials {
  public:
   static constexpr int kAtOnce = 256;
@@ -62,16 +64,17 @@ class GroupTrials {
 /// What an endpoint opens of one group. `trials` are the endpoint's.
 class GroupOpener {
  public:
-  /// Of so many senders at once, the one that has been silent longest gives way, and for at least kSilent: recorded frames of earlier
-  /// processes open, too, and must not make a member forgotten of which frames were recorded as well. Members repeat themselves more often.
+  /// With that many senders, the one that has been silent longest gives way, if it has been silent for kSilent. Recorded frames of
+  /// earlier processes open, too; they must not displace a living member, whose recorded frames would then open again. Members are
+  /// never silent for that long.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 
   GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<GroupTrials> trials)
       : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
 
-  /// `frame` is one whole frame with the flag kSealed. If it is genuine and new, its block is cut out where it lies, and what is
-  /// left is a sealed frame whose trailer has been verified. Otherwise it is empty, and counted.
+  /// `frame` is one whole frame with the flag kSealed. If it is genuine and new, this cuts out its block; the rest is a sealed frame
+  /// whose trailer has been verified. Otherwise this counts the frame and returns nothing.
   Bytes open(Time now, Bytes frame, const SocketAddress& from, Counters& counters);
   std::size_t senders() const { return senders_.size(); }
 
@@ -99,6 +102,31 @@ class GroupOpener {
   std::shared_ptr<GroupTrials> trials_;
   std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
   Time full_until_{};                                   ///< none gives way before
+};
+
+/// What an endpoint with a key receives by multicast. Of what comes for a group it hands up only what a process with the key has sealed
+/// for that group: once, and opened. SealedLink seals the other direction. To its user this is multicast that loses what is forged,
+/// altered, replayed or not sealed at all.
+class SealedGroups final : public link::MulticastJoiner {
+ public:
+  /// `name`: of this endpoint. Its own frames come as well, and are left out.
+  SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials,
+               const SocketAddress& name, const Environment& environment)
+      : inner_(std::move(inner)),
+        credentials_(std::move(credentials)),
+        name_(name),
+        environment_(environment) {}
+
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group,
+                                                std::span<const SocketAddress> members,
+                                                std::string& reason) override;
+
+ private:
+  std::unique_ptr<link::MulticastJoiner> inner_;
+  const Credentials credentials_;
+  const SocketAddress name_;
+  Environment environment_;
+  std::shared_ptr<GroupTrials> trials_ = std::make_shared<GroupTrials>();
 };
 
 }  // namespace cluster::seal

@@ -1,5 +1,5 @@
-// The key that all processes of a job have, and what is made of it. A process that has it is a member of the job:
-// nothing here tells members apart, or protects one from another.
+// The key that all processes of a job have, and what is made of it. A process that has it is a member of the job. Nothing here tells members
+// apart, or protects one from another.
 //
 //   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, in the clear: which key
 //                                                           request key    association requests
@@ -7,8 +7,8 @@
 //                                                           memory key     connections inside a node
 //                                                           pair keys      one per direction, see association.h
 //
-// The material itself is not kept. The object lives in memory that is left out of core dumps where its owner
-// can arrange that (os/secret_memory.h).
+// The object does not keep the material itself. It lives in memory that is left out of core dumps where its owner can arrange that
+// (os/secret_memory.h).
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 #include <string_view>
 #include <vector>
 
-#include "crypto/key_derivation.h"
+#include "crypto/cryptography.h"
 
 namespace cluster::seal {
 
 /// How much a key protects. Both sides use the same, or do not talk.
 enum class Mode : std::uint8_t {
   auth = 1,     ///< frames are authenticated; what they carry can be read
-  encrypt = 2,  ///< what they carry is encrypted as well, all but the frame header
+  encrypt = 2,  ///< what they carry is encrypted as well: everything but the frame header
 };
 
 using KeyId = std::array<std::uint8_t, 8>;
@@ -48,7 +48,7 @@ class JobKey {
   /// The first bytes of an HMAC-SHA256 of the message; false: the library failed.
   bool authenticate(Purpose purpose, ConstBytes message, Tag& tag) const;
   bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
-  /// The same with a key that `label` and `context` determine.
+  /// The same with the key that follows from `label` and `context`.
   bool authenticate(std::string_view label, ConstBytes context, ConstBytes message, Tag& tag) const;
   /// Null: the library failed.
   std::unique_ptr<crypto::Aead> make_aead(std::string_view label, ConstBytes context, crypto::Cipher cipher,

@@ -1,9 +1,9 @@
-// The seal of keep-alives and their answers, which the keep-alive responder gives without looking at the
-// endpoint's associations: it holds nothing but a key of the job.
+// The seal of keep-alives and their answers. The keep-alive responder answers without looking at the endpoint's associations: it has only
+// a key of the job.
 //
-// The tag is an HMAC over mode, header, counter, and the address that was asked: so no answer comes from another
-// process than the one asked, nor from one that this side's frames can never reach. The answer repeats the counter of the question, which is new with each: so a
-// recorded answer is worth nothing. Padding is not covered, and nothing reads it.
+// The tag is an HMAC over mode, header, counter, and the address that was asked. So no other process than the one that was asked can
+// answer, and none that this side's frames can never reach. The answer repeats the counter of the question, which is new each time, so a
+// recorded answer is worthless. The tag does not cover padding, and nothing reads padding.
 #pragma once
 
 #include <array>

@@ -6,7 +6,7 @@
 namespace cluster::seal {
 namespace {
 
-/// What a tag is made over, without memory that could be refused: a request that has been read does not come again.
+/// The message of a tag, without allocating.
 class SignedContent {
  public:
   /// False if it would not fit.
@@ -73,8 +73,7 @@ bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
          key_->cryptography().equal(expected.data(), tag.data(), expected.size());
 }
 
-/// The nonces have a fixed size and end in the role, so no two different contents are the same bytes; the name of a
-/// socket ends in a zero.
+/// Different contents never are the same bytes: the nonces and the role have fixed sizes, and the name of a socket ends in a zero.
 bool LocalProof::authenticate(Role sender, ConstBytes message, Tag& tag) const {
   SignedContent content;
   return content.append(as_bytes(nonces_.data(), sizeof nonces_)) &&

@@ -5,15 +5,15 @@
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
 //   connector -- its first message, and a tag --> listener    the connector has it, and the message is its own
 //
-// A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both nonces and the
-// message. So what was recorded is of no use, no side is answered with its own tag, and none is led to another
-// endpoint than the one it called. The name is the one that the listener holds, which may be an alternative of the
-// one that was looked for: two sockets of a network namespace never have the same, so a process that stands between two sides
-// under one name and passes on what they say to another is believed by neither.
+// A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both nonces and the message. So recorded
+// messages are useless, nobody can answer a side with its own tag, and nobody can lead it to another endpoint than the one that it
+// called. The name is the one that the listener holds, which may be an alternative of the name that was looked for. Two sockets of a
+// network namespace never have the same name. So a process between two sides, which relays what they say under another name, cannot
+// deceive them.
 //
-// The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take its
-// name before the endpoint does. Names in use are seen by all (/proc/net/unix): a process that takes one after its owner
-// has gone gets a request, and cannot answer it.
+// The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take its name before the
+// endpoint does. All users see the names in use (/proc/net/unix). A process that takes one after its owner has gone gets a request, and
+// cannot answer it.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct ProofAnswer {
   Tag tag{};
 };
 
-/// `plain` names a listener where there is no key; this is its name where there is one. Empty: the library failed.
+/// The name of a listener whose name without a key is `plain`. Empty: the library failed.
 std::string hidden_socket_name(const JobKey& key, std::string_view plain);
 
 /// One side of one connection.

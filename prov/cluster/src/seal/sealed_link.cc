@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
-#include "seal/first_frame.h"
+#include "seal/association.h"
 #include "seal/keep_alive_seal.h"
 
 namespace cluster::seal {
@@ -24,14 +25,12 @@ bool is_keep_alive(const link::OutFrame& frame) {
 }  // namespace
 
 SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials,
-                       std::vector<SocketAddress> addresses, const Environment& environment,
-                       const volatile std::uint32_t* same_process)
+                       std::vector<SocketAddress> addresses, const Environment& environment)
     : inner_(std::move(inner)),
       credentials_(std::move(credentials)),
       ours_{draw_salt(environment.random), std::move(addresses),
             credentials_.keys.front()->cryptography().prefers_aes()},
       environment_(environment),
-      same_process_(same_process),
       exchange_(credentials_, ours_, table_, *inner_, environment_),
       keep_alives_(environment.random.next()) {}
 
@@ -40,7 +39,6 @@ std::size_t SealedLink::frame_max() const {
 }
 
 std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
-  if (in_child()) return frames.size();
   for (std::size_t done = 0; done < frames.size();) {
     if (is_keep_alive(frames[done])) {
       send_keep_alive(frames[done++]);
@@ -67,8 +65,7 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// What this endpoint seals for a group lasts as long as the endpoint, also where it leaves the group and joins it again: its
-/// counters go on.
+/// A GroupSender lasts as long as the endpoint. If the endpoint leaves the group and joins it again, the counters go on.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
@@ -77,7 +74,7 @@ GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   return *place;
 }
 
-/// Frames to one peer or group; returns how many were taken. One that the library cannot seal is lost.
+/// Sends frames to one peer or group, and returns how many were taken. A frame that the library cannot seal is lost.
 std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association,
                                     ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
@@ -89,7 +86,7 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// A peer that has not answered yet may have any of this side's keys: it is asked with each, as with requests (association_exchange.h).
+/// A peer that has not answered yet may have any of this side's keys, so it is asked with each, as by requests (association_exchange.h).
 void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
   if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());
@@ -152,7 +149,6 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
     arrivals_begin_ = 0;
     arrivals_end_ =
         inner_->receive_burst(std::span(arrivals_).first(std::min(frames.size(), arrivals_.size())));
-    if (in_child()) arrivals_end_ = 0;
     walk_ = link::ArrivalWalk(arrivals_[0]);
   }
   while (arrivals_begin_ < arrivals_end_ && count < frames.size()) {
@@ -163,8 +159,8 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Takes frames off the front of what is left of the arrival. Genuine ones that lie back to back become `out`;
-/// returns 1 if there are any. The first that is refused ends them.
+/// Takes frames off the front of what is left of the arrival. Genuine ones that lie back to back become `out`; the first refused frame
+/// ends them. Returns 1 if there are any.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
   Association* last = nullptr;
@@ -254,12 +250,57 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// An error that quotes one of our association requests is vouched for: the request has the salt of this process,
-/// which only hosts that see its frames know.
+/// An error that quotes one of our association requests is vouched for. The request contains the salt of this process, which only hosts
+/// that see its frames know.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());
   return read;
+}
+
+namespace {
+
+/// The frame with `block` behind its header, as long as it will be when it is sealed.
+void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
+  constexpr std::size_t header_size = sizeof(wire::FrameHeader);
+  const ConstBytes front = frame.pieces[0];
+  std::memcpy(to.data(), front.data(), header_size);
+  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length =
+      static_cast<std::uint16_t>(to.size());
+  std::byte* end = std::copy(block.begin(), block.end(), to.data() + header_size);
+  end = std::copy(front.begin() + header_size, front.end(), end);
+  for (std::size_t i = 1; i < frame.count; ++i)
+    end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
+}
+
+/// Sealing a frame takes about as long as fetching one from memory, so the one after the next is prefetched.
+constexpr std::size_t kFramesAhead = 2;
+
+void prefetch_frame(const link::OutFrame& frame) {
+  for (std::size_t i = 0; i < frame.count; ++i) prefetch(frame.pieces[i]);
+}
+
+}  // namespace
+
+std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association,
+                              ConstBytes block) {
+  frames = frames.first(std::min(frames.size(), frames_.size()));
+  Bytes space(staging_.get(), kStagingBytes);
+  for (count_ = 0; count_ < frames.size(); ++count_) {
+    const link::OutFrame& frame = frames[count_];
+    const std::size_t size = frame.size + block.size() + sizeof(wire::SealTrailer);
+    if (size > space.size()) break;
+    const Bytes place = space.first(size);
+    copy_frame(frame, block, place);
+    if (count_ + kFramesAhead < frames.size()) prefetch_frame(frames[count_ + kFramesAhead]);
+    if (!association.seal(place, block.size())) break;
+    link::OutFrame& sealed = frames_[count_];
+    sealed.path = frame.path;
+    sealed.count = sealed.size = 0;
+    sealed.add(place);
+    space = space.subspan(size);
+  }
+  return count_;
 }
 
 }  // namespace cluster::seal

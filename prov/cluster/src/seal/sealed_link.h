@@ -1,44 +1,62 @@
-// A link whose frames are sealed with a key of the job: what its user sends leaves sealed, and what its user
-// receives was sealed by a member of the job, for this process, and comes once. Everything else ends here. The
-// user need not know: to it this is a link that loses what is forged, damaged or replayed.
+// A link whose frames are sealed with a key of the job. What its user sends leaves sealed. What its user receives was sealed by a member
+// of the job for this process, and comes once. Everything else ends here. The user need not know: to it this is a link that loses
+// what is forged, damaged or replayed.
 //
 //   frame header | what the frame carries ... | SealTrailer
 //
-// The header stays readable, so that kernel filters and receive offload work as without a key; the flag kSealed
-// is set, and the checksum field names the sender. The tag stands in place of the checksum.
+// The header stays readable, so that kernel filters and receive offload work as without a key. The flag kSealed is set, and the checksum
+// field names the sender. The tag takes the place of the checksum.
 //
-// Frames to a multicast group are sealed for the group (group_seal.h); what comes from groups does not come by this link
-// (sealed_groups.h).
+// Frames to a multicast group are sealed for the group. What comes from groups does not come by this link (group_seal.h).
 //
-// Frames to an address without association wait (kWaitingMax of them, copied) while it is asked for; keep-alives
-// need none. What leaves in one call is sealed together (sealed_burst.h), and frames of one size stay frames of one size.
+// Frames to an address without association wait (copies of at most kWaitingMax) while the exchange asks for one; keep-alives need none.
+// What leaves in one call is sealed together, and frames of one size stay frames of one size.
 //
-// Invariants: no frame without the flag goes up; none goes up that was not opened in this process, under a
-// counter that was new; the source of what goes up is one of the addresses of the peer that sealed it. A forked
-// child, which has the keys and the counters of its parent, sends and receives nothing.
+// Invariants: a frame goes up only with the flag, and only if it opened under a new counter. Its source is one of the addresses of the
+// peer that sealed it.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/environment.h"
-#include "link/arrival_walk.h"
 #include "link/link.h"
+#include "seal/association.h"
 #include "seal/association_exchange.h"
 #include "seal/association_table.h"
 #include "seal/group_seal.h"
-#include "seal/sealed_burst.h"
 
 namespace cluster::seal {
 
+/// Frames that are sealed and leave together. Each is copied to where the one before it ends, and sealed there. A link that gets a
+/// frame in several pieces takes longer than the copy does, and the library seals faster what lies in one piece.
+class SealedBurst {
+ public:
+  SealedBurst() : staging_(std::make_unique_for_overwrite<std::byte[]>(kStagingBytes)) {}
+
+  /// Seals as many of `frames`, from the first on, as there is space for; they replace those of the last call. `block` goes behind the
+  /// header of each, and is never encrypted. 0: the library cannot seal the first.
+  std::size_t fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
+  /// The sealed frames; they stay in use until the link has taken them.
+  std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
+
+ private:
+  /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
+  static constexpr std::size_t kStagingBytes = 128 * 1024;
+
+  std::unique_ptr<std::byte[]> staging_;
+  std::array<link::OutFrame, link::kBurstMax> frames_;
+  std::size_t count_ = 0;
+};
+
 class SealedLink final : public link::Link {
  public:
-  /// `addresses`: of this endpoint, its name first. `same_process` is not 0 in the process that made the link, and
-  /// 0 in its forked children (os/secret_memory.h).
+  /// `addresses`: of this endpoint, its name first.
   SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials, std::vector<SocketAddress> addresses,
-             const Environment& environment, const volatile std::uint32_t* same_process);
+             const Environment& environment);
 
   const char* name() const override { return inner_->name(); }
   std::size_t frame_max() const override;
@@ -60,7 +78,6 @@ class SealedLink final : public link::Link {
   static constexpr std::size_t kWaitingMax = 8;
   static constexpr Duration kWaitingLongest = 1s;
 
-  bool in_child() const { return *same_process_ == 0; }
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association,
                           ConstBytes block = {});
@@ -70,7 +87,7 @@ class SealedLink final : public link::Link {
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
-  /// True if the frame goes up. `last`: what the frame before it opened in, from the same address; null: none did.
+  /// True if the frame goes up. `last`: the association that opened the frame before it, from the same address; null: none did.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
@@ -79,7 +96,6 @@ class SealedLink final : public link::Link {
   const Credentials credentials_;
   Party ours_;
   Environment environment_;
-  const volatile std::uint32_t* same_process_;
   AssociationTable table_;
   AssociationExchange exchange_;
   SealedBurst burst_;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "os/own_listener.h"
+#include "os/local_socket.h"
 #include "seal/local_proof.h"
 
 namespace cluster::shm {

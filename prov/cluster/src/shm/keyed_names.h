@@ -23,7 +23,7 @@ struct KeyedName {
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
 /// A connection, and the key under whose name it came about. The listener may hold an alternative of that name
-/// (os/own_listener.h): the kernel says which.
+/// (os/local_socket.h): the kernel says which.
 struct KeyedSocket {
   os::LocalSocket socket;                   ///< empty: there is none
   std::shared_ptr<const seal::JobKey> key;  ///< null: there is none

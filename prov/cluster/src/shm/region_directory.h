@@ -11,7 +11,7 @@
 
 #include "base/environment.h"
 #include "carrier/remote_regions.h"
-#include "os/guard_page.h"
+#include "os/process_memory.h"
 #include "shm/region_server.h"
 
 namespace cluster::shm {

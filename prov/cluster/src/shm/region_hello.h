@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/address.h"
-#include "os/guard_page.h"
+#include "os/process_memory.h"
 
 namespace cluster::shm {
 

@@ -1,5 +1,5 @@
-// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that
-// only what is missing is sent again.
+// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that the peer retransmits only
+// what is missing.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,9 @@ struct SequenceRange {
 
 inline constexpr std::size_t kAckRangesMax = 32;
 
-/// As it lies on the wire, followed by `count` pairs of Le32 (first, end), ascending, disjoint and
-/// all beyond the header's `ack`.
+/// As it lies on the wire. `count` pairs of Le32 (first, end) follow: ascending, disjoint, and all beyond the header's `ack`.
 struct AckBlock {
-  Le32 spurious;  ///< spurious retransmissions that have come in this flow so far
+  Le32 spurious;  ///< spurious retransmissions that have arrived in this flow so far
   Le16 count;
   Le16 reserved;
 };

@@ -9,7 +9,7 @@
 namespace cluster::wire {
 namespace {
 
-/// What may be set on a frame of this kind; nothing for kinds that do not exist.
+/// The flags that a frame of this kind may have.
 struct KindRule {
   bool exists;
   std::uint8_t flags;
@@ -54,8 +54,8 @@ bool is_frame(const FrameHeader& header, std::size_t least, std::size_t availabl
          header.length >= least && header.length <= available;
 }
 
-/// Leaves the blocks as they are: has_opening and has_ranges say whether they are set, and clearing them
-/// would cost more than reading the whole frame.
+/// Leaves the blocks as they are: has_opening and has_ranges say whether they are valid, and clearing them would cost more than reading
+/// the whole frame.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags & (kAll | kPart);
@@ -111,7 +111,7 @@ bool about_siblings(FrameKind kind) {
   return kind == FrameKind::sibling_request || kind == FrameKind::sibling_response;
 }
 
-/// The name that is asked about.
+/// Reads the name of the endpoint that the question is about.
 bool read_caller(ConstBytes rest, FrameView& out) {
   if (rest.size() != sizeof(RailBlock)) return false;
   out.rails = rest;
@@ -155,6 +155,69 @@ std::uint32_t frame_checksum(std::span<const ConstBytes> pieces) {
   std::uint32_t crc = crc32c(crc32c(0, front), head.subspan(front.size()));
   for (const ConstBytes& piece : pieces.subspan(1)) crc = crc32c(crc, piece);
   return crc;
+}
+
+namespace {
+
+constexpr std::size_t kSessionOffset = kChecksumOffset + sizeof(Le32);
+constexpr std::size_t kNumbersOffset = kSessionOffset + sizeof(Le32);
+constexpr std::size_t kAckOffset = kNumbersOffset + 2 * sizeof(Le32);
+static_assert(offsetof(FrameHeader, session) == kSessionOffset);
+static_assert(offsetof(FrameHeader, sequence) == kNumbersOffset);
+static_assert(offsetof(FrameHeader, ack) == kAckOffset);
+
+bool same_bytes(const std::byte* one, const std::byte* other, std::size_t begin, std::size_t end) {
+  return std::memcmp(one + begin, other + begin, end - begin) == 0;
+}
+
+template <typename Field>
+Field field_at(const std::byte* at) {
+  Field field;
+  std::memcpy(&field, at, sizeof field);
+  return field;
+}
+
+/// True if `frame` is what the `i`th frame behind `first` must be, all but the payload.
+bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, const FrameView& view,
+               const Segment& segment, std::size_t segment_header) {
+  const bool alike = same_bytes(first, frame, 0, kChecksumOffset) &&
+                     same_bytes(first, frame, kSessionOffset, kNumbersOffset) &&
+                     same_bytes(first, frame, kAckOffset, sizeof(FrameHeader));
+  if (!alike) return false;
+  const std::uint32_t sequence = field_at<Le32>(frame + kNumbersOffset);
+  const std::uint32_t transmission = field_at<Le32>(frame + kNumbersOffset + sizeof(Le32));
+  if (sequence != view.sequence.value + i || transmission != view.transmission.value + i) return false;
+  const std::byte* const one = first + sizeof(FrameHeader);
+  const std::byte* const other = frame + sizeof(FrameHeader);
+  if (segment.kind != SegmentKind::bulk) return same_bytes(one, other, 0, segment_header);
+  const std::uint64_t offset = field_at<Le64>(other + kBulkOffsetAt);
+  const std::uint64_t wanted = segment.offset + std::uint64_t{i} * segment.length;
+  return same_bytes(one, other, 0, kBulkOffsetAt) && offset == wanted;
+}
+
+}  // namespace
+
+bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
+  constexpr std::uint8_t plain = frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges;
+  const std::size_t length = first.length;
+  if (first.kind != FrameKind::flow || (first.flags & ~plain) != 0 || !first.sequenced()) return false;
+  if (bytes.size() < 2 * length) return false;
+  const std::size_t header = decode(first.segments, out.segment);
+  const bool kind_runs = out.segment.kind == SegmentKind::bulk || out.segment.kind == SegmentKind::eager_next;
+  if (header == 0 || !kind_runs || first.in_order() != ordered(out.segment.kind)) return false;
+  if (out.segment.length == 0 || header + out.segment.length != first.segments.size()) return false;
+  out.count = 1;
+  out.frame_length = length;
+  out.first = first.segments.data() + header;
+  const std::byte* const begin = bytes.data();
+  for (std::uint32_t i = 1; bytes.size() >= (i + std::size_t{1}) * length; ++i, ++out.count) {
+    const std::byte* const frame = begin + i * length;
+    if (!continues(begin, frame, i, first, out.segment, header)) break;
+    const ConstBytes whole(frame, length);
+    const bool checked = integrity == Integrity::checksum;
+    if (checked && frame_checksum({&whole, 1}) != field_at<Le32>(frame + kChecksumOffset)) break;
+  }
+  return out.count > 1;
 }
 
 }  // namespace cluster::wire

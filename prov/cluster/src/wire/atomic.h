@@ -1,9 +1,8 @@
-// What a remote atomic operation does, in the 16 bits that travel with it: an operation, the type of the
-// elements, and whether the previous values come back. The numbers are the protocol's; api/ checks that they
-// equal libfabric's.
+// What a remote atomic operation does, in the 16 bits that travel with it: the operation, the type of the elements, and whether the
+// previous values come back. The protocol defines the numbers; api/ checks that they equal libfabric's.
 //
-// An operation on many elements is atomic for each element alone, so it travels in parts of at most
-// kAtomicPart bytes, each of which fits into the smallest frame a peer may ask for.
+// An operation on many elements is atomic only for each element. So it travels in parts of at most kAtomicPart bytes, each of which fits
+// into the smallest frame that a peer may ask for.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +73,7 @@ struct AtomicCode {
     return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
                                       (fetch ? 1u << 10 : 0u));
   }
-  /// False if there is no such operation; reading and comparing without an answer are none either.
+  /// False if there is no such operation. Reading or comparing without an answer is no operation either.
   static bool unpack(std::uint16_t bits, AtomicCode& code) {
     const unsigned op = bits & 31u;
     const unsigned type = bits >> 5 & 31u;
@@ -87,10 +86,10 @@ struct AtomicCode {
 /// Target bytes of one part; a multiple of every element's size.
 inline constexpr std::size_t kAtomicPart = 128;
 
-/// Target bytes of the next part if so many are left.
+/// Target bytes of the next part if `left` bytes are left.
 inline std::size_t atomic_part(std::uint64_t left) { return std::min<std::uint64_t>(left, kAtomicPart); }
 
-/// Do the lengths in an atomic's header fit together?
+/// True if the lengths in an atomic's header fit together.
 inline bool lengths_fit(const AtomicCode& code, std::uint64_t total, std::uint64_t length) {
   return total > 0 && total % size_of(code.type) == 0 && length == code.operands() * atomic_part(total);
 }

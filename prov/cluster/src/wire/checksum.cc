@@ -1,12 +1,11 @@
-// The portable implementation looks up eight bytes in eight tables at a time. Where the processor has faster
-// ones, checksum_fast.h lists them, and the first is used.
+// The portable implementation looks up eight bytes in eight tables at a time. checksum_fast.h lists the faster ones that the processor can
+// run; the first of them is used.
 #include "wire/checksum.h"
 
 #include <array>
 #include <cstring>
 
 #include "wire/checksum_fast.h"
-#include "wire/checksum_polynomial.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {

@@ -1,5 +1,5 @@
-// CRC32C for arm64 processors that have the instructions for it and for products without carries: extensions of the
-// first version of the architecture, which servers have and small boards may lack, so it is asked at run time.
+// CRC32C for arm64 processors with instructions for it and for carry-less products. These are extensions of the first version of the
+// architecture: servers have them and small boards may lack them, so this asks at run time.
 #include <arm_acle.h>
 #include <arm_neon.h>
 #include <asm/hwcap.h>

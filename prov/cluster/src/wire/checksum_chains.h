@@ -1,15 +1,14 @@
-// CRC32C by an instruction of the processor that takes a word of 8 bytes, and waits three cycles for the one before
-// it: long data is cut into three parts whose chains run side by side and are joined afterwards, 8 bytes a cycle
-// at best.
+// CRC32C by an instruction of the processor that takes a word of 8 bytes. Each such instruction waits three cycles for the one before it.
+// So long data is cut into three parts, whose chains run side by side and are joined afterwards: 8 bytes a cycle at best.
 //
-// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. The
-// CRC fills the lower half of its factor too, which makes it larger by another x^32, and the lower word
-// of the product reads as smaller by x^64; going through the instruction as data, which reduces it,
-// gives it the x^32 that are left. The entries for all lengths of a part that occur are kept.
+// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. The CRC also fills only the lower half
+// of its factor, which makes it larger by another x^32, and the lower word of the product reads as smaller by x^64. The product then
+// goes through the instruction as data, which reduces it and gives it the missing x^32. A table holds the entries for all lengths of a
+// part that occur.
 //
-// Private to the files checksum_chains_*.cc. The compiler uses such instructions in functions that ask for them, since
-// the rest of the plugin runs on processors without them; so each of these files defines CLUSTER_CRC_TARGET, the
-// attribute that asks, before it includes this one.
+// Private to checksum_x86.cc and checksum_arm64.cc. The rest of the plugin runs on processors without such instructions, so the compiler
+// uses them only in functions with an attribute that asks for them. Each of the two files defines it as CLUSTER_CRC_TARGET before it
+// includes this one.
 #pragma once
 
 #include <array>
@@ -17,16 +16,16 @@
 #include <cstdint>
 #include <cstring>
 
-#include "wire/checksum_polynomial.h"
+#include "wire/checksum_fast.h"
 
 namespace cluster::wire::fast {
 
-/// `Instructions` has State, a word that holds a CRC; step(), which takes a CRC over 8, 4, 2 or 1 bytes; low_product(),
-/// the lower 64 bits of a product without carries.
+/// `Instructions` has State, a word that holds a CRC; step(), which moves a CRC over 8, 4, 2 or 1 bytes; low_product(), the lower 64 bits of
+/// a carry-less product.
 template <typename Instructions>
 class Chains {
  public:
-  /// Takes the inner state on over `size` bytes, without inversion before or after.
+  /// Moves the inner state on over `size` bytes, without inversion before or after.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     State crc = state;
     while (size >= kChainedMin) {

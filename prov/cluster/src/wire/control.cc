@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::wire {
 

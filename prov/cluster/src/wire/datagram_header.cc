@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::wire {
 

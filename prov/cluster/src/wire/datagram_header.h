@@ -1,5 +1,5 @@
-// What precedes the bytes of a datagram: a frame header without session or sequence, and one segment of kind
-// eager. Datagrams are not acknowledged, so nothing in it is ever sent again.
+// What precedes the bytes of a datagram: a frame header without session or sequence, and one segment of kind eager. Datagrams are never
+// acknowledged or retransmitted.
 #pragma once
 
 #include <array>
@@ -12,8 +12,7 @@
 
 namespace cluster::wire {
 
-/// Most bytes that a datagram has in front of its message (an eager segment has neither tag nor id
-/// here, but may have data).
+/// Most bytes that a datagram has in front of its message. Its segment has neither tag nor id, but may have data.
 inline constexpr std::size_t kDatagramHeaderMax = sizeof(FrameHeader) + 8 + 8;
 
 /// Owns its bytes; the payload stays with the caller and follows it on the wire.

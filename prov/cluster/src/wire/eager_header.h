@@ -1,6 +1,6 @@
-// The header of the most frequent segment, a whole eager message that is not confirmed, for both ends of a
-// ring in shared memory: written and read in one go, the same bytes as encode() and decode() of
-// wire/segment.h. Its first eight bytes are one word:
+// The header of the most frequent segment, a whole eager message that is not confirmed, for both ends of a ring in shared memory. It is
+// written and read in one go, and consists of the same bytes as that of encode() and decode() in wire/segment.h. Its first eight bytes are
+// one word:
 //
 //   kind | flags << 8 | detail (0) << 16 | length << 32
 #pragma once

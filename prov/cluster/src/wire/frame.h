@@ -29,7 +29,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
+#include <span>
 
+#include "base/bytes.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {
@@ -95,7 +98,7 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
-/// In front of a piece of a frame that has proven too long for the path: its segments, `total` bytes, were cut into
+/// Stands in front of a piece of a frame that has proven too long for the path. The segments of that frame, `total` bytes, were cut into
 /// `count` pieces of equal size, the last of which may be shorter.
 struct PartBlock {
   std::uint8_t number;  ///< of this piece, from 0
@@ -115,7 +118,7 @@ struct SealTrailer {
 };
 static_assert(sizeof(SealTrailer) == 24);
 
-/// What vouches for the bytes of a frame.
+/// What protects the bytes of a frame.
 enum class Integrity : std::uint8_t {
   checksum,
   seal,  ///< its trailer; the checksum field is not one
@@ -125,5 +128,41 @@ inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< what `length` can say
+
+// The reset block proves that the sender of a reset has seen the frame that it refuses. So a host that cannot read the traffic cannot
+// end a session by guessing.
+
+enum class ResetReason : std::uint8_t {
+  unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where this
+                        ///< incarnation's sessions begin
+  stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
+};
+
+/// As it lies on the wire, behind a header whose session is 0.
+struct ResetBlock {
+  std::uint8_t reason;
+  std::uint8_t reserved[3];
+  Le32 session;  ///< these three: of the frame that was refused
+  Le32 sequence;
+  Le32 transmission;
+  Le64 epoch;
+};
+static_assert(sizeof(ResetBlock) == 24);
+
+// The one encoder of frame headers: it completes every frame that leaves, of a session or of none. It knows no blocks and no
+// segments; the caller has put them behind the header.
+
+/// A new header where a frame begins, to be filled in place. Copying what was just written byte by byte would wait for the processor's
+/// store buffer, once a frame.
+inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
+
+/// Sets magic, version, length and checksum; everything else is there already. The pieces are the whole frame, and begin with the header. A
+/// frame that will be sealed has no checksum.
+void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
+                  Integrity integrity = Integrity::checksum);
+/// The same in two steps, for frames that share the result of the first: everything but the checksum, then the checksum.
+void encode_kind(FrameHeader& header, std::size_t frame_length);
+void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
+                     Integrity integrity = Integrity::checksum);
 
 }  // namespace cluster::wire

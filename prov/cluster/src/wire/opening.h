@@ -1,5 +1,5 @@
-// The opening block: the sender's identity and parameters, in front of its first data until the peer is known
-// to have it. Any of those frames may be lost.
+// The opening block: the sender's identity and parameters. It stands in front of the sender's data until the peer is known to have it, since
+// any of those frames may be lost.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kEthertypePath = 1;  ///< the sender receives the
 inline constexpr std::uint32_t kKernelAnswers = 2;
 /// The sender takes frames in parts (wire/frame.h: PartBlock).
 inline constexpr std::uint32_t kFrameParts = 4;
-/// Behind the further addresses stands the name of another endpoint of the sender's process, by which peers may know that
-/// process (network/sibling_check.h).
+/// The name of another endpoint of the sender's process stands behind the further addresses. Peers may already know the process by it
+/// (network/sibling_check.h).
 inline constexpr std::uint32_t kSibling = 8;
 /// The sender acknowledges late, as members of a team do (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;

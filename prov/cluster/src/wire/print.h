@@ -1,5 +1,4 @@
-// Frames and segments as text, for logs, traces and the dissector. They have been admitted, so nothing is
-// checked here.
+// Frames and segments as text, for logs, traces and the dissector. They have been admitted, so this checks nothing.
 #pragma once
 
 #include <string>

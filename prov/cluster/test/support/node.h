@@ -44,7 +44,6 @@ struct NodeKind {
   std::size_t frame_max = 1472;
   std::optional<seal::Credentials> credentials = std::nullopt;  ///< it seals
   std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
-  const volatile std::uint32_t* same_process = &kSameProcess;
   bool enabled = true;
   std::function<std::unique_ptr<link::ProcessProbe>()> make_probe = nullptr;
 };
@@ -102,7 +101,7 @@ struct Node {
     auto plain = std::make_unique<FakeLink>(network, name, kind.frame_max);
     if (!kind.credentials) return plain;
     return std::make_unique<seal::SealedLink>(std::move(plain), *kind.credentials, std::vector{name},
-                                              world_->environment(), kind.same_process);
+                                              world_->environment());
   }
   /// Engines of one test share nothing but the network's clock.
   struct World final {

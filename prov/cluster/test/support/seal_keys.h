@@ -34,7 +34,4 @@ inline seal::Credentials credentials(std::initializer_list<std::string_view> mat
   return result;
 }
 
-/// In this process nothing was forked.
-inline const volatile std::uint32_t kSameProcess = 1;
-
 }  // namespace cluster::test

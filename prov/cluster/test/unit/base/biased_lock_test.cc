@@ -1,6 +1,4 @@
 // The lock with an owner: mutual exclusion and visibility while ownership comes and goes.
-#include "base/biased_lock.h"
-
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/lock.h"
 #include "os/process_fence.h"
 
 namespace cluster {

@@ -1,8 +1,7 @@
 // HKDF by the vectors of RFC 5869, A.1 and A.3, as far as one block of output goes.
-#include "crypto/key_derivation.h"
-
 #include <string>
 
+#include "crypto/cryptography.h"
 #include "support/seal_keys.h"
 
 namespace cluster::crypto {

@@ -1,9 +1,9 @@
 // Where the frames of an arrival begin and end: the kernel's word counts, not that of a frame.
-#include "link/arrival_walk.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
+
+#include "link/link.h"
 
 namespace cluster::link {
 namespace {

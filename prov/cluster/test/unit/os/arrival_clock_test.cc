@@ -1,7 +1,7 @@
 // Stamps of the kernel on the time line of an engine, though the clocks drift and one is set.
-#include "os/arrival_clock.h"
-
 #include <gtest/gtest.h>
+
+#include "os/system_clock.h"
 
 namespace cluster::os {
 namespace {

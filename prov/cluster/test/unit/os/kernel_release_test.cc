@@ -1,6 +1,6 @@
-#include "os/kernel_release.h"
-
 #include <gtest/gtest.h>
+
+#include "os/packet_ring.h"
 
 namespace cluster::os {
 namespace {

@@ -1,9 +1,9 @@
-#include "os/neighbour_frames.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <initializer_list>
+
+#include "os/packet_headers.h"
 
 namespace cluster::os {
 namespace {

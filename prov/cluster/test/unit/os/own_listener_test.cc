@@ -1,6 +1,4 @@
 // A name that another user holds keeps no listener from the processes that look for it.
-#include "os/own_listener.h"
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,6 +9,8 @@
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "os/local_socket.h"
 
 namespace cluster::os {
 namespace {

@@ -9,8 +9,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
-#include "os/udp_receiver.h"
-#include "os/udp_sender.h"
+#include "os/udp_bursts.h"
 #include "support/forged_icmp.h"
 
 namespace cluster::os {

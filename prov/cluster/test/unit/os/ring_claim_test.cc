@@ -1,6 +1,4 @@
 // Rings are counted by names: as many claims as rings succeed, and those of dead processes are free at once.
-#include "os/ring_claim.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +8,8 @@
 
 #include <array>
 #include <vector>
+
+#include "os/packet_ring.h"
 
 namespace cluster::os {
 namespace {

@@ -1,11 +1,10 @@
 // The replay window against a set that remembers everything.
-#include "seal/replay_window.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "seal/association.h"
 #include "support/fake_environment.h"
 
 namespace cluster::seal {

@@ -1,6 +1,4 @@
 // Frames by multicast between endpoints with a key: what a sender's link seals for a group, and what a receiver of the group takes.
-#include "seal/sealed_groups.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 #include "support/recording_link.h"
 #include "support/seal_keys.h"
 #include "wire/admit.h"
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 namespace cluster::seal {
 namespace {
@@ -96,16 +94,15 @@ void change_header(FrameBytes& frame, Change&& change) {
 class GroupEndpoint {
  public:
   GroupEndpoint(const SocketAddress& name, const Credentials& credentials, std::uint64_t seed,
-                const SocketAddress& group = kGroup,
-                const volatile std::uint32_t& same_process = test::kSameProcess)
+                const SocketAddress& group = kGroup)
       : name_(name), group_{.to = group} {
     environment.random = test::FakeRandom(seed);
     auto recording = std::make_unique<test::RecordingLink>();
     recording_ = recording.get();
     link_ = std::make_unique<SealedLink>(std::move(recording), credentials, std::vector{name},
-                                         environment.environment(), &test::kSameProcess);
+                                         environment.environment());
     groups_ = std::make_unique<SealedGroups>(std::make_unique<FakeJoiner>(arrivals_), credentials, name,
-                                             environment.environment(), &same_process);
+                                             environment.environment());
     std::string reason;
     receiver_ = groups_->join(group, {}, reason);
   }
@@ -333,12 +330,6 @@ TEST_P(SealedGroupsTest, RecordedSendersMakeNoneForgottenThatHasJustBeenHeard) {
   receiver.environment.clock.advance(GroupOpener::kSilent);
   EXPECT_TRUE(receiver.takes(kSender, GroupEndpoint(kSender, keys(), 4).seal()))
       << "one that is silent gives way";
-}
-
-TEST_P(SealedGroupsTest, AForkedChildReceivesNothing) {
-  const volatile std::uint32_t another_process = 0;
-  GroupEndpoint child{kReceiver, keys(), 3, kGroup, another_process};
-  EXPECT_TRUE(child.receive(kSender, sender.seal()).empty());
 }
 
 }  // namespace

@@ -326,21 +326,6 @@ TEST_F(SealedLinkTest, ForgedNoticesCostARequestNowAndThen) {
   exchange(*a, *b);
 }
 
-TEST_F(SealedLinkTest, AForkedChildSendsAndReceivesNothing) {
-  std::uint32_t same_process = 1;
-  NodeKind kind = keyed();
-  kind.same_process = &same_process;
-  const auto a = node(kA, kB, kind);
-  const auto b = node(kB, kA, keyed());
-  exchange(*a, *b);
-  recorded.clear();
-  same_process = 0;
-  a->send();
-  b->send();
-  pass(*a, *b);
-  EXPECT_TRUE(std::none_of(recorded.begin(), recorded.end(), [](const Recorded& r) { return r.from == kA; }));
-}
-
 TEST_F(SealedLinkTest, DatagramsAreSealedToo) {
   NodeKind kind = keyed(Mode::encrypt);
   kind.type = engine::EndpointType::dgram;

@@ -1,10 +1,10 @@
 // Frames that continue each other: all of them are found, and nothing that differs from what it must be.
-#include "wire/run_view.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
+
+#include "wire/admit.h"
 
 namespace cluster::wire {
 namespace {

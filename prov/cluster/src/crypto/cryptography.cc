@@ -1,4 +1,4 @@
-#include "crypto/key_derivation.h"
+#include "crypto/cryptography.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "base/biased_lock.h"
+#include "base/lock.h"
 
 #include <algorithm>
 #include <span>

@@ -1,9 +1,11 @@
-#include "os/udp_receiver.h"
+#include "os/udp_bursts.h"
 
+#include <netinet/in.h>
 #include <netinet/udp.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -11,7 +13,7 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
-constexpr int kPendingErrors = 3;  // how many reports about earlier frames may stand before the data
+constexpr int kPendingErrors = 3;  // reports about earlier frames that recvmmsg() may return before data
 
 }  // namespace
 
@@ -56,7 +58,7 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
   return 0;
 }
 
-/// The kernel adds nothing to a datagram that was not joined with others, where it does not stamp them.
+/// Where the kernel does not stamp datagrams, it adds nothing to one that it has not joined with others.
 void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
   frame.arrived = kNever;
   frame.segment = 0;
@@ -105,6 +107,34 @@ std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t 
     read_control(header.msg_hdr, frame);
   }
   return count;
+}
+
+UdpSender::UdpSender(std::shared_ptr<UdpPort> port, Counters& counters)
+    : port_(std::move(port)), counters_(counters), batch_(true) {}
+
+std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
+  const std::size_t sent = batch_.send(
+      frames, SIZE_MAX, port_->socket(), counters_,
+      [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
+  if (batch_.take_reported()) port_->drain_path_errors();
+  return sent;
+}
+
+void UdpSender::open_message(std::span<const link::OutFrame> run, Slot& slot) {
+  msghdr& header = batch_.open(run.size(), run[0].size);
+  header.msg_name = &slot.address;
+  header.msg_namelen = static_cast<socklen_t>(run[0].path->to.to(slot.address));
+  if (run.size() > 1) {
+    header.msg_control = slot.control.data();
+    header.msg_controllen = slot.control.size();
+    cmsghdr* control = CMSG_FIRSTHDR(&header);
+    control->cmsg_level = SOL_UDP;
+    control->cmsg_type = UDP_SEGMENT;
+    control->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const auto segment = static_cast<std::uint16_t>(run[0].size);
+    std::memcpy(CMSG_DATA(control), &segment, sizeof segment);
+  }
+  batch_.add_pieces(run);
 }
 
 }  // namespace cluster::os

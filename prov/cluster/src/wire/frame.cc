@@ -1,4 +1,4 @@
-#include "wire/frame_encoder.h"
+#include "wire/frame.h"
 
 #include "wire/checksum.h"
 

@@ -1,25 +1,28 @@
-// Receives from a UDP socket of the endpoint. Every buffer holds the largest super-datagram (UDP_GRO), so their
-// number is small; they are reused by the next call. Where most frames come by the socket, the kernel stamps
-// their arrival: some 0.2 us each (docs/budget.md), and a little for all that the node receives, so not where
-// few do.
+// Bursts of frames through UDP sockets of the endpoint.
 #pragma once
 
 #include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/environment.h"
 #include "link/link.h"
-#include "os/arrival_clock.h"
+#include "os/send_batch.h"
+#include "os/system_clock.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
 
+/// Every buffer holds the largest super-datagram (UDP_GRO), so there are few; the next call uses them again. Where most frames come by
+/// the socket, the kernel stamps their arrival. That costs some 0.2 us a frame (docs/budget.md), and a little for everything that the
+/// node receives; so it is off where few frames come by the socket.
 class UdpReceiver {
  public:
   enum class Timestamps : std::uint8_t { no, yes };
@@ -31,7 +34,7 @@ class UdpReceiver {
 
   /// As Link::receive_burst.
   std::size_t receive(std::span<link::InFrame> frames);
-  /// The same, and if fewer come than there are buffers, nothing is left.
+  /// The same, and where fewer come than there are buffers, the socket is empty.
   std::size_t receive_all(std::span<link::InFrame> frames) {
     return hand_over(frames, take(std::min(frames.size(), headers_.size())));
   }
@@ -54,9 +57,31 @@ class UdpReceiver {
   std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
-  /// How many to ask for: asking for one more than there are costs as much as a datagram, so this
-  /// follows what came last.
+  /// How many datagrams to ask for. Asking for one more than there are costs as much as a datagram, so this follows what came last.
   std::size_t expected_ = 1;
+};
+
+/// Sends bursts through the UDP socket of the endpoint: the kernel routes and resolves. Equal frames to one peer that follow each other
+/// leave as one super-datagram where the kernel can cut it (UDP_SEGMENT).
+class UdpSender {
+ public:
+  UdpSender(std::shared_ptr<UdpPort> port, Counters& counters);
+
+  /// As Link::send_burst.
+  std::size_t send(std::span<const link::OutFrame> frames);
+
+ private:
+  struct Slot {
+    sockaddr_storage address;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control;
+  };
+
+  void open_message(std::span<const link::OutFrame> run, Slot& slot);
+
+  std::shared_ptr<UdpPort> port_;
+  Counters& counters_;
+  SendBatch batch_;
+  std::array<Slot, link::kBurstMax> slots_;
 };
 
 }  // namespace cluster::os
