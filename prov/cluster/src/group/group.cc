@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "wire/frame.h"
-#include "wire/frame_encoder.h"
 
 namespace cluster::group {
 
