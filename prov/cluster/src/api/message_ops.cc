@@ -45,9 +45,10 @@ template <typename... Tag>
 }
 
 [[gnu::always_inline]] inline ssize_t send_buffer(Endpoint& endpoint, const TxFlags& flags,
-                                                  const void* buffer, std::size_t size,
+                                                  const void* buffer, std::size_t size, void* descriptor,
                                                   SendOp&& op) noexcept {
   const ConstBytes bytes = as_bytes(buffer, size);
+  if (descriptor != nullptr) op.handles = &descriptor;
   op.slices = {&bytes, 1};
   op.length = size;
   return endpoint.send(op, flags);
@@ -69,14 +70,14 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
 }
 
 [[gnu::always_inline]] inline ssize_t send_buffer(fid_ep* handle, const void* buffer, std::size_t size,
-                                                  SendOp&& op) noexcept {
+                                                  void* descriptor, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_send_end();
   const bool report = endpoint.options().tx_flags().report;
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, report), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
+  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, descriptor, std::move(op));
 }
 
 /// No completion reports the success of an injected message; a failure is reported.
@@ -86,29 +87,31 @@ ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, Send
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, false), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
+  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, nullptr, std::move(op));
 }
 
-ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, std::size_t count,
-                    SendOp&& op) noexcept {
+ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, void** descriptors,
+                    std::size_t count, SendOp&& op) noexcept {
   IovecSpans<ConstBytes> buffers;
   if (!buffers.read(vector, count)) return -FI_EINVAL;
   op.slices = buffers.spans();
+  op.handles = descriptors;
   op.length = buffers.length();
   return endpoint.send(op, flags);
 }
 
 template <typename... Tag>
-[[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
-                              Tag... tag, void* context) noexcept {
-  return send_buffer(handle, buffer, size, send_op(to, context, tag...));
+[[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor,
+                              fi_addr_t to, Tag... tag, void* context) noexcept {
+  return send_buffer(handle, buffer, size, descriptor, send_op(to, context, tag...));
 }
 
 template <typename... Tag>
-ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to, Tag... tag,
-              void* context) noexcept {
+ssize_t sendv(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t to,
+              Tag... tag, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count, send_op(to, context, tag...));
+  return send_vector(endpoint, endpoint.options().tx_flags(), vector, descriptors, count,
+                     send_op(to, context, tag...));
 }
 
 /// The flags of the call replace the endpoint's.
@@ -122,7 +125,7 @@ ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
   SendOp op{
       .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};
   take_tag(*message, op);
-  return send_vector(endpoint, tx_flags, message->msg_iov, message->iov_count, std::move(op));
+  return send_vector(endpoint, tx_flags, message->msg_iov, message->desc, message->iov_count, std::move(op));
 }
 
 template <typename... Tag>
@@ -132,9 +135,9 @@ template <typename... Tag>
 }
 
 template <typename... Tag>
-[[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
+[[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor,
                                   std::uint64_t data, fi_addr_t to, Tag... tag, void* context) noexcept {
-  return send_buffer(handle, buffer, size, with_data(data, send_op(to, context, tag...)));
+  return send_buffer(handle, buffer, size, descriptor, with_data(data, send_op(to, context, tag...)));
 }
 
 template <typename... Tag>

@@ -1,5 +1,6 @@
 // A memory region: a fid_mr over an entry of the domain's region table. No memory is pinned or read at
-// registration, so a region may be the whole address space. Descriptors are null.
+// registration, so a region may be the whole address space. Its descriptor is what
+// transports know it by (Gather::handles); an application need not give any.
 #pragma once
 
 #include <rdma/fi_domain.h>

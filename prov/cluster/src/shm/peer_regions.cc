@@ -223,7 +223,7 @@ PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t
   return Outcome::done;
 }
 
-std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const SocketAddress& peer) {
+std::unique_ptr<LocalMemory> PeerRegionConnector::connect(const SocketAddress& peer) {
   if (peer.empty() || peer.wildcard() || peer.port() == 0) return nullptr;
   std::string reason;
   const std::vector<KeyedName> names = keyed_names(region_socket_name(peer), keys_);
