@@ -45,10 +45,9 @@ template <typename... Tag>
 }
 
 [[gnu::always_inline]] inline ssize_t send_buffer(Endpoint& endpoint, const TxFlags& flags,
-                                                  const void* buffer, std::size_t size, void* descriptor,
+                                                  const void* buffer, std::size_t size,
                                                   SendOp&& op) noexcept {
   const ConstBytes bytes = as_bytes(buffer, size);
-  if (descriptor != nullptr) op.handles = &descriptor;
   op.slices = {&bytes, 1};
   op.length = size;
   return endpoint.send(op, flags);
@@ -69,6 +68,13 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
+/// Apart, for the sake of the fast lane: there the descriptor is never in memory.
+[[gnu::noinline]] ssize_t send_generally(Endpoint& endpoint, const void* buffer, std::size_t size,
+                                         void* descriptor, SendOp& op) noexcept {
+  if (descriptor != nullptr) op.handles = &descriptor;
+  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
+}
+
 [[gnu::always_inline]] inline ssize_t send_buffer(fid_ep* handle, const void* buffer, std::size_t size,
                                                   void* descriptor, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
@@ -77,7 +83,7 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, report), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, descriptor, std::move(op));
+  return send_generally(endpoint, buffer, size, descriptor, op);
 }
 
 /// No completion reports the success of an injected message; a failure is reported.
@@ -87,7 +93,7 @@ ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, Send
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, false), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, nullptr, std::move(op));
+  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
 }
 
 ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, void** descriptors,

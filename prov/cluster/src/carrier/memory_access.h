@@ -18,13 +18,27 @@ struct RemoteRange {
   std::size_t length = 0;
 };
 
-/// Names an access that is pending: handed in with it, and back when it is over. Opaque to transports.
-struct Ticket {
-  void* context = nullptr;
-  std::uint32_t request = 0;
-  bool queued = false;
-  bool report = true;
-  bool reads = false;
+/// Names an access that is pending: handed in with it, and back when it is over. Opaque to transports. It travels in two
+/// registers.
+class Ticket {
+ public:
+  Ticket() = default;
+  /// Of an operation that has no request.
+  Ticket(void* context, bool report, bool reads)
+      : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
+  /// Of one that has waited in a queue.
+  Ticket(std::uint32_t request, bool reads)
+      : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
+
+  void* context() const { return context_; }
+  std::uint32_t request() const { return static_cast<std::uint32_t>(bits_ >> 32); }
+  bool queued() const { return (bits_ & 1) != 0; }
+  bool report() const { return (bits_ & 2) != 0; }
+  bool reads() const { return (bits_ & 4) != 0; }
+
+ private:
+  void* context_ = nullptr;
+  std::uint64_t bits_ = 0;
 };
 
 /// What an access asks for. A transport that cannot promise it leaves the access to the peer's library (unsuited).

@@ -58,8 +58,7 @@ bool InitiatorRma::write_now(WriteRequest& request) {
   AccessTerms terms{.copied = request.inject && request.copy == nullptr};
   if (!may_go_behind<Kind::write>(channel, &request, terms)) return false;
   const RmaIov& range = request.range.remote;
-  const Outcome outcome =
-      access->put(range, request.bytes(0, range.length), terms, {.request = request.id, .queued = true});
+  const Outcome outcome = access->put(range, request.bytes(0, range.length), terms, {request.id, false});
   if (outcome == Outcome::unsuited) return false;
   if (outcome == Outcome::pending) {
     ++pending_;
@@ -82,7 +81,7 @@ bool InitiatorRma::read_now(QueuedRead& queued) {
   Outcome outcome = Outcome::done;
   if (range.length != 0) {
     outcome = access->get(range, {request.buffers(), request.base, request.slices.handles()}, terms,
-                          {.request = queued.id, .queued = true, .reads = true});
+                          {queued.id, true});
   }
   if (outcome == Outcome::unsuited) return false;
   if (outcome == Outcome::pending) {
@@ -104,23 +103,23 @@ void InitiatorRma::finish_read(QueuedRead& queued, Status status) {
 
 void InitiatorRma::over(Channel& channel, carrier::Ticket ticket, Status status) {
   --pending_;
-  if (ticket.queued) [[unlikely]] {
-    OutgoingRequest* const request = outgoing_.find(channel, ticket.request);
+  if (ticket.queued()) [[unlikely]] {
+    OutgoingRequest* const request = outgoing_.find(channel, ticket.request());
     if (request == nullptr) return;
-    return ticket.reads ? finish_read(static_cast<QueuedRead&>(*request), status)
-                        : outgoing_.complete(*request, status);
+    return ticket.reads() ? finish_read(static_cast<QueuedRead&>(*request), status)
+                          : outgoing_.complete(*request, status);
   }
-  if (ticket.reads) {
+  if (ticket.reads()) {
     --channel.rma.gets_pending;
     --channel.rma.reads;
   } else {
     --channel.rma.puts_pending;
     if (!channel.rma.reached.access->in_order()) --channel.rma.writes_announced;
   }
-  const auto kind = ticket.reads ? Completion::Kind::read : Completion::Kind::write;
+  const auto kind = ticket.reads() ? Completion::Kind::read : Completion::Kind::write;
   if (status == Status::ok) [[likely]]
-    return reporter_.rma_succeeded(kind, ticket.context, ticket.report);
-  reporter_.rma_completed(kind, nullptr, ticket.context, ticket.report, status, channel);
+    return reporter_.rma_succeeded(kind, ticket.context(), ticket.report());
+  reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
 }  // namespace cluster::protocol

@@ -88,7 +88,7 @@ inline bool InitiatorRma::account(Channel& channel, const RmaOp& op, Outcome out
   constexpr auto kReported = kind == Kind::read ? Completion::Kind::read : Completion::Kind::write;
   if (outcome == Outcome::unsuited) return false;
   if (kind == Kind::write) context_.counters.bytes_sent += op.length;
-  if (outcome == Outcome::done) {
+  if (outcome == Outcome::done) [[likely]] {
     ++context_.counters.rma_alone;
     reporter_.rma_succeeded(kReported, op.context, op.report);
   } else if (outcome == Outcome::pending) {
@@ -106,9 +106,9 @@ inline bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
   AccessTerms terms{.copied = op.inject};
   if (!may_go<Kind::write>(channel, op.fence, terms)) return false;
   const RmaIov& range = op.remote.front();
-  return account<Kind::write>(channel, op,
-                              access->put(range, {op.slices, 0, range.length, op.handles}, terms,
-                                          {.context = op.context, .report = op.report}));
+  return account<Kind::write>(
+      channel, op,
+      access->put(range, {op.slices, 0, range.length, op.handles}, terms, {op.context, op.report, false}));
 }
 
 /// A read of nothing is complete without a region, as it is in the general way.
@@ -119,9 +119,8 @@ inline bool InitiatorRma::read(Channel& channel, const ReadOp& op) {
   if (!may_go<Kind::read>(channel, op.fence, terms)) return false;
   const RmaIov& range = op.remote.front();
   if (range.length == 0) return account<Kind::read>(channel, op, Outcome::done);
-  return account<Kind::read>(channel, op,
-                             access->get(range, {op.slices, 0, op.handles}, terms,
-                                         {.context = op.context, .report = op.report, .reads = true}));
+  return account<Kind::read>(
+      channel, op, access->get(range, {op.slices, 0, op.handles}, terms, {op.context, op.report, true}));
 }
 
 }  // namespace cluster::protocol

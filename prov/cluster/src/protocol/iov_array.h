@@ -26,9 +26,9 @@ class IovArray {
     }
   }
   void replace(const Slice& slice) {
-    count_ = 0;
+    count_ = 1;
     has_handles_ = false;
-    add(slice);
+    slices_[0] = slice;
   }
   std::span<const Slice> all() const { return {slices_.data(), count_}; }
   MemoryHandles handles() const { return has_handles_ ? handles_.data() : nullptr; }

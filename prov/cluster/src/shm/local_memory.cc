@@ -64,6 +64,16 @@ LocalMemory::~LocalMemory() {
   if (listed_) std::erase(posted_->peers_, this);
 }
 
+Outcome LocalMemory::put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
+                         carrier::Ticket ticket) {
+  return put_by(*this, to, source, terms, ticket);
+}
+
+Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
+                         carrier::Ticket) {
+  return get_by(*this, from, target, terms);
+}
+
 /// The ring remembers of so many segments which were refused.
 bool LocalMemory::full() const {
   return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;

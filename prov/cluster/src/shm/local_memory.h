@@ -78,13 +78,9 @@ class LocalMemory : public carrier::MemoryAccess {
   }
 
   carrier::Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
-                       carrier::Ticket ticket) override {
-    return put_by(*this, to, source, terms, ticket);
-  }
+                       carrier::Ticket ticket) override;
   carrier::Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
-                       carrier::Ticket) override {
-    return get_by(*this, from, target, terms);
-  }
+                       carrier::Ticket ticket) override;
   void settle() override;
   void end(Status status) override;
 

@@ -252,10 +252,10 @@ class DummyTransport final : public transport::Transport {
   Status perform(const Pending& work) {
     const auto found = fabric_.regions.find(work.target->name());
     if (found == fabric_.regions.end()) return Status::access;
-    const auto access = work.ticket.reads ? protocol::Access::read : protocol::Access::write;
+    const auto access = work.ticket.reads() ? protocol::Access::read : protocol::Access::write;
     const bool allowed =
         found->second->with(work.range, access, [&](std::byte* bytes, const protocol::MemoryRegion&) {
-          if (work.ticket.reads) {
+          if (work.ticket.reads()) {
             scatter(work.into, work.offset, {bytes, work.range.length});
           } else if (!work.copy.empty()) {
             std::copy(work.copy.begin(), work.copy.end(), bytes);
