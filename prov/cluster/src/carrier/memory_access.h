@@ -20,14 +20,14 @@ struct RemoteRange {
 
 /// Names an access that is pending: handed in with it, and back when it is over. Opaque to transports. It travels in two
 /// registers.
-class Ticket {
+class AccessTicket {
  public:
-  Ticket() = default;
+  AccessTicket() = default;
   /// Of an operation that has no request.
-  Ticket(void* context, bool report, bool reads)
+  AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
   /// Of one that has waited in a queue.
-  Ticket(std::uint32_t request, bool reads)
+  AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 
   void* context() const { return context_; }
@@ -64,8 +64,10 @@ class MemoryAccess {
   virtual ~MemoryAccess() = default;
 
   bool in_order() const { return in_order_; }
-  virtual Outcome put(const RemoteRange& to, const Gather& source, AccessTerms terms, Ticket ticket) = 0;
-  virtual Outcome get(const RemoteRange& from, const Scatter& target, AccessTerms terms, Ticket ticket) = 0;
+  virtual Outcome put(const RemoteRange& to, const Gather& source, AccessTerms terms,
+                      AccessTicket ticket) = 0;
+  virtual Outcome get(const RemoteRange& from, const Scatter& target, AccessTerms terms,
+                      AccessTicket ticket) = 0;
   /// Reports what is over by now, as far as can be seen.
   virtual void settle() {}
   /// The peer is lost. Reports every pending access: ok if it has taken effect, as far as can be seen, else with `status`.

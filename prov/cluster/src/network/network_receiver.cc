@@ -240,7 +240,7 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   while (!peer.common.failed && peer.flow->receiver().next(segments)) {
     while (!segments.empty()) {
       wire::Segment segment;
-      const std::size_t header = wire::decode(segments, segment, wire::Addresses::dropped);
+      const std::size_t header = wire::decode(segments, segment, wire::SenderAddresses::dropped);
       if (header == 0 || segment.length > segments.size() - header) {
         ++counters.refused_segment;
         break;

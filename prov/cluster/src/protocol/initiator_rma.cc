@@ -101,7 +101,7 @@ void InitiatorRma::finish_read(QueuedRead& queued, Status status) {
   pulls_.complete(request, status);
 }
 
-void InitiatorRma::over(Channel& channel, carrier::Ticket ticket, Status status) {
+void InitiatorRma::over(Channel& channel, carrier::AccessTicket ticket, Status status) {
   --pending_;
   if (ticket.queued()) [[unlikely]] {
     OutgoingRequest* const request = outgoing_.find(channel, ticket.request());

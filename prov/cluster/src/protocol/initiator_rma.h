@@ -36,7 +36,7 @@ class InitiatorRma {
   /// Some are pending.
   bool pending() const { return pending_ != 0; }
   /// One that was pending is not any more.
-  void over(Channel& channel, carrier::Ticket ticket, Status status);
+  void over(Channel& channel, carrier::AccessTicket ticket, Status status);
 
  private:
   enum class Kind : bool { write, read };

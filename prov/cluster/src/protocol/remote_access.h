@@ -33,7 +33,9 @@ class RemoteAccess {
   /// Some accesses that were submitted to transports are not over.
   bool pending() const { return alone_.pending(); }
   /// By the transport: an access that was pending is over.
-  void over(Channel& channel, carrier::Ticket ticket, Status status) { alone_.over(channel, ticket, status); }
+  void over(Channel& channel, carrier::AccessTicket ticket, Status status) {
+    alone_.over(channel, ticket, status);
+  }
   RmaWriteProtocol& writes() { return writes_; }
   RmaReadProtocol& reads() { return reads_; }
 

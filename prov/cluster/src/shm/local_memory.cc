@@ -65,12 +65,12 @@ LocalMemory::~LocalMemory() {
 }
 
 Outcome LocalMemory::put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
-                         carrier::Ticket ticket) {
+                         carrier::AccessTicket ticket) {
   return put_by(*this, to, source, terms, ticket);
 }
 
 Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
-                         carrier::Ticket) {
+                         carrier::AccessTicket) {
   return get_by(*this, from, target, terms);
 }
 
@@ -100,7 +100,7 @@ bool LocalMemory::may_post() {
 }
 
 /// False: nothing has been done.
-bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::Ticket ticket) {
+bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket) {
   const wire::Segment segment{.kind = wire::SegmentKind::write,
                               .flags = wire::segment_flag::kUnanswered,
                               .length = static_cast<std::uint32_t>(to.length),
@@ -165,7 +165,7 @@ void LocalMemory::report_taken() {
 }
 
 void LocalMemory::report_front(Status status) {
-  const carrier::Ticket ticket = writes_.front().ticket;
+  const carrier::AccessTicket ticket = writes_.front().ticket;
   writes_.pop_front();
   posted_->reports_.over(*channel_, ticket, status);
 }

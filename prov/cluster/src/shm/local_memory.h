@@ -78,9 +78,9 @@ class LocalMemory : public carrier::MemoryAccess {
   }
 
   carrier::Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
-                       carrier::Ticket ticket) override;
+                       carrier::AccessTicket ticket) override;
   carrier::Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
-                       carrier::Ticket ticket) override;
+                       carrier::AccessTicket ticket) override;
   void settle() override;
   void end(Status status) override;
 
@@ -102,7 +102,7 @@ class LocalMemory : public carrier::MemoryAccess {
   // For put() and get() of a final class, which then has no virtual calls on the way to the bytes.
   template <typename Self>
   static Outcome put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
-                        carrier::AccessTerms terms, carrier::Ticket ticket);
+                        carrier::AccessTerms terms, carrier::AccessTicket ticket);
   template <typename Self>
   static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                         carrier::AccessTerms terms);
@@ -116,14 +116,14 @@ class LocalMemory : public carrier::MemoryAccess {
     Recall::Number number = 0;
     std::uint64_t key = 0;
     std::uint64_t address = 0;
-    carrier::Ticket ticket;
+    carrier::AccessTicket ticket;
   };
 
   bool keeps(carrier::AccessTerms terms) const {
     return !terms.after_sends || (ring_ != nullptr && ring_->drained());
   }
   bool may_post();
-  bool post(const carrier::RemoteRange& to, const Gather& source, carrier::Ticket ticket);
+  bool post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket);
   bool full() const;
   void reserve();
   void settle(std::optional<std::uint64_t> ticks);
@@ -144,7 +144,7 @@ class LocalMemory : public carrier::MemoryAccess {
 
 template <typename Self>
 carrier::Outcome LocalMemory::put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
-                                     carrier::AccessTerms terms, carrier::Ticket ticket) {
+                                     carrier::AccessTerms terms, carrier::AccessTicket ticket) {
   if (!self.keeps(terms)) return Outcome::unsuited;
   if (self.maps_some_ && !terms.after_puts && source.slices.size() == 1) {
     const ConstBytes bytes(source.slices.front().data() + source.offset, to.length);

@@ -226,12 +226,12 @@ template <typename Copy>
 }
 
 PeerRegions::Outcome PeerRegions::put(const carrier::RemoteRange& to, const Gather& source,
-                                      carrier::AccessTerms terms, carrier::Ticket ticket) {
+                                      carrier::AccessTerms terms, carrier::AccessTicket ticket) {
   return put_by(*this, to, source, terms, ticket);
 }
 
 PeerRegions::Outcome PeerRegions::get(const carrier::RemoteRange& from, const Scatter& target,
-                                      carrier::AccessTerms terms, carrier::Ticket) {
+                                      carrier::AccessTerms terms, carrier::AccessTicket) {
   return get_by(*this, from, target, terms);
 }
 

@@ -38,9 +38,9 @@ class PeerRegions final : public LocalMemory {
   ~PeerRegions() override { leave(); }
 
   Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
-              carrier::Ticket ticket) override;
+              carrier::AccessTicket ticket) override;
   Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
-              carrier::Ticket ticket) override;
+              carrier::AccessTicket ticket) override;
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
   Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override;

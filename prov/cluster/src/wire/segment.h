@@ -113,9 +113,9 @@ inline constexpr std::size_t kBulkOffsetAt = 12;
 std::size_t encode(const Segment& segment, std::byte* out);
 /// An address in the sender's memory means something only to a process of its node: where segments come from other nodes,
 /// it is not read.
-enum class Addresses : bool { kept, dropped };
+enum class SenderAddresses : bool { kept, dropped };
 /// Reads one header; returns its size, or 0 if the bytes are invalid. Does not require the payload
 /// to be in `in` (in shared memory it lies elsewhere): the caller compares `length` with what it has.
-std::size_t decode(ConstBytes in, Segment& out, Addresses addresses = Addresses::kept);
+std::size_t decode(ConstBytes in, Segment& out, SenderAddresses addresses = SenderAddresses::kept);
 
 }  // namespace cluster::wire

@@ -138,7 +138,7 @@ class DummyTransport final : public transport::Transport {
   struct Pending {
     carrier::MemoryAccess* by;
     transport::Peer* target;
-    carrier::Ticket ticket;
+    carrier::AccessTicket ticket;
     carrier::RemoteRange range;
     std::vector<ConstBytes> source;
     std::vector<std::byte> copy;  ///< of a source that the caller may change
@@ -152,7 +152,7 @@ class DummyTransport final : public transport::Transport {
     Access(DummyTransport& owner, transport::Peer& peer) : MemoryAccess(false), owner_(owner), peer_(peer) {}
 
     carrier::Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
-                         carrier::Ticket ticket) override {
+                         carrier::AccessTicket ticket) override {
       if (!takes(terms)) return carrier::Outcome::unsuited;
       Pending work{this, &peer_, ticket, to, {}, {}, {}};
       work.source.assign(source.slices.begin(), source.slices.end());
@@ -167,7 +167,7 @@ class DummyTransport final : public transport::Transport {
       return carrier::Outcome::pending;
     }
     carrier::Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
-                         carrier::Ticket ticket) override {
+                         carrier::AccessTicket ticket) override {
       if (!takes(terms)) return carrier::Outcome::unsuited;
       Pending work{this, &peer_, ticket, from, {}, {}, {}};
       work.into.assign(target.slices.begin(), target.slices.end());
@@ -182,7 +182,7 @@ class DummyTransport final : public transport::Transport {
           ++i;
           continue;
         }
-        const carrier::Ticket ticket = owner_.pending_[i].ticket;
+        const carrier::AccessTicket ticket = owner_.pending_[i].ticket;
         owner_.pending_.erase(owner_.pending_.begin() + static_cast<std::ptrdiff_t>(i));
         owner_.context_.messenger.rma().over(peer_.channel, ticket, status);
       }

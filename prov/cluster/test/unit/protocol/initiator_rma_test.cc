@@ -17,10 +17,10 @@ class ReachedTable final : public MemoryAccess {
   ReachedTable(RegionTable& regions, const QueueCarrier& ring)
       : MemoryAccess(true), regions_(regions), ring_(ring) {}
 
-  Outcome put(const RmaIov& to, const Gather& source, AccessTerms terms, carrier::Ticket) override {
+  Outcome put(const RmaIov& to, const Gather& source, AccessTerms terms, carrier::AccessTicket) override {
     return access(to, Access::write, terms, [&](std::byte* target) { source.copy_to(target); });
   }
-  Outcome get(const RmaIov& from, const Scatter& target, AccessTerms terms, carrier::Ticket) override {
+  Outcome get(const RmaIov& from, const Scatter& target, AccessTerms terms, carrier::AccessTicket) override {
     return access(from, Access::read, terms, [&](const std::byte* source) {
       scatter(target.slices, target.offset, {source, from.length});
     });
