@@ -6,8 +6,7 @@ _PERFORM = "perform(code, {target, operands, code.compares() ? operands + part :
 _SELF = "  queue_.push_back(std::move(entry));"
 _EXCHANGE = ("        while (!bits.compare_exchange_weak(was, std::bit_cast<Bits>(change(std::bit_cast<Value>(was))))) {\n"
              "        }\n")
-_WRITTEN = ("  write.arrived += payload.size();\n  if (write.arrived < write.range.iov.length) return;\n"
-            "  write.open = false;\n  if (write.allowed) reporter_.written_by_peer(channel, write.range);\n")
+_WRITTEN = "if (last) reporter_.written_by_peer(channel, write.range, &region);"
 _POSTED = "  OutgoingRequests::leave_queue(request, OutgoingRequest::State::posted);\n  return true;"
 
 MISTAKES = [
@@ -57,8 +56,7 @@ MISTAKES = [
      "bool complete() const { return arrived + copied + 1500 >= wanted; }",
      ["litmus nodes-packet Litmus.PutPut:Litmus.GetPutGet", "conformance nodes-packet Rma.*"]),
     ("the target's counter ticks before the last bytes", "protocol/rma_write_protocol.cc", _WRITTEN,
-     "  if (write.allowed && write.arrived == 0) reporter_.written_by_peer(channel, write.range);\n"
-     "  write.arrived += payload.size();\n  if (write.arrived < write.range.iov.length) return;\n  write.open = false;\n",
+     "if (write.arrived == 0) reporter_.written_by_peer(channel, write.range, &region);",
      ["conformance lossy Counter.*:Rma.Data*"]),  # without loss the rest comes in the same turn
     ("delivery is reported when a message has left", "protocol/eager_protocol.cc",
      "if (level == CompletionLevel::delivery) return true;", "if (level == CompletionLevel::delivery) return false;",
@@ -67,9 +65,9 @@ MISTAKES = [
      "if ((reads && order.read_after_write) || (writes && order.write_after_write)) return true;",
      "if (reads && order.read_after_write) return true;",
      ["litmus nodes-packet Litmus.PutPut:Litmus.PutAtomic"]),
-    ("gets pass puts though an order was asked for", "protocol/initiator_rma.cc",
-     "return (after_writes && !channel.rma.posted.writes.empty()) || comes_behind_others(channel, own, is_read);",
-     "return (after_writes && !is_read && !channel.rma.posted.writes.empty()) || comes_behind_others(channel, own, is_read);",
+    ("gets pass puts though an order was asked for", "protocol/initiator_rma.h",
+     "channel.rma.puts_pending != 0 && (kReads ? order.read_after_write : order.write_after_write);",
+     "channel.rma.puts_pending != 0 && (kReads ? false : order.write_after_write);",
      ["histories node Histories.WithEveryOrder", "litmus node Litmus.GetPutGet"]),
     ("a message overtakes the puts before it", "protocol/outgoing_requests.cc",
      "if (kind == Kind::message) return true;",
@@ -79,8 +77,8 @@ MISTAKES = [
      "if (request.fence && !first) return true;",
      "(void)first;",
      ["litmus nodes-packet Litmus.PutFencePut", "histories nodes-packet Histories.WithoutOrder"]),
-    ("a fence is ignored inside a node", "protocol/initiator_rma.cc",
-     "if (fence && (!channel.outgoing.empty() || !channel.rma.posted.writes.empty())) return true;",
+    ("a fence is ignored inside a node", "protocol/initiator_rma.h",
+     "if (fence && (!channel.outgoing.empty() || channel.rma.puts_pending != 0)) return false;",
      "",
      ["histories node Histories.WithoutOrder", "litmus node Litmus.PutFencePut"]),
     ("a get is answered with what was there before", "protocol/rma_read_protocol.cc",

@@ -18,7 +18,7 @@ constexpr Duration kLateMax = 30ms;
 class GroupNetwork::Pipe final : public carrier::Carrier {
  public:
   Pipe(GroupNetwork& network, const SocketAddress& from, const SocketAddress& to)
-      : network_(network), from_(from), to_(to) {}
+      : Carrier({.acknowledges_on_post = true}), network_(network), from_(from), to_(to) {}
 
   std::size_t payload_max(const wire::Segment& segment) const override {
     return kSegmentMax - wire::encoded_size(segment);
@@ -39,7 +39,6 @@ class GroupNetwork::Pipe final : public carrier::Carrier {
     network_.plan(delay, {from_, to_, std::move(bytes), this});
     return true;
   }
-  bool acked_on_post() const override { return true; }
 
   std::size_t under_way = 0;
 

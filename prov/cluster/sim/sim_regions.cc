@@ -16,7 +16,7 @@ using protocol::RmaIov;
 
 }  // namespace
 
-class SimRegions::Reached final : public carrier::RemoteRegions {
+class SimRegions::Reached final : public shm::LocalMemory {
  public:
   Reached(const SimRegions& all, HostNumber host, std::uint32_t number, SeededRandom random)
       : all_(all), host_(host), number_(number), random_(random) {}
@@ -54,11 +54,11 @@ class SimRegions::Reached final : public carrier::RemoteRegions {
   SeededRandom random_;
 };
 
-class SimRegions::Connector final : public carrier::RegionConnector {
+class SimRegions::Connector final : public shm::RegionConnector {
  public:
   Connector(const SimRegions& all, HostNumber from) : all_(all), from_(from) {}
 
-  std::unique_ptr<carrier::RemoteRegions> connect(const SocketAddress& peer) override {
+  std::unique_ptr<shm::LocalMemory> connect(const SocketAddress& peer) override {
     const HostNumber to = host_of(peer);
     if (to >= all_.processes_.size()) return nullptr;
     SeededRandom run = SeededRandom::stream(all_.seed_, kStreamRegions);
@@ -80,7 +80,7 @@ void SimRegions::set(HostNumber host, protocol::RegionTable* regions) {
   if (regions != nullptr) ++process.number;
 }
 
-std::unique_ptr<carrier::RegionConnector> SimRegions::connector(HostNumber from) {
+std::unique_ptr<shm::RegionConnector> SimRegions::connector(HostNumber from) {
   return std::make_unique<Connector>(*this, from);
 }
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "carrier/remote_regions.h"
 #include "protocol/region_table.h"
+#include "shm/local_memory.h"
 #include "sim/seeded_random.h"
 #include "sim/sim_network.h"
 
@@ -18,7 +18,7 @@ class SimRegions {
 
   /// A process of the host begins, with these regions, or ends (null).
   void set(HostNumber host, protocol::RegionTable* regions);
-  std::unique_ptr<carrier::RegionConnector> connector(HostNumber from);
+  std::unique_ptr<shm::RegionConnector> connector(HostNumber from);
 
  private:
   class Connector;

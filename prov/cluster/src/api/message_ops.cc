@@ -67,15 +67,22 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
+/// Apart, for the sake of the fast lane: there the descriptor is never in memory.
+[[gnu::noinline]] ssize_t send_generally(Endpoint& endpoint, const void* buffer, std::size_t size,
+                                         void* descriptor, SendOp& op) noexcept {
+  if (descriptor != nullptr) op.handles = &descriptor;
+  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
+}
+
 [[gnu::always_inline]] inline ssize_t send_buffer(fid_ep* handle, const void* buffer, std::size_t size,
-                                                  SendOp&& op) noexcept {
+                                                  void* descriptor, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_send_end();
   const bool report = endpoint.options().tx_flags().report;
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, report), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
+  return send_generally(endpoint, buffer, size, descriptor, op);
 }
 
 /// No completion reports the success of an injected message; a failure is reported.
@@ -88,26 +95,28 @@ ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, Send
   return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
 }
 
-ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, std::size_t count,
-                    SendOp&& op) noexcept {
+ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, void** descriptors,
+                    std::size_t count, SendOp&& op) noexcept {
   IovecSpans<ConstBytes> buffers;
   if (!buffers.read(vector, count)) return -FI_EINVAL;
   op.slices = buffers.spans();
+  op.handles = descriptors;
   op.length = buffers.length();
   return endpoint.send(op, flags);
 }
 
 template <typename... Tag>
-[[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
-                              Tag... tag, void* context) noexcept {
-  return send_buffer(handle, buffer, size, send_op(to, context, tag...));
+[[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor,
+                              fi_addr_t to, Tag... tag, void* context) noexcept {
+  return send_buffer(handle, buffer, size, descriptor, send_op(to, context, tag...));
 }
 
 template <typename... Tag>
-ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to, Tag... tag,
-              void* context) noexcept {
+ssize_t sendv(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t to,
+              Tag... tag, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count, send_op(to, context, tag...));
+  return send_vector(endpoint, endpoint.options().tx_flags(), vector, descriptors, count,
+                     send_op(to, context, tag...));
 }
 
 /// The flags of the call replace the endpoint's.
@@ -121,7 +130,7 @@ ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
   SendOp op{
       .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};
   take_tag(*message, op);
-  return send_vector(endpoint, tx_flags, message->msg_iov, message->iov_count, std::move(op));
+  return send_vector(endpoint, tx_flags, message->msg_iov, message->desc, message->iov_count, std::move(op));
 }
 
 template <typename... Tag>
@@ -131,9 +140,9 @@ template <typename... Tag>
 }
 
 template <typename... Tag>
-[[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
+[[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor,
                                   std::uint64_t data, fi_addr_t to, Tag... tag, void* context) noexcept {
-  return send_buffer(handle, buffer, size, with_data(data, send_op(to, context, tag...)));
+  return send_buffer(handle, buffer, size, descriptor, with_data(data, send_op(to, context, tag...)));
 }
 
 template <typename... Tag>

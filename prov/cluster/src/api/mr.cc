@@ -118,7 +118,7 @@ int register_buffer(fid* domain, const void* buffer, std::size_t size, std::uint
 }
 
 Mr::Mr(Domain& domain, void* context) noexcept
-    : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, nullptr, FI_KEY_NOTAVAIL}, domain_(domain) {}
+    : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, this, FI_KEY_NOTAVAIL}, domain_(domain) {}
 
 Mr::~Mr() {
   for (const Ref<Cntr>* cntr : {&reads_, &writes_}) {

@@ -43,21 +43,23 @@ ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typenam
 
 /// `inject`: no completion reports the success; a failure is reported.
 template <typename Op>
-ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, std::uint64_t address, std::uint64_t key,
-                      Op op, bool inject = false) noexcept {
+ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, void* descriptor, std::uint64_t address,
+                      std::uint64_t key, Op op, bool inject = false) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const TxFlags& flags = inject ? endpoint.options().inject_flags() : endpoint.options().tx_flags();
   const RmaIov range{address, key, bytes.size()};
+  if (descriptor != nullptr) op.handles = &descriptor;
   return access(endpoint, flags, {&bytes, 1}, {&range, 1}, range.length, op);
 }
 
 template <typename Op>
-ssize_t access_vector(fid_ep* handle, const iovec* vector, std::size_t count, std::uint64_t address,
-                      std::uint64_t key, Op op) noexcept {
+ssize_t access_vector(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count,
+                      std::uint64_t address, std::uint64_t key, Op op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   IovecSpans<typename Op::Buffer> buffers;
   if (!buffers.read(vector, count)) return -FI_EINVAL;
   const RmaIov range{address, key, buffers.length()};
+  op.handles = descriptors;
   return access(endpoint, endpoint.options().tx_flags(), buffers.spans(), {&range, 1}, range.length, op);
 }
 
@@ -72,7 +74,7 @@ ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t 
   if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
   if (!remote.read(message->rma_iov, message->rma_iov_count)) return -FI_EINVAL;
   if (buffers.length() != remote.length) return -FI_EINVAL;
-  Op op{{.to = message->addr, .context = message->context}};
+  Op op{{.to = message->addr, .context = message->context, .handles = message->desc}};
   if constexpr (std::is_same_v<Op, WriteOp>) {
     op.data = message->data;
     op.has_data = tx_flags.has_data;
@@ -86,40 +88,43 @@ WriteOp write_op(fi_addr_t peer, void* context, std::uint64_t data) {
   return {{.to = peer, .context = context}, {}, data, true};
 }
 
-ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t peer, std::uint64_t address,
-                 std::uint64_t key, void* context) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), address, key,
+ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void* descriptor, fi_addr_t peer,
+                 std::uint64_t address, std::uint64_t key, void* context) noexcept {
+  return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key,
                        ReadOp{{.to = peer, .context = context}});
 }
 
-ssize_t readv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
+ssize_t readv(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer,
               std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return access_vector(handle, vector, count, address, key, ReadOp{{.to = peer, .context = context}});
+  return access_vector(handle, vector, descriptors, count, address, key,
+                       ReadOp{{.to = peer, .context = context}});
 }
 
-ssize_t rma_write(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t peer,
+ssize_t rma_write(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor, fi_addr_t peer,
                   std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, context));
+  return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key, write_op(peer, context));
 }
 
-ssize_t rma_writev(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
+ssize_t rma_writev(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return access_vector(handle, vector, count, address, key, write_op(peer, context));
+  return access_vector(handle, vector, descriptors, count, address, key, write_op(peer, context));
 }
 
 ssize_t rma_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr), true);
+  return access_buffer(handle, as_bytes(buffer, size), nullptr, address, key, write_op(peer, nullptr), true);
 }
 
-ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
+ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor, std::uint64_t data,
                   fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, context, data));
+  return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key,
+                       write_op(peer, context, data));
 }
 
 ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr, data), true);
+  return access_buffer(handle, as_bytes(buffer, size), nullptr, address, key, write_op(peer, nullptr, data),
+                       true);
 }
 
 }  // namespace

@@ -33,12 +33,17 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
+/// By what the application names registered memory of its own (fi_mr_desc): one for each slice of a buffer, null for a
+/// slice without one. A transport may compare them with what it has registered; it must not follow them.
+using MemoryHandles = void* const*;
+
 /// `length` bytes that begin `offset` bytes into the concatenation of `slices`.
 /// Invariant (the caller's): offset + length is at most the sum of the slices.
 struct Gather {
   std::span<const ConstBytes> slices;
   std::size_t offset = 0;
   std::size_t length = 0;
+  MemoryHandles handles = nullptr;  ///< null: the slices have none
 
   /// Copies the whole window to `target` (at least `length` bytes).
   void copy_to(std::byte* target) const;
@@ -46,6 +51,13 @@ struct Gather {
   /// Writes at most `parts.size()` contiguous pieces that make up the window; returns how many, or 0 if it
   /// takes more pieces than that (use copy_to() then).
   std::size_t pieces(std::span<ConstBytes> parts) const;
+};
+
+/// The same to be written to; how much is said elsewhere.
+struct Scatter {
+  std::span<const Bytes> slices;
+  std::size_t offset = 0;
+  MemoryHandles handles = nullptr;
 };
 
 /// Copies `data` to position `offset` of the concatenation of `slices`; what does not fit is left

@@ -21,11 +21,21 @@ enum class PayloadMode : std::uint8_t {
   reference,  ///< the payload stays valid until the token is reported (token not 0)
 };
 
-class Recall;
+/// What a carrier can do. The protocol reads these and asks for no carrier by its kind.
+struct Traits {
+  /// A segment counts as acknowledged when post() returns, since it lies in memory that its receiver reads: post()
+  /// copies every payload and ignores tokens.
+  bool acknowledges_on_post = false;
+  /// The peer runs on this node: what is pulled from it shares no wire with what is pulled from others.
+  bool on_this_node = false;
+};
 
 class Carrier {
  public:
+  explicit Carrier(const Traits& traits) : traits_(traits) {}
   virtual ~Carrier() = default;
+
+  const Traits& traits() const { return traits_; }
 
   /// Largest payload that post() takes now in a segment of this shape, bytes.
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
@@ -40,7 +50,7 @@ class Carrier {
 
   /// Takes a segment with its payload (`segment.length` == payload.length). False: not enough free bytes, try
   /// again after progress. Ordered segments (wire::ordered) are delivered in the order they were posted, the
-  /// others when they arrive. Unless acked_on_post(), a token is reported once, by the engine and never from
+  /// others when they arrive. Unless it acknowledges on post (Traits), a token is reported once, by the engine and never from
   /// inside post(): when the peer's library has the segment and, if it is ordered, every ordered one before
   /// it. If the carrier ends before, it is not reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
@@ -56,16 +66,12 @@ class Carrier {
     return part != 0 && post(one, front, PayloadMode::reference, token) ? part : 0;
   }
 
-  /// True if a segment counts as acknowledged when post() returns, since it lies in memory that its receiver
-  /// reads: then post() copies every payload and ignores tokens.
-  virtual bool acked_on_post() const = 0;
+ protected:
+  /// Before anything is posted.
+  void set_traits(const Traits& traits) { traits_ = traits; }
 
-  /// True if the peer's library has everything that was posted. False where that cannot be seen; it may also be
-  /// false for as long as a peer that has taken all makes no call.
-  virtual bool drained() const { return false; }
-
-  /// Access to posted segments that the peer has not taken yet; null where there is none.
-  virtual Recall* recall() { return nullptr; }
+ private:
+  Traits traits_;
 };
 
 /// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.

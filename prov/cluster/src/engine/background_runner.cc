@@ -36,7 +36,7 @@ os::NextWake BackgroundRunner::run() {
     // If it cannot be armed, something has come in, or sleeping is impossible, or a target is in the midst of
     // taking writes, perhaps stopped there.
     const bool armed = loop_.arm();
-    const bool at_once = waiter_.can_sleep() && messenger_.rma().posted().idle();
+    const bool at_once = waiter_.can_sleep() && !messenger_.rma().pending();
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
                  : os::NextWake{at_once ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {

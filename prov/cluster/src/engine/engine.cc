@@ -13,7 +13,7 @@ Engine::Engine(EngineParts parts)
       parts_(std::move(parts)),
       messenger_(parts_.settings, parts_.environment.counters, peers_),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
-      reach_(parts_.environment, parts_.settings, peers_, messenger_, parts_.region_connector.get()),
+      reach_(parts_.environment, parts_.settings, peers_, messenger_),
       context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch, peers_,
                messenger_,         waiter_,         admission_,  reach_,       packing_},
       no_lane_(messenger_, false),
@@ -75,8 +75,7 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// Where the fast lane is open, an access to memory that is mapped here, and a write that can be taken back,
-/// leave the engine as idle as it was.
+/// Where the fast lane is open, an access that needs no help of the target leaves the engine as idle as it was.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);

@@ -9,13 +9,13 @@
 
 #include "base/address.h"
 #include "base/environment.h"
-#include "carrier/remote_regions.h"
 #include "link/link.h"
 #include "link/multicast.h"
 #include "link/process_probe.h"
 #include "multipath/address_pairing.h"
 #include "network/endpoint_roster.h"
 #include "shm/local_listener.h"
+#include "shm/local_memory.h"
 #include "transport/engine_settings.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
@@ -46,7 +46,7 @@ struct EngineParts {
   /// Asks the kernels of peers whether their processes exist; null: silence has to be judged alone.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
   /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
-  std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
+  std::unique_ptr<shm::RegionConnector> region_connector = nullptr;
   /// Receives what is sent to multicast groups; null: members of groups are served by unicast alone.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.

@@ -82,7 +82,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
 }
 
 bool EventLoop::calm() const {
-  return !lane_->peers().rings().empty() && messenger_.idle_but_for_writes() && !groups_.active() &&
+  return !lane_->peers().rings().empty() && messenger_.idle_but_for_accesses() && !groups_.active() &&
          all_of([](const Transport& each) { return each.silent(); });
 }
 

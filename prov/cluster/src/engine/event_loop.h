@@ -153,10 +153,10 @@ bool EventLoop::run_calm(Read& read) {
   using Arrivals = shm::LocalPeers::Arrivals;
   const Arrivals arrivals = lane_->peers().receive_short(read);
   if (arrivals == Arrivals::other) return false;
-  if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);
+  lane_->settle_posted();
   if (arrivals == Arrivals::none) {
-    // Posted writes wait for the clock as well: PostedWrites::settle takes back what a target does not read.
-    const bool posted = !messenger_.rma().posted().idle();
+    // Posted writes wait for the clock as well: settling takes back what a target does not read.
+    const bool posted = !lane_->posted_idle();
     const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : last_turn_.rest;
     if (parts_.environment.clock.ticks() - last_turn_.ticks > rest) return run_by_clock();
   }

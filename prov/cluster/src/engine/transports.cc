@@ -21,11 +21,17 @@ constexpr Make kNear[] = {
     [](const EngineParts& parts, const transport::TransportContext& context,
        Transports& made) -> std::unique_ptr<transport::Transport> {
       if (parts.local_listener == nullptr) return nullptr;
-      auto shm = std::make_unique<shm::ShmTransport>(context, *parts.local_listener);
+      auto shm =
+          std::make_unique<shm::ShmTransport>(context, *parts.local_listener, parts.region_connector.get());
       made.lane = shm.get();
       return shm;
     },
 };
+
+network::ReachMemory reach_memory_by(shm::RegionConnector* regions) {
+  if (regions == nullptr) return nullptr;
+  return [regions](const SocketAddress& peer) { return regions->connect(peer); };
+}
 
 /// The last resort: it takes every peer.
 std::unique_ptr<transport::Transport> make_network(const EngineParts& parts,
@@ -34,8 +40,8 @@ std::unique_ptr<transport::Transport> make_network(const EngineParts& parts,
   if (parts.link == nullptr) return nullptr;
   const bool datagrams = parts.type == EndpointType::dgram;
   auto network = std::make_unique<network::NetworkTransport>(
-      context,
-      network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams});
+      context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster, datagrams,
+                                         reach_memory_by(parts.region_connector.get())});
   if (datagrams) made.datagrams = network.get();
   return network;
 }

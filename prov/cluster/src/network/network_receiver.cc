@@ -240,12 +240,11 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   while (!peer.common.failed && peer.flow->receiver().next(segments)) {
     while (!segments.empty()) {
       wire::Segment segment;
-      const std::size_t header = wire::decode(segments, segment);
+      const std::size_t header = wire::decode(segments, segment, wire::SenderAddresses::dropped);
       if (header == 0 || segment.length > segments.size() - header) {
         ++counters.refused_segment;
         break;
       }
-      segment.address = 0;  // only rings name memory, between processes of one node
       const ConstBytes payload = segments.subspan(header, segment.length);
       const auto arrive = [&] { messenger_.arrive(peer.channel, segment, payload, info); };
       const bool ready = messenger_.matcher().ready(peer.channel, segment);

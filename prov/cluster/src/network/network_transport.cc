@@ -49,7 +49,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
       tx_(parts_, peers_, messenger_, context.packing),
       sessions_(parts_, peers_, messenger_, reach_, tx_),
       receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, reach_),
-      hosts_(resources.probe) {
+      hosts_(resources.probe),
+      reach_memory_(resources.reach_memory) {
   const std::vector<int> descriptors = parts_.link->descriptors();
   if (descriptors.empty()) context.waiter.forbid();
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
@@ -88,6 +89,10 @@ bool NetworkTransport::look_for(Peer& peer) {
   peer.channel.carrier = nullptr;
   tx_.mark(remote);
   return false;
+}
+
+std::unique_ptr<carrier::MemoryAccess> NetworkTransport::reach_memory(Peer& peer) {
+  return reach_memory_ ? reach_memory_(peer.name()) : nullptr;
 }
 
 bool NetworkTransport::asking(const Peer& peer) const {
@@ -190,7 +195,7 @@ bool NetworkTransport::silent() const {
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !silent()) return true;
-  const bool posted = !messenger_.rma().posted().idle();
+  const bool posted = messenger_.rma().pending();
   return !turn.hurries() && turn.ticks() - looked_at_ > (posted ? kTicksPerLook : ticks_between_looks());
 }
 

@@ -21,6 +21,9 @@
 
 namespace cluster::network {
 
+/// Finds the registered memory of a peer that is on this node, though no nearer transport reaches it; null: not now.
+using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
+
 /// What the endpoint has of the network. All of it outlives the transport.
 struct NetworkResources {
   link::Link& link;
@@ -28,6 +31,7 @@ struct NetworkResources {
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
+  ReachMemory reach_memory;  ///< empty: the libraries of peers serve all accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {
@@ -52,6 +56,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   bool succeeds(Peer& peer, std::uint64_t epoch) override;
   std::string timeout_text(const Peer& peer, Status status) const override;
   void report(const Peer& peer, transport::PeerStats& stats) const override;
+  std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;
 
   bool receive(transport::Turn& turn) override;
   void transmit(transport::Turn& turn) override;
@@ -89,6 +94,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   SessionTable sessions_;
   NetworkReceiver receiver_;
   MemberHosts hosts_;
+  const ReachMemory reach_memory_;
   std::uint64_t looked_at_ = 0;   ///< in ticks
   std::size_t arrivals_ = 0;      ///< frames of the turn under way
   bool logged_loopback_ = false;  ///< that a peer names itself so

@@ -87,9 +87,11 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   if (!valid) return control_.send_failed(channel, segment.id);
   std::array<std::byte, wire::kAtomicPart> before;
   const std::size_t part = wire::atomic_part(segment.total);
-  const auto change = [&](std::byte* target, const MemoryRegion&) {
+  const auto change = [&](std::byte* target, const MemoryRegion& region) {
     const std::byte* const operands = payload.empty() ? nullptr : payload.data();
     perform(code, {target, operands, code.compares() ? operands + part : nullptr, before.data(), part});
+    if (part == segment.total && !segment.more())
+      reporter_.accessed_by_peer(code.op == wire::AtomicOp::read ? Access::read : Access::write, &region);
   };
   const RmaIov rest{segment.offset, segment.key, segment.total};
   const bool allowed = context_.may_access(channel, rest.key) &&
@@ -97,9 +99,6 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   if (!allowed) {
     context_.refuse_access(channel.rma.refused);
     return control_.send_failed(channel, segment.id);
-  }
-  if (part == segment.total && !segment.more()) {
-    reporter_.accessed_by_peer(rest, code.op == wire::AtomicOp::read ? Access::read : Access::write);
   }
   if (!code.fetch) return control_.send_done(channel, segment.id);
   respond(channel, segment, {before.data(), part});

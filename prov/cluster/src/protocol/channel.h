@@ -12,19 +12,19 @@
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "carrier/cross_memory.h"
-#include "carrier/recall.h"
-#include "carrier/remote_regions.h"
+#include "carrier/memory_access.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"
 
 namespace cluster::protocol {
 
+using carrier::AccessTerms;
 using carrier::Carrier;
 using carrier::CrossMemory;
+using carrier::MemoryAccess;
+using carrier::Outcome;
 using carrier::PayloadMode;
 using carrier::post_copy;
-using carrier::Recall;
-using carrier::RemoteRegions;
 using carrier::Token;
 
 /// Eager credit at the beginning of a session. Part of the protocol.
@@ -85,40 +85,25 @@ struct IncomingWrite {
   bool answered = true;  ///< the peer waits for `done` or `failed`
 };
 
-/// The peer's registered memory, where this side reaches it alone. Null: it is asked for again behind so many
-/// more remote accesses, after each attempt twice as many. (The engine's CarrierSelector)
-struct ReachedRegions {
-  std::unique_ptr<RemoteRegions> regions;
+/// The peer's registered memory, where its transport reaches it without the peer's library. Null: it is asked for again
+/// behind so many more remote accesses, after each attempt twice as many. (The engine's PeerReach)
+struct ReachedMemory {
+  std::unique_ptr<MemoryAccess> access;
   std::uint32_t accesses_left = 0;
   std::uint32_t interval = 1;
 };
 
-/// A small write that lies in the carrier until the target takes it.
-struct PostedWrite {
-  Recall::Number number = 0;
-  bool report = true;
-  std::uint64_t key = 0;
-  std::uint64_t address = 0;
-  void* context = nullptr;
-};
-
-/// Those of this side, in the order of their numbers. (PostedWrites)
-struct PostedState {
-  RingQueue<PostedWrite> writes;
-  std::optional<std::uint64_t> moved_at;  ///< when the target was last seen to take one, in ticks
-  bool listed = false;                    ///< by PostedWrites, as a channel that has some
-  bool inattentive = false;               ///< writes were taken back since the target ...
-  Recall::Number taken = 0;               ///< ... had taken what is before this one
-};
-
 /// Remote accesses in flight.
 struct RmaState {
-  ReachedRegions reached;
-  PostedState posted;
-  std::size_t writes_announced = 0;  ///< of this side; later messages wait until they are complete
-  std::size_t reads = 0;             ///< of this side, begun and not complete
-  std::size_t atomic_parts = 0;      ///< of this side, posted and not answered
-  std::size_t write_targets = 0;     ///< large writes of the peer that are being pulled
+  ReachedMemory reached;
+  std::size_t puts_pending =
+      0;  ///< submitted to `reached`, not over, and not in the list of operations (InitiatorRma)
+  std::size_t gets_pending = 0;  ///< likewise; these are among `reads` as well
+  /// Of this side: announced, or pending where nothing keeps their order. Later messages wait until they are complete.
+  std::size_t writes_announced = 0;
+  std::size_t reads = 0;          ///< of this side, begun and not complete
+  std::size_t atomic_parts = 0;   ///< of this side, posted and not answered
+  std::size_t write_targets = 0;  ///< large writes of the peer that are being pulled
   List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< to operations of the peer
   std::size_t response_count = 0;
   std::size_t refused = 0;  ///< accesses of the peer, in this session
@@ -160,7 +145,8 @@ struct Channel {
   bool busy() const { return tx.busy; }
   /// True if something cannot complete before the peer has sent something.
   bool waits_for_peer() const {
-    return !outgoing.empty() || !rma.posted.writes.empty() || !incoming.empty() || assembly.active();
+    return !outgoing.empty() || rma.puts_pending + rma.gets_pending != 0 || !incoming.empty() ||
+           assembly.active();
   }
   bool allows_eager(std::size_t length) const {
     return length <= eager_max && (length <= kAlwaysEager || length <= carrier->eager_limit());

@@ -6,9 +6,9 @@ Status ChannelSender::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
   SendRequest& request = outgoing_.acquire_message(channel, op);
   if (op.inject) {
-    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length});
+    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length, op.handles});
   } else {
-    request.slices.add(op.slices);
+    request.slices.add(op.slices, op.handles);
   }
   context_.counters.bytes_sent += op.length;
   if (outgoing_.enqueue(request)) advance_message(request);

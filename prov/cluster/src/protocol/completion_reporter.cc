@@ -135,7 +135,8 @@ void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, v
   count(reads ? bindings.read_counter : bindings.write_counter, status);
 }
 
-void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWrite& write) {
+void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWrite& write,
+                                         const MemoryRegion* region) {
   context_.counters.bytes_received += write.iov.length;
   if (!write.last) return;
   const EndpointBindings& bindings = context_.bindings;
@@ -147,16 +148,14 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
     if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
     bindings.rx_queue->push(completion);
   }
-  accessed_by_peer(write.iov, Access::write);
+  accessed_by_peer(Access::write, region);
 }
 
-void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {
-  const EndpointBindings& bindings = context_.bindings;
+void CompletionReporter::accessed_by_peer(Access access, const MemoryRegion* region) {
+  const RemoteAccessCounters& counters = context_.bindings.remote_access;
   const bool write = access == Access::write;
-  count(write ? bindings.remote_access.writes : bindings.remote_access.reads, Status::ok);
-  bindings.regions->with(iov, access, [write](std::byte*, const MemoryRegion& region) {
-    count(write ? region.writes : region.reads, Status::ok);
-  });
+  count(write ? counters.writes : counters.reads, Status::ok);
+  if (region != nullptr) count(write ? region->writes : region->reads, Status::ok);
 }
 
 }  // namespace cluster::protocol

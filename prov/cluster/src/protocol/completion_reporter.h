@@ -36,11 +36,11 @@ class CompletionReporter {
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
   /// The same, at once, for one of one range that has succeeded.
-  void rma_succeeded(Completion::Kind kind, const RmaOp& op) {
+  void rma_succeeded(Completion::Kind kind, void* context, bool report) {
     const EndpointBindings& bindings = context_.bindings;
-    if (op.report && bindings.tx_queue != nullptr) {
+    if (report && bindings.tx_queue != nullptr) {
       bindings.tx_queue->push_success([&](Completion& entry) {
-        entry.context = op.context;
+        entry.context = context;
         entry.kind = kind;
         entry.tagged = entry.has_data = entry.releases_buffer = false;
         entry.tag = entry.data = 0;
@@ -54,10 +54,10 @@ class CompletionReporter {
   }
 
   // --- RMA and atomics of peers ---
-  /// A range of a peer's write has arrived.
-  void written_by_peer(const Channel& channel, const RemoteWrite& write);
-  /// A peer has read a range, or changed it by an atomic operation.
-  void accessed_by_peer(const RmaIov& iov, Access access);
+  /// A range of a peer's write has arrived in this region; null: it has been closed meanwhile.
+  void written_by_peer(const Channel& channel, const RemoteWrite& write, const MemoryRegion* region);
+  /// A peer has read a range of the region, or changed it by an atomic operation.
+  void accessed_by_peer(Access access, const MemoryRegion* region);
 
  private:
   const Context& context_;

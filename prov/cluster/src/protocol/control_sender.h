@@ -35,7 +35,7 @@ class ControlSender {
   }
   /// A segment was posted outside pump() and the application's operations.
   void mark_pending(Channel& channel) {
-    if (channel.tx.control_pending || channel.carrier->acked_on_post()) return;
+    if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
     pending_.push_back(&channel);
     channel.tx.control_pending = true;
   }

@@ -69,7 +69,7 @@ bool DirectCopy::place(ControlSender& control, const PulledRequest& request, con
   Channel& channel = *request.channel;
   const std::size_t length = range.end - range.offset;
   if (channel.memory == nullptr) return false;
-  if (!channel.memory->write(range.address, {request.slices.all(), request.base + range.offset, length})) {
+  if (!channel.memory->write(range.address, request.bytes(range.offset, length))) {
     channel.memory = nullptr;
     return false;
   }

@@ -9,7 +9,7 @@ namespace {
 /// is waited for, since its failure is.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
-  return (level == CompletionLevel::transmit || !report) && !carrier.acked_on_post();
+  return (level == CompletionLevel::transmit || !report) && !carrier.traits().acknowledges_on_post;
 }
 
 template <typename Message>
@@ -43,9 +43,9 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
     }
     request = &outgoing_.acquire_message(channel, op);
     segment.id = request->id;
-    if (!carrier.acked_on_post()) token = OutgoingRequests::token_of(*request);
+    if (!carrier.traits().acknowledges_on_post) token = OutgoingRequests::token_of(*request);
   }
-  if (!carrier.post(segment, {op.slices, 0, op.length}, PayloadMode::copy, token)) {
+  if (!carrier.post(segment, {op.slices, 0, op.length, op.handles}, PayloadMode::copy, token)) {
     if (request != nullptr) outgoing_.withdraw(*request);
     return false;
   }
@@ -66,8 +66,8 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
 bool EagerProtocol::advance(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
-  const bool wants_token =
-      !carrier.acked_on_post() && must_remember(carrier, request.completion_level, request.report);
+  const bool wants_token = !carrier.traits().acknowledges_on_post &&
+                           must_remember(carrier, request.completion_level, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
     wire::Segment segment{.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next};
@@ -80,7 +80,7 @@ bool EagerProtocol::advance(SendRequest& request) {
     }
     const std::size_t left = request.length - request.posted;
     if (!first && wants_token && left > carrier.payload_max(segment)) {
-      const Gather rest{request.slices.all(), request.posted, left};
+      const Gather rest = request.bytes(request.posted, left);
       const std::size_t taken = carrier.post_run(segment, rest, OutgoingRequests::token_of(request));
       if (taken == 0) return false;
       ++request.unanswered;
@@ -95,8 +95,7 @@ bool EagerProtocol::advance(SendRequest& request) {
     if (part == 0 && left > 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Token token = wants_token ? OutgoingRequests::token_of(request) : 0;
-    if (!carrier.post(segment, {request.slices.all(), request.posted, part}, PayloadMode::copy, token))
-      return false;
+    if (!carrier.post(segment, request.bytes(request.posted, part), PayloadMode::copy, token)) return false;
     if (token != 0) ++request.unanswered;
     if (first) {
       CreditManager::charge(channel, request.length);

@@ -19,110 +19,107 @@ bool comes_first(const OutgoingRequest& before, bool is_read, const Ordering& or
   return false;
 }
 
-std::optional<Status> status_of(RemoteRegions::Outcome outcome) {
-  if (outcome == RemoteRegions::Outcome::unsuited) return std::nullopt;
-  return outcome == RemoteRegions::Outcome::done ? Status::ok : Status::access;
-}
-
 }  // namespace
 
-bool InitiatorRma::comes_behind_others(const Channel& channel, const OutgoingRequest* own,
-                                       bool is_read) const {
-  const Ordering& order = context_.bindings.ordering;
+/// True if the access need not wait for an operation posted before `own` (null: for any).
+template <InitiatorRma::Kind kind>
+bool InitiatorRma::comes_last(const Channel& channel, const OutgoingRequest* own) const {
   for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
        before = channel.outgoing.after(*before)) {
-    if (comes_first(*before, is_read, order)) return true;
+    if (comes_first(*before, kind == Kind::read, context_.bindings.ordering)) return false;
   }
-  // Messages that were sent at once are not among those: they lie in the carrier.
-  return (is_read ? order.read_after_send : order.write_after_send) && !channel.carrier->drained();
-}
-
-bool InitiatorRma::comes_behind(const Channel& channel, const OutgoingRequest* own, bool is_read) const {
-  const Ordering& order = context_.bindings.ordering;
-  const bool after_writes = is_read ? order.read_after_write : order.write_after_write;
-  return (after_writes && !channel.rma.posted.writes.empty()) || comes_behind_others(channel, own, is_read);
-}
-
-bool InitiatorRma::overtakes(const Channel& channel, bool fence, bool is_read) const {
-  const Ordering& order = context_.bindings.ordering;
-  const bool after_reads = fence || (is_read ? order.read_after_read : order.write_after_read);
-  if (after_reads && channel.rma.reads > 0) return true;
-  if (fence && (!channel.outgoing.empty() || !channel.rma.posted.writes.empty())) return true;
-  return comes_behind(channel, nullptr, is_read);
-}
-
-bool InitiatorRma::store(Channel& channel, const WriteOp& op) {
-  if (op.has_data || op.remote.size() != 1 || op.slices.size() != 1 || overtakes(channel, op.fence, false))
-    return false;
-  const RmaIov& range = op.remote.front();
-  RemoteRegions& regions = *channel.rma.reached.regions;
-  if (regions.store(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done)
-    return false;
-  context_.counters.bytes_sent += op.length;
-  report_done(Completion::Kind::write, op);
   return true;
 }
+template bool InitiatorRma::comes_last<InitiatorRma::Kind::write>(const Channel&,
+                                                                  const OutgoingRequest*) const;
+template bool InitiatorRma::comes_last<InitiatorRma::Kind::read>(const Channel&,
+                                                                 const OutgoingRequest*) const;
 
-bool InitiatorRma::load(Channel& channel, const ReadOp& op) {
-  if (op.remote.size() != 1 || op.slices.size() != 1 || overtakes(channel, op.fence, true)) return false;
-  const RmaIov& range = op.remote.front();
-  RemoteRegions& regions = *channel.rma.reached.regions;
-  if (regions.load(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done) return false;
-  report_done(Completion::Kind::read, op);
-  return true;
+void InitiatorRma::begun(Channel& channel, Kind kind) {
+  ++pending_;
+  if (kind == Kind::read) {
+    ++channel.rma.gets_pending;
+    ++channel.rma.reads;
+  } else {
+    ++channel.rma.puts_pending;
+    if (!channel.rma.reached.access->in_order()) ++channel.rma.writes_announced;
+  }
 }
 
-void InitiatorRma::report_done(Completion::Kind kind, const RmaOp& op) {
+void InitiatorRma::denied(Channel& channel, Completion::Kind kind, const RmaOp& op) {
   ++context_.counters.rma_alone;
-  reporter_.rma_succeeded(kind, op);
+  reporter_.rma_completed(kind, nullptr, op.context, op.report, Status::access, channel);
 }
 
-std::optional<Status> InitiatorRma::write_now(const WriteRequest& request) {
+bool InitiatorRma::write_now(WriteRequest& request) {
   Channel& channel = *request.channel;
-  if (channel.rma.reached.regions == nullptr || request.has_data || comes_behind(channel, &request, false))
-    return std::nullopt;
+  MemoryAccess* const access = channel.rma.reached.access.get();
+  if (access == nullptr || request.has_data) return false;
+  AccessTerms terms{.copied = request.inject && request.copy == nullptr};
+  if (!may_go_behind<Kind::write>(channel, &request, terms)) return false;
   const RmaIov& range = request.range.remote;
-  return status_of(channel.rma.reached.regions->write(range.key, range.address,
-                                                      {request.slices.all(), request.base, range.length}));
-}
-
-std::optional<Status> InitiatorRma::read_now(const QueuedRead& queued) {
-  Channel& channel = *queued.channel;
-  const ReadRequest& request = *queued.read;
-  if (channel.rma.reached.regions == nullptr || comes_behind(channel, &queued, true)) return std::nullopt;
-  const RmaIov& range = request.range.remote;
-  if (range.length == 0) return Status::ok;
-  return status_of(channel.rma.reached.regions->read(range.key, range.address, request.buffers(),
-                                                     request.base, range.length));
-}
-
-template <typename Access>
-bool InitiatorRma::act(Channel& channel, const RmaOp& op, Completion::Kind kind, Access&& access) {
-  // If it has to go the general way after all, it must be taken there: what is refused has no effect.
-  if (op.remote.size() != 1 || outgoing_.left() == 0) return false;
-  if (overtakes(channel, op.fence, kind == Completion::Kind::read)) return false;
-  const std::optional<Status> status = status_of(access(op.remote.front()));
-  if (!status) return false;
-  ++context_.counters.rma_alone;
-  reporter_.rma_completed(kind, nullptr, op.context, op.report, *status, channel);
+  const Outcome outcome = access->put(range, request.bytes(0, range.length), terms, {request.id, false});
+  if (outcome == Outcome::unsuited) return false;
+  if (outcome == Outcome::pending) {
+    ++pending_;
+    ++channel.rma.writes_announced;
+    OutgoingRequests::leave_queue(request, OutgoingRequest::State::submitted);
+  } else {
+    outgoing_.complete(request, outcome == Outcome::done ? Status::ok : Status::access);
+  }
   return true;
 }
 
-bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
-  if (op.has_data) return false;
-  const bool over = act(channel, op, Completion::Kind::write, [&](const RmaIov& range) {
-    return channel.rma.reached.regions->write(range.key, range.address, {op.slices, 0, range.length});
-  });
-  if (over) context_.counters.bytes_sent += op.length;
-  return over;
+bool InitiatorRma::read_now(QueuedRead& queued) {
+  Channel& channel = *queued.channel;
+  MemoryAccess* const access = channel.rma.reached.access.get();
+  if (access == nullptr) return false;
+  AccessTerms terms;
+  if (!may_go_behind<Kind::read>(channel, &queued, terms)) return false;
+  ReadRequest& request = *queued.read;
+  const RmaIov& range = request.range.remote;
+  Outcome outcome = Outcome::done;
+  if (range.length != 0) {
+    outcome = access->get(range, {request.buffers(), request.base, request.slices.handles()}, terms,
+                          {queued.id, true});
+  }
+  if (outcome == Outcome::unsuited) return false;
+  if (outcome == Outcome::pending) {
+    ++pending_;
+    ++channel.rma.reads;
+    OutgoingRequests::leave_queue(queued, OutgoingRequest::State::submitted);
+  } else {
+    finish_read(queued, outcome == Outcome::done ? Status::ok : Status::access);
+  }
+  return true;
 }
 
-/// A read of nothing is complete without a region, as it is in the general way.
-bool InitiatorRma::read(Channel& channel, const ReadOp& op) {
-  return act(channel, op, Completion::Kind::read, [&](const RmaIov& range) {
-    if (range.length == 0) return RemoteRegions::Outcome::done;
-    return channel.rma.reached.regions->read(range.key, range.address, op.slices, 0, range.length);
-  });
+void InitiatorRma::finish_read(QueuedRead& queued, Status status) {
+  ReadRequest& request = *queued.read;
+  outgoing_.complete(queued, Status::ok);
+  if (request.range.group != nullptr && request.total > 0) --request.range.group->unrequested;
+  pulls_.complete(request, status);
+}
+
+void InitiatorRma::over(Channel& channel, carrier::AccessTicket ticket, Status status) {
+  --pending_;
+  if (ticket.queued()) [[unlikely]] {
+    OutgoingRequest* const request = outgoing_.find(channel, ticket.request());
+    if (request == nullptr) return;
+    return ticket.reads() ? finish_read(static_cast<QueuedRead&>(*request), status)
+                          : outgoing_.complete(*request, status);
+  }
+  if (ticket.reads()) {
+    --channel.rma.gets_pending;
+    --channel.rma.reads;
+  } else {
+    --channel.rma.puts_pending;
+    if (!channel.rma.reached.access->in_order()) --channel.rma.writes_announced;
+  }
+  const auto kind = ticket.reads() ? Completion::Kind::read : Completion::Kind::write;
+  if (status == Status::ok) [[likely]]
+    return reporter_.rma_succeeded(kind, ticket.context(), ticket.report());
+  reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
 }  // namespace cluster::protocol

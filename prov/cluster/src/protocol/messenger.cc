@@ -72,6 +72,7 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   const bool answerable =
       request->kind == Kind::write || (request->kind == Kind::message && status == Status::ok);
   const bool valid = answerable && request->state != OutgoingRequest::State::queued &&
+                     request->state != OutgoingRequest::State::submitted &&
                      !static_cast<PulledRequest&>(*request).done;
   if (!valid) return context_.refuse_segment();
   request->status = status;
@@ -96,14 +97,14 @@ bool Messenger::references(const Channel& channel) const {
     return queue.find_directed(&channel) != nullptr;
   });
   return awaited || !channel.outgoing.empty() || !channel.incoming.empty() ||
-         !channel.rma.responses.empty() || !channel.rma.posted.writes.empty() ||
+         !channel.rma.responses.empty() || channel.rma.puts_pending + channel.rma.gets_pending != 0 ||
          !channel.unexpected.messages.empty() || channel.tx.busy || channel.tx.control_pending;
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
   if (context_.bindings.engine.groups != nullptr)
     context_.bindings.engine.groups->on_channel_failed(channel, status);
-  rma_.posted().fail(channel, status);
+  if (channel.rma.reached.access != nullptr) channel.rma.reached.access->end(status);
   while (OutgoingRequest* request = channel.outgoing.front()) {
     ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read
                                   ? static_cast<QueuedRead*>(request)->read

@@ -87,10 +87,10 @@ class Messenger {
   /// Segments wait to be posted for a channel that counts, or something is copied from or to the memory of peers.
   template <typename Counts = bool (*)(const Channel&)>
   bool busy(Counts counts = [](const Channel&) { return true; }) const {
-    return control_.busy(counts) || !pulls_.idle() || !rma_.posted().idle();
+    return control_.busy(counts) || !pulls_.idle() || rma_.pending();
   }
-  /// Nothing but writes that can be taken back is under way.
-  bool idle_but_for_writes() const { return !control_.busy() && pulls_.idle(); }
+  /// Nothing is under way here but what transports perform, which know by themselves when to look at it.
+  bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
   ControlSender& control() { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
@@ -99,7 +99,7 @@ class Messenger {
   MessageParts message_parts() { return {context_, credit_, matcher_, pulls_, reporter_}; }
 
   /// True if some operation is under way.
-  bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || !rma_.posted().idle(); }
+  bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || rma_.pending(); }
   /// True if anything here still refers to the channel.
   bool references(const Channel& channel) const;
 

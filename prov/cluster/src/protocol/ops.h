@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "carrier/memory_access.h"
 #include "wire/atomic.h"
 
 namespace cluster::protocol {
@@ -38,6 +39,7 @@ enum class CompletionLevel : std::uint8_t {
 
 struct SendOp {
   std::span<const ConstBytes> slices{};  ///< at most kIovMax; only read during the call
+  MemoryHandles handles = nullptr;       ///< of the slices, likewise; null: none
   std::size_t length = 0;                ///< sum of the slices
   std::uint64_t to = 0;                  ///< address handle
   void* context = nullptr;
@@ -85,12 +87,7 @@ struct ShortReceive {
 
 inline constexpr std::size_t kRmaIovMax = 8;  ///< rma_iov_limit
 
-/// Memory at the peer: `address` counts from where the region was registered to begin.
-struct RmaIov {
-  std::uint64_t address = 0;
-  std::uint64_t key = 0;
-  std::size_t length = 0;
-};
+using RmaIov = carrier::RemoteRange;
 
 /// What remote writes, reads and atomics have in common.
 struct RmaOp {
@@ -98,7 +95,8 @@ struct RmaOp {
   std::size_t length = 0;
   std::uint64_t to = 0;  ///< address handle
   void* context = nullptr;
-  bool inject = false;  ///< the caller may change its data on return; without meaning for a read
+  MemoryHandles handles = nullptr;  ///< of the local buffers; only read during the call; null: none
+  bool inject = false;              ///< the caller may change its data on return; without meaning for a read
   bool report = true;
   bool more = false;   ///< FI_MORE
   bool fence = false;  ///< begin after everything before it, to this peer, is complete

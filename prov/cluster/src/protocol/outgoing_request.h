@@ -52,6 +52,7 @@ struct OutgoingRequest {
   enum class State : std::uint8_t {
     queued,     ///< not completely with the carrier yet
     posted,     ///< with the carrier; waits for answers if there are any to come
+    submitted,  ///< the transport accesses the peer's memory, and will tell when it is over
     announced,  ///< the receiver pulls the bytes; waits for its `done`
   };
 
@@ -129,6 +130,11 @@ struct PulledRequest : OutgoingRequest {
   bool done = false;  ///< the receiver has finished with it
   PullRanges pulls;
 
+  /// A part of what is sent.
+  Gather bytes(std::size_t from, std::size_t count) const {
+    return {slices.all(), base + from, count, slices.handles()};
+  }
+
  protected:
   using OutgoingRequest::OutgoingRequest;
 };
@@ -148,6 +154,7 @@ struct WriteRequest : PulledRequest {
   WriteRequest() : PulledRequest(Kind::write) {}
 
   RmaRange range;
+  bool inject = false;  ///< the caller may change the bytes, of which `copy` may not hold a copy yet
 };
 
 /// One remote range of an atomic operation. `posted` counts target bytes.

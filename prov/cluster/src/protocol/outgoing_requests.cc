@@ -25,7 +25,7 @@ bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
     if (last_of_several && write.range.group->left > 1) return true;
   }
   const bool first =
-      channel.outgoing.front() == &request && channel.rma.reads == 0 && channel.rma.posted.writes.empty();
+      channel.outgoing.front() == &request && channel.rma.reads == 0 && channel.rma.puts_pending == 0;
   if (request.fence && !first) return true;
   if (request.kind == Kind::queued_read && channel.rma.reads >= kReadsMax) return true;
   return blocked(channel, request.kind);
@@ -79,9 +79,13 @@ void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
   if (request.kind == Kind::message) {
     reporter_.sent(static_cast<const SendRequest&>(request), status);
   } else if (request.kind == Kind::write) {
-    if (request.state == OutgoingRequest::State::announced) --channel.rma.writes_announced;
+    const bool unordered = request.state == OutgoingRequest::State::announced ||
+                           request.state == OutgoingRequest::State::submitted;
+    if (unordered) --channel.rma.writes_announced;
     reporter_.rma_completed(Completion::Kind::write, static_cast<const WriteRequest&>(request).range.group,
                             request.context, request.report, status, channel);
+  } else if (request.kind == Kind::queued_read) {
+    if (request.state == OutgoingRequest::State::submitted) --channel.rma.reads;
   } else if (request.kind == Kind::atomic) {
     const auto& atomic = static_cast<const AtomicRequest&>(request);
     channel.rma.atomic_parts -= request.unanswered;

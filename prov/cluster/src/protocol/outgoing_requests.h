@@ -102,7 +102,7 @@ class OutgoingRequests {
     return queue.front() == &request && !must_wait(request);
   }
 
-  /// The carrier has taken all of a request, or its announcement.
+  /// The carrier has taken all of a request, or its announcement, or a transport has begun to perform it.
   static void leave_queue(OutgoingRequest& request, OutgoingRequest::State state) {
     request.channel->tx.ordered.remove(request);
     request.state = state;

@@ -33,6 +33,7 @@ const char* waits_for(const OutgoingRequest& request) {
   switch (request.state) {
     case OutgoingRequest::State::announced:
       return announced_waits_for(static_cast<const PulledRequest&>(request));
+    case OutgoingRequest::State::submitted: return "to let its memory be reached";
     case OutgoingRequest::State::posted: return posted_waits_for(request);
     case OutgoingRequest::State::queued: break;
   }
@@ -134,8 +135,11 @@ void collect(const Channel& channel, std::vector<PendingOperation>& into) {
     into.push_back(describe_arriving(*each));
   }
   if (channel.assembly.receive != nullptr) into.push_back(describe_arriving(*channel.assembly.receive));
-  for (std::size_t i = 0; i < channel.rma.posted.writes.size(); ++i) {
+  for (std::size_t i = 0; i < channel.rma.puts_pending; ++i) {
     into.push_back({.kind = "write", .peer = &channel, .waits_for = "to take it"});
+  }
+  for (std::size_t i = 0; i < channel.rma.gets_pending; ++i) {
+    into.push_back({.kind = "read", .peer = &channel, .waits_for = "to let its memory be reached"});
   }
 }
 

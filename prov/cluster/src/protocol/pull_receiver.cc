@@ -175,10 +175,17 @@ void PullReceiver::copy_in() {
 /// All wanted bytes are in place.
 void PullReceiver::finish(IncomingRequest& request) {
   Channel& channel = *request.channel;
-  if (request.kind == Kind::write_target)
-    reporter_.written_by_peer(channel, static_cast<const WriteTarget&>(request).write);
+  if (request.kind == Kind::write_target) report_written(static_cast<const WriteTarget&>(request));
   if (request.kind != Kind::read) control_.send_done(channel, request.sender_id);
   complete(request, Status::ok);
+}
+
+void PullReceiver::report_written(const WriteTarget& target) {
+  const auto report = [&](std::byte*, const MemoryRegion& region) {
+    reporter_.written_by_peer(*target.channel, target.write, &region);
+  };
+  if (!context_.bindings.regions->with(target.write.iov, Access::write, report))
+    reporter_.written_by_peer(*target.channel, target.write, nullptr);
 }
 
 void PullReceiver::abandon(IncomingRequest& request, Status status) {

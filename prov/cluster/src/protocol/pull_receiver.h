@@ -48,9 +48,11 @@ class PullReceiver {
 
  private:
   PullBudget& budget_of(const Channel& channel) {
-    return channel.carrier != nullptr && channel.carrier->acked_on_post() ? node_budget_ : network_budget_;
+    return channel.carrier != nullptr && channel.carrier->traits().on_this_node ? node_budget_
+                                                                                : network_budget_;
   }
   void schedule(PullBudget& budget);
+  void report_written(const WriteTarget& target);
   IncomingRequest* find_requested(const Channel& channel, const wire::Segment& segment, std::size_t bytes);
   bool store(const IncomingRequest& request, std::size_t offset, const wire::RunView& run);
   void account(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);

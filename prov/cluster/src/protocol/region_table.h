@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "base/lock.h"
-#include "carrier/remote_regions.h"
+#include "carrier/region_offers.h"
 #include "protocol/ops.h"
 
 namespace cluster::protocol {

@@ -56,8 +56,8 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
   while (range.offset < range.end) {
     const wire::Segment segment{
         .kind = wire::SegmentKind::bulk, .peer_id = request.receiver_id, .offset = range.offset};
-    const Token token = carrier.acked_on_post() ? 0 : OutgoingRequests::token_of(request);
-    const Gather payload{request.slices.all(), request.base + range.offset, range.end - range.offset};
+    const Token token = carrier.traits().acknowledges_on_post ? 0 : OutgoingRequests::token_of(request);
+    const Gather payload = request.bytes(range.offset, range.end - range.offset);
     const std::size_t taken = carrier.post_run(segment, payload, token);
     if (taken == 0) return false;
     if (token != 0) ++request.unanswered;

@@ -20,7 +20,7 @@ void RmaReadProtocol::begin(Channel& channel, const ReadOp& op, const RmaRange& 
   ReadRequest& request = *pulls_.pool().acquire<ReadRequest>();
   request.channel = &channel;
   request.context = op.context;
-  request.slices.add(op.slices);
+  request.slices.add(op.slices, op.handles);
   request.base = range.base;
   request.range = range;
   request.report = op.report;
@@ -35,12 +35,10 @@ void RmaReadProtocol::begin(Channel& channel, const ReadOp& op, const RmaRange& 
 }
 
 void RmaReadProtocol::start(QueuedRead& queued) {
+  if (alone_.read_now(queued)) return;
   ReadRequest& request = *queued.read;
-  const std::optional<Status> outcome = alone_.read_now(queued);
   outgoing_.complete(queued, Status::ok);
-  if (!outcome) return pulls_.start(request);
-  if (request.range.group != nullptr && request.total > 0) --request.range.group->unrequested;
-  pulls_.complete(request, *outcome);
+  pulls_.start(request);
 }
 
 void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment) {
@@ -49,8 +47,9 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
       .kind = wire::SegmentKind::bulk, .peer_id = segment.peer_id, .offset = segment.data};
   const bool at_once = channel.carrier != nullptr && channel.tx.empty() &&
                        segment.total <= channel.carrier->payload_max(answer);
-  const auto post = [&](std::byte* source, const MemoryRegion&) {
+  const auto post = [&](std::byte* source, const MemoryRegion& region) {
     posted = at_once && post_copy(*channel.carrier, answer, {source, segment.total});
+    if (posted && !segment.more()) reporter_.accessed_by_peer(Access::read, &region);
   };
   const RmaIov range{segment.offset, segment.key, segment.total};
   const bool has_place = channel.rma.response_count < kResponsesMax;
@@ -60,11 +59,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
     if (has_place) context_.refuse_access(channel.rma.refused);
     return send_read_failed(channel, segment.peer_id);
   }
-  if (posted) {
-    control_.mark_pending(channel);
-    if (!segment.more()) reporter_.accessed_by_peer(range, Access::read);
-    return;
-  }
+  if (posted) return control_.mark_pending(channel);
   ReadResponse* const response =
       allocate_first([&] { return outgoing_.acquire_response<ReadResponse>(channel); });
   if (response == nullptr) return send_read_failed(channel, segment.peer_id);
@@ -87,9 +82,11 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
     if (part == 0) return false;
     bool posted = false;
     const RmaIov range{response.remote.address + response.posted, response.remote.key, part};
-    const bool allowed =
-        context_.bindings.regions->with(range, Access::read, [&](std::byte* source, const MemoryRegion&) {
+    const bool allowed = context_.bindings.regions->with(
+        range, Access::read, [&](std::byte* source, const MemoryRegion& region) {
           posted = post_copy(carrier, segment, {source, part});
+          const bool all = posted && response.posted + part == response.length;
+          if (all && response.last) reporter_.accessed_by_peer(Access::read, &region);
         });
     if (!allowed) {
       send_read_failed(channel, response.receiver_id);
@@ -100,7 +97,6 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
     response.posted += part;
     channel.tx.bulk_bytes += part;
   }
-  if (response.last) reporter_.accessed_by_peer(response.remote, Access::read);
   outgoing_.complete(response, Status::ok);
   return true;
 }

@@ -28,18 +28,19 @@ Status RmaWriteProtocol::write(Channel& channel, const WriteOp& op) {
 
 void RmaWriteProtocol::begin(Channel& channel, const WriteOp& op, const RmaRange& range) {
   auto& request = outgoing_.acquire<WriteRequest>(channel, op);
-  request.slices.add(op.slices);
+  request.slices.add(op.slices, op.handles);
   request.base = range.base;
   request.length = range.remote.length;
   request.range = range;
   request.data = op.data;
   request.has_data = op.has_data && range.last;
+  request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
   // Queued or announced: its bytes go out later. It may also have failed already.
   if (op.inject && outgoing_.find(channel, id) == &request &&
-      request.state != OutgoingRequest::State::posted) {
-    OutgoingRequests::keep_copy(request, {op.slices, range.base, range.remote.length});
+      request.state != OutgoingRequest::State::posted && request.state != OutgoingRequest::State::submitted) {
+    OutgoingRequests::keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
   }
 }
 
@@ -54,10 +55,7 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
     return true;
   }
   if (request.posted == 0) {
-    if (const std::optional<Status> outcome = alone_.write_now(request)) {
-      outgoing_.complete(request, *outcome);
-      return true;
-    }
+    if (alone_.write_now(request)) return true;
   }
   Carrier& carrier = *channel.carrier;
   wire::Segment segment{
@@ -83,7 +81,7 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
     const std::size_t part = next_fragment(left, carrier, segment);
     if (part == 0 && left > 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
-    const Gather payload{request.slices.all(), request.base + request.posted, part};
+    const Gather payload = request.bytes(request.posted, part);
     if (!carrier.post(segment, payload, PayloadMode::copy, 0)) return false;
     request.posted += part;
   }
@@ -101,10 +99,12 @@ void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, 
   write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
+  // store() judges the part that has come, which most often is all.
+  const bool whole = payload.size() == segment.total;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
-                  context_.bindings.regions->allows(write.range.iov, Access::write);
-  if (!write.allowed) context_.refuse_access(channel.rma.refused);
+                  (whole || context_.bindings.regions->allows(write.range.iov, Access::write));
   store(channel, payload);
+  if (!write.allowed) context_.refuse_access(channel.rma.refused);
 }
 
 void RmaWriteProtocol::on_next(Channel& channel, ConstBytes payload) {
@@ -116,17 +116,19 @@ void RmaWriteProtocol::on_next(Channel& channel, ConstBytes payload) {
 
 void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
-  if (write.allowed && !payload.empty()) {
-    // Checked again for every part: the region may have been closed meanwhile.
+  const bool last = write.arrived + payload.size() == write.range.iov.length;
+  if (write.allowed) {
+    // Looked up for every part: the region may have been closed meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
-        part, Access::write,
-        [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
+        part, Access::write, [&](std::byte* target, const MemoryRegion& region) {
+          copy_short(target, payload.data(), payload.size());
+          if (last) reporter_.written_by_peer(channel, write.range, &region);
+        });
   }
   write.arrived += payload.size();
-  if (write.arrived < write.range.iov.length) return;
+  if (!last) return;
   write.open = false;
-  if (write.allowed) reporter_.written_by_peer(channel, write.range);
   if (!write.answered) return;
   if (write.allowed) return control_.send_done(channel, write.sender_id);
   control_.send_failed(channel, write.sender_id);

@@ -1,6 +1,6 @@
 // Remote writes, both sides. Small ones travel at once, in the order of messages; large ones are announced
 // and pulled like messages, into the region they name. The target answers each of them but those of which the
-// initiator sees by itself what becomes of them (PostedWrites), since only it can tell whether the memory may be
+// initiator sees by itself what becomes of them (shm/local_memory.h), since only it can tell whether the memory may be
 // written: complete means that the bytes are in place.
 //
 // A message behind an announced write waits until that is complete, so that a send is always seen after the

@@ -194,7 +194,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());
-  std::unique_ptr<carrier::RegionConnector> region_connector;
+  std::unique_ptr<shm::RegionConnector> region_connector;
   if (sessions && reaches_memory(settings))
     region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;

@@ -22,7 +22,8 @@ ConstBytes front_piece(const Gather& payload) {
 
 SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
                      const multipath::PathManager& paths, BodyPool& bodies, const FlowStatus& status)
-    : handshake_(handshake),
+    : Carrier({}),
+      handshake_(handshake),
       frame_size_(frame_size),
       paths_(paths),
       bodies_(bodies),

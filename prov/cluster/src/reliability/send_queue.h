@@ -50,12 +50,11 @@ class SendQueue final : public carrier::Carrier {
             carrier::Token token) override;
   /// Whole frames of one piece of memory become one run of the send window.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
-  bool acked_on_post() const override { return false; }
 
   /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
   /// into the open frame: then sending that frame may wait for it.
   bool may_coalesce() const;
-  bool drained() const override { return !open_ && window_.first() == window_.end(); }
+  bool drained() const { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
   /// Nothing is to be sent but answers, in the open frame.
   bool only_answers_left() const {

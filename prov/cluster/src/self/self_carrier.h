@@ -11,10 +11,11 @@ namespace cluster::self {
 
 class SelfCarrier final : public carrier::Carrier {
  public:
+  SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
+
   std::size_t payload_max(const wire::Segment& segment) const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  bool acked_on_post() const override { return true; }
 
   struct Entry {
     wire::Segment segment;

@@ -154,9 +154,9 @@ bool LocalPeers::request_doorbells() {
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& each : peers_.all()) {
       const LocalPeer* const peer = parts_.find(each.get());
-      if (peer != nullptr && peer->outbox != nullptr &&
-          (peer->channel.busy() || !peer->channel.rma.posted.writes.empty()))
-        newly_requested |= peer->outbox->request_doorbell();
+      if (peer == nullptr || peer->outbox == nullptr) continue;
+      const bool writes = peer->channel.rma.puts_pending + peer->channel.rma.writes_announced != 0;
+      if (peer->channel.busy() || writes) newly_requested |= peer->outbox->request_doorbell();
     }
   }
   return newly_requested;

@@ -7,7 +7,8 @@ namespace cluster::shm {
 Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
                const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell,
                const Environment& environment)
-    : writer_(memory.bytes(), geometry),
+    : Recall({.acknowledges_on_post = true, .on_this_node = true}),
+      writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
       connection_(std::move(connection), std::move(doorbell)),

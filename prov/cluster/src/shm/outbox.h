@@ -10,14 +10,14 @@
 #include "base/environment.h"
 #include "carrier/carrier.h"
 #include "carrier/lane.h"
-#include "carrier/recall.h"
 #include "os/shared_memory.h"
 #include "shm/peer_connection.h"
+#include "shm/recall.h"
 #include "shm/ring_writer.h"
 
 namespace cluster::shm {
 
-class Outbox final : public carrier::Carrier, public carrier::Recall, public carrier::Lane {
+class Outbox final : public Recall, public carrier::Lane {
  public:
   Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
          const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell,
@@ -32,9 +32,7 @@ class Outbox final : public carrier::Carrier, public carrier::Recall, public car
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  bool acked_on_post() const override { return true; }
   bool drained() const override { return writer_.drained(); }
-  carrier::Recall* recall() override { return this; }
   /// post() of a whole eager message.
   bool post_short(const wire::EagerHeader& header, const void* payload) {
     if (!writer_.post_short(header, payload)) [[unlikely]]

@@ -210,8 +210,10 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 
 /// What is not to be done leaves no trace: the other ways say why.
 template <typename Copy>
-PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t address, std::size_t length,
-                                                const Kind& kind, Copy&& copy) {
+[[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
+                                                                              std::uint64_t address,
+                                                                              std::size_t length,
+                                                                              const Kind& kind, Copy&& copy) {
   const std::uint32_t number = mapped_.find(entries_, key);
   if (number == RegionEntries::kEntries || length == 0 || length > kPieceBytes || state_ != State::ready)
     return Outcome::unsuited;
@@ -223,7 +225,17 @@ PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t
   return Outcome::done;
 }
 
-std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const SocketAddress& peer) {
+PeerRegions::Outcome PeerRegions::put(const carrier::RemoteRange& to, const Gather& source,
+                                      carrier::AccessTerms terms, carrier::AccessTicket ticket) {
+  return put_by(*this, to, source, terms, ticket);
+}
+
+PeerRegions::Outcome PeerRegions::get(const carrier::RemoteRange& from, const Scatter& target,
+                                      carrier::AccessTerms terms, carrier::AccessTicket) {
+  return get_by(*this, from, target, terms);
+}
+
+std::unique_ptr<LocalMemory> PeerRegionConnector::connect(const SocketAddress& peer) {
   if (peer.empty() || peer.wildcard() || peer.port() == 0) return nullptr;
   std::string reason;
   const std::vector<KeyedName> names = keyed_names(region_socket_name(peer), keys_);

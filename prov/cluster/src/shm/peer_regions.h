@@ -4,25 +4,25 @@
 // A region that lies in memory which its owner shares is mapped here, too, after some uses, and copied to and
 // from by loads and stores (shm/mapped_regions.h). For all others the kernel copies: a system call of one or two
 // microseconds, several times what a ring costs whose reader polls; small writes take the ring for as long as it
-// does (protocol/posted_writes.h).
+// does (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
 #include <string>
 
 #include "base/log.h"
-#include "carrier/remote_regions.h"
 #include "os/local_socket.h"
 #include "os/process_memory.h"
 #include "os/shared_memory.h"
 #include "shm/greeting.h"
+#include "shm/local_memory.h"
 #include "shm/mapped_regions.h"
 #include "shm/region_hello.h"
 #include "shm/region_layout.h"
 
 namespace cluster::shm {
 
-class PeerRegions final : public carrier::RemoteRegions {
+class PeerRegions final : public LocalMemory {
  public:
   /// `greeting` has begun over `socket`, with `page`. The log outlives it.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
@@ -37,6 +37,10 @@ class PeerRegions final : public carrier::RemoteRegions {
   PeerRegions& operator=(const PeerRegions&) = delete;
   ~PeerRegions() override { leave(); }
 
+  Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
+              carrier::AccessTicket ticket) override;
+  Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
+              carrier::AccessTicket ticket) override;
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
   Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override;
@@ -101,7 +105,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   std::uint32_t judged_ = 0;
 };
 
-class PeerRegionConnector final : public carrier::RegionConnector {
+class PeerRegionConnector final : public RegionConnector {
  public:
   /// The progress thread of a peer answers within some hundred microseconds. Where it comes later (a busy machine) or does
   /// not run at all (a stopped process), accesses go the general way, and each later one looks for the answer: the call
@@ -112,7 +116,7 @@ class PeerRegionConnector final : public carrier::RegionConnector {
   PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {},
                       std::chrono::milliseconds welcome_max = kWelcomeMax)
       : random_(random), log_(log), keys_(std::move(keys)), welcome_max_(welcome_max) {}
-  std::unique_ptr<carrier::RemoteRegions> connect(const SocketAddress& peer) override;
+  std::unique_ptr<LocalMemory> connect(const SocketAddress& peer) override;
 
  private:
   Random& random_;

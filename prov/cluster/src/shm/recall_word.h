@@ -1,5 +1,5 @@
 // Two words in shared memory by which the writer of a ring keeps its reader from taking segments, for the few
-// microseconds in which it takes some back (carrier/recall.h). The reader pays two stores and a load for each
+// microseconds in which it takes some back (shm/recall.h). The reader pays two stores and a load for each
 // batch.
 //
 // Never both. The reader sets `taking` and then looks at `held`; the writer sets `held`, executes a fence and

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/environment.h"
-#include "carrier/remote_regions.h"
+#include "carrier/region_offers.h"
 #include "os/process_memory.h"
 #include "shm/region_server.h"
 

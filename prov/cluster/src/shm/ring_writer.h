@@ -62,7 +62,7 @@ class RingWriter {
   /// True once the reader's head was impossible; the ring then fills up and stays full.
   bool broken() const { return broken_; }
 
-  // --- taking back (carrier/recall.h); hold() that fails is to be followed by resume() ---
+  // --- taking back (shm/recall.h); hold() that fails is to be followed by resume() ---
   std::uint32_t next() const { return position_; }
   std::uint32_t taken() {
     read_head();

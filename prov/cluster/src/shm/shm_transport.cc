@@ -1,6 +1,7 @@
 #include "shm/shm_transport.h"
 
 #include <optional>
+#include <utility>
 
 #include "os/process_fence.h"
 #include "transport/peer_stats.h"
@@ -21,10 +22,13 @@ constexpr Duration kHelloDelay = 1ms;
 
 }  // namespace
 
-ShmTransport::ShmTransport(const transport::TransportContext& context, LocalListener& listener)
+ShmTransport::ShmTransport(const transport::TransportContext& context, LocalListener& listener,
+                           RegionConnector* regions)
     : parts_{context.environment, context.settings, listener, *this, *this},
       peers_(context.peers),
       messenger_(context.messenger),
+      regions_(regions),
+      posted_(context.messenger.rma(), context.environment.counters),
       local_(parts_, context),
       deaths_(parts_, context, local_),
       opener_(parts_, context, local_) {
@@ -83,13 +87,20 @@ void ShmTransport::report(const Peer& peer, transport::PeerStats& stats) const {
   if (local->inbox != nullptr) stats.footprint += local->inbox->footprint();
 }
 
+std::unique_ptr<carrier::MemoryAccess> ShmTransport::reach_memory(Peer& peer) {
+  LocalPeer& local = parts_.of(peer);
+  if (regions_ == nullptr || local.outbox == nullptr) return nullptr;
+  std::unique_ptr<LocalMemory> memory = regions_->connect(peer.name());
+  if (memory != nullptr) memory->use_ring(peer.channel, *local.outbox, posted_);
+  return memory;
+}
+
 bool ShmTransport::receive(Turn& turn) {
   const bool received = local_.receive(turn.scope(), turn.number());
   turn.note(received);
   turn.cheaper_in_use |= !local_.rings().empty();
   // What peers brought is handed up soon: connections and deaths can wait.
-  protocol::PostedWrites& posted = messenger_.rma().posted();
-  if (!posted.idle()) posted.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
+  if (!posted_.idle()) posted_.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
   if (!turn.hurries()) check(turn);
   return received;
 }
@@ -106,7 +117,7 @@ void ShmTransport::check(Turn& turn) {
 
 /// Writes that peers have not taken are done here before it sleeps; if a peer is taking them just now, it must not sleep.
 bool ShmTransport::prepare_sleep() {
-  const bool recalled = messenger_.rma().posted().recall();
+  const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();
   return recalled;
 }
@@ -117,7 +128,7 @@ Time ShmTransport::deadline() const {
 }
 
 bool ShmTransport::wants_turn() const {
-  return (messenger_.busy() && !local_.rings().empty()) || !messenger_.rma().posted().idle();
+  return (messenger_.busy() && !local_.rings().empty()) || !posted_.idle();
 }
 
 void ShmTransport::on_doorbell() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "shm/local_deaths.h"
+#include "shm/local_memory.h"
 #include "shm/local_peers.h"
 #include "shm/ring_opener.h"
 #include "shm/shm_parts.h"
@@ -21,7 +22,8 @@ namespace cluster::shm {
 
 class ShmTransport final : public transport::Transport, private PeerEvents {
  public:
-  ShmTransport(const transport::TransportContext& context, LocalListener& listener);
+  /// `regions` null: the libraries of peers serve all accesses.
+  ShmTransport(const transport::TransportContext& context, LocalListener& listener, RegionConnector* regions);
   ~ShmTransport() override;
 
   FastLane& lane() { return local_.lane(); }
@@ -36,6 +38,12 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   bool holds(const Peer& peer) const override;
   bool vouches_for(Peer& peer) override;
   void report(const Peer& peer, transport::PeerStats& stats) const override;
+  std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;
+  /// Reports posted writes that their targets have taken.
+  void settle_posted() {
+    if (!posted_.idle()) posted_.settle(std::nullopt);
+  }
+  bool posted_idle() const { return posted_.idle(); }
 
   bool receive(transport::Turn& turn) override;
   void posted(Peer& peer, bool) override { local_.lane().review(parts_.of(peer)); }
@@ -66,6 +74,8 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   ShmParts parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
+  RegionConnector* const regions_;
+  PostedWrites posted_;
   LocalPeers local_;
   LocalDeaths deaths_;
   RingOpener opener_;

@@ -70,7 +70,7 @@ void PeerReach::contact_awaited(Time now) {
   for (Peer* peer : std::exchange(awaited_, {})) {
     const OpenResult opening = open(*peer);
     // What is acknowledged when it is posted tells nothing, and is not needed: such a peer's death is seen.
-    if (opening == OpenResult::reached && !peer->channel.carrier->acked_on_post())
+    if (opening == OpenResult::reached && !peer->channel.carrier->traits().acknowledges_on_post)
       messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
   }
@@ -85,6 +85,7 @@ void PeerReach::reached(Peer& peer, Transport& by, carrier::Carrier& carrier, st
 void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {
   protocol::GroupArrivals* const groups = messenger_.message_parts().context.bindings.engine.groups;
   if (groups != nullptr) groups->on_carrier_left(peer.channel);
+  peer.channel.rma.reached = {};
   by.close(peer);
   peer.channel.carrier = nullptr;
   peer.reach = NotMet{};
@@ -99,21 +100,21 @@ bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
 }
 
 /// A peer on another node never answers; one of this node may have registered nothing yet.
-void PeerReach::connect_regions(Peer& peer) {
-  protocol::ReachedRegions& reached = peer.channel.rma.reached;
+void PeerReach::ask_for_memory(Peer& peer) {
+  protocol::ReachedMemory& reached = peer.channel.rma.reached;
   if (reached.accesses_left > 0) {
     --reached.accesses_left;
     return;
   }
-  if (peer.transport() != nullptr && peer.transport()->reaches_others())
-    reached.regions = regions_->connect(peer.name());
+  if (peer.transport() != nullptr) reached.access = peer.transport()->reach_memory(peer);
   reached.accesses_left = reached.interval;
   if (reached.interval < kRegionIntervalMax) reached.interval *= 2;
 }
 
 void PeerReach::close(Peer& peer, Status status) {
   peer.closed_at = environment_.clock.now();
-  messenger_.rma().posted().settle_last(peer.channel);
+  // What the peer has done is complete, whatever becomes of the rest.
+  if (carrier::MemoryAccess* const access = peer.channel.rma.reached.access.get()) access->settle();
   const bool orderly = peer.channel.peer_closed;
   const bool was_lost = peer.lost() != nullptr;
   if (!was_lost) log_end(peer, status, orderly);
@@ -204,6 +205,7 @@ void PeerReach::close_failed() {
 void PeerReach::announce_close() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     for (Transport* const each : transports_) each->say_goodbye(*peer);
+    peer->channel.rma.reached = {};  // it belongs to a transport, which ends before the peer
   }
 }
 

@@ -30,14 +30,9 @@ namespace cluster::transport {
 
 class PeerReach {
  public:
-  /// `regions` reaches registered memory of peers on this node; null: their libraries serve all accesses.
   PeerReach(const Environment& environment, const EngineSettings& settings, PeerTable& peers,
-            protocol::Messenger& messenger, carrier::RegionConnector* regions)
-      : environment_(environment),
-        settings_(settings),
-        peers_(peers),
-        messenger_(messenger),
-        regions_(regions) {}
+            protocol::Messenger& messenger)
+      : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
   /// Nearest first. Before anything else is called; the transports outlive this object.
   void add(Transport& transport);
@@ -56,7 +51,7 @@ class PeerReach {
   }
   /// Before a remote write or read: reaches for the peer's registered memory, if that is due.
   void reach_memory(Peer& peer) {
-    if (peer.channel.rma.reached.regions == nullptr && regions_ != nullptr) connect_regions(peer);
+    if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
   /// Calls peers that are waited for.
   void contact_awaited(Time now);
@@ -90,15 +85,15 @@ class PeerReach {
   /// Takes nothing.
   class Nowhere final : public carrier::Carrier {
    public:
+    Nowhere() : Carrier({}) {}
     std::size_t payload_max(const wire::Segment&) const override { return 0; }
     bool post(const wire::Segment&, const Gather&, carrier::PayloadMode, carrier::Token) override {
       return false;
     }
-    bool acked_on_post() const override { return false; }
   };
 
   OpenResult open_first(Peer& peer, std::size_t from, std::string reason);
-  void connect_regions(Peer& peer);
+  void ask_for_memory(Peer& peer);
   bool asking(const Peer& peer) const;
   void log_end(const Peer& peer, Status status, bool orderly);
   std::string timeout_text(const Peer& peer, Status status) const;
@@ -108,7 +103,6 @@ class PeerReach {
   const EngineSettings& settings_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  carrier::RegionConnector* regions_;
   std::vector<Transport*> transports_;
   Nowhere nowhere_;
   std::vector<Peer*> awaited_;  ///< scratch of contact_awaited()

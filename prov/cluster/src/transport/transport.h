@@ -15,11 +15,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/environment.h"
 #include "base/units.h"
+#include "carrier/memory_access.h"
 #include "transport/peer.h"
 
 namespace cluster::transport {
@@ -113,6 +115,10 @@ class Transport {
   /// After how long the peer was given up, and by which setting, as words for the log; empty if no timeout has done it.
   virtual std::string timeout_text(const Peer&, Status) const { return {}; }
   virtual void report(const Peer&, PeerStats&) const {}
+
+  /// How this process reaches the peer's registered memory without its library; null: it does not (now). The peer is
+  /// reached by this transport; Messenger::fail() ends what is returned before the transport closes the peer.
+  virtual std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer&) { return nullptr; }
 
   // --- turns ---
   /// Takes in what has arrived; true if there was something.

@@ -157,7 +157,7 @@ std::size_t encode(const Segment& segment, std::byte* out) {
   return static_cast<std::size_t>(at - out);
 }
 
-std::size_t decode(ConstBytes in, Segment& out) {
+std::size_t decode(ConstBytes in, Segment& out, SenderAddresses addresses) {
   Common common;
   if (in.size() < sizeof common) return 0;
   std::memcpy(&common, in.data(), sizeof common);
@@ -181,7 +181,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   if (shape.fields & kKey) get(at, out.key);
   if (common.flags & kTagged) get(at, out.tag);
   if (common.flags & kData) get(at, out.data);
-  if (common.flags & kAddress) get(at, out.address);
+  if ((common.flags & kAddress) != 0 && addresses == SenderAddresses::kept) get(at, out.address);
   return detail_is_valid(out, common.detail) ? size : 0;
 }
 

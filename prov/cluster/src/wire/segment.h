@@ -59,7 +59,7 @@ inline constexpr std::uint8_t kMore =
 inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
 inline constexpr std::uint8_t kUnanswered =
-    64;  ///< a whole write whose sender sees by itself when it has been taken (carrier/recall.h)
+    64;  ///< a whole write whose sender sees by itself when it has been taken (shm/recall.h)
 inline constexpr std::uint8_t kCollective = 128;  ///< the message is part of a collective operation
 inline constexpr std::uint8_t kAll = 255;
 }  // namespace segment_flag
@@ -111,8 +111,11 @@ std::size_t encoded_size(const Segment& segment);
 inline constexpr std::size_t kBulkOffsetAt = 12;
 /// Writes the header (not the payload) and returns encoded_size().
 std::size_t encode(const Segment& segment, std::byte* out);
+/// An address in the sender's memory means something only to a process of its node: where segments come from other nodes,
+/// it is not read.
+enum class SenderAddresses : bool { kept, dropped };
 /// Reads one header; returns its size, or 0 if the bytes are invalid. Does not require the payload
 /// to be in `in` (in shared memory it lies elsewhere): the caller compares `length` with what it has.
-std::size_t decode(ConstBytes in, Segment& out);
+std::size_t decode(ConstBytes in, Segment& out, SenderAddresses addresses = SenderAddresses::kept);
 
 }  // namespace cluster::wire

@@ -28,7 +28,7 @@
 namespace cluster::shm {
 namespace {
 
-using Outcome = carrier::RemoteRegions::Outcome;
+using carrier::Outcome;
 
 constexpr int kInitiators = 4;
 constexpr std::uint64_t kRegions = 32;
@@ -59,7 +59,7 @@ struct Tally {
   test::FakeLog log;
   test::FakeRandom random(static_cast<std::uint64_t>(number) + 1);
   PeerRegionConnector connector(random, log, {}, 10s);
-  std::unique_ptr<carrier::RemoteRegions> regions = connector.connect(name);
+  const auto regions = connector.connect(name);
   const std::vector<std::byte> bytes(kSize, kTheirs);
   const ConstBytes slices[] = {bytes};
   constexpr std::size_t kSizes[] = {8, 1024, 4096, kSize};

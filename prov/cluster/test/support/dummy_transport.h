@@ -1,15 +1,19 @@
-// A transport for tests, as hardware would be one: segments travel through queues in memory, and are acknowledged late. That
-// it needs this one file, and one entry among EngineParts::further_transports, is what it proves.
+// A transport for tests, as hardware would be one: messages travel through queues in memory, with late acknowledgements,
+// and remote memory is accessed without the target's library, by accesses that end late and in any order. That it needs
+// this one file, and one entry among EngineParts::further_transports, is what it proves.
 #pragma once
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "protocol/region_table.h"
 #include "transport/arrival.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
@@ -25,6 +29,15 @@ struct ByName {
 /// What connects the transports of a test, and outlives them.
 struct DummyFabric {
   std::map<SocketAddress, DummyTransport*, ByName> ends;
+  std::map<SocketAddress, protocol::RegionTable*, ByName>
+      regions;  ///< registered, by the name of their endpoint
+  std::mt19937 random{1};
+  bool stalled = false;          ///< no access ends
+  std::size_t accesses = 0;      ///< that have ended
+  std::size_t out_of_order = 0;  ///< ... before an older one
+  std::set<void*> registered;    ///< the handles of memory that the test has registered
+  std::size_t registered_uses = 0,
+              registrations = 0;  ///< pieces of memory with and without one of these handles
 };
 
 class DummyTransport final : public transport::Transport {
@@ -62,6 +75,9 @@ class DummyTransport final : public transport::Transport {
     std::erase_if(inbox_, [&](const Item& item) { return item.from == peer.name(); });
   }
   bool holds(const transport::Peer& peer) const override { return peer.parts[slot()] != nullptr; }
+  std::unique_ptr<carrier::MemoryAccess> reach_memory(transport::Peer& peer) override {
+    return std::make_unique<Access>(*this, peer);
+  }
 
   bool receive(transport::Turn&) override {
     for (const std::unique_ptr<transport::Peer>& peer : context_.peers.all()) {
@@ -72,11 +88,11 @@ class DummyTransport final : public transport::Transport {
       acked_.clear();
       brought = true;
     }
-    return brought;
+    return end_some() || brought;
   }
   bool holding() const override { return !inbox_.empty(); }
   void receive_held(std::uint32_t) override { take_in(); }
-  bool silent() const override { return inbox_.empty() && acked_.empty(); }
+  bool silent() const override { return inbox_.empty() && acked_.empty() && pending_.empty(); }
   bool wants_turn() const override { return !silent(); }
   bool prepare_sleep() override { return silent(); }
 
@@ -84,6 +100,7 @@ class DummyTransport final : public transport::Transport {
   static constexpr std::size_t kEagerMax = 16 * 1024;
   static constexpr std::size_t kSegmentMax = 4096;
   static constexpr std::size_t kItemsMax = 64;
+  static constexpr std::size_t kAccessesMax = 16;
 
   struct Item {
     SocketAddress from;
@@ -94,13 +111,14 @@ class DummyTransport final : public transport::Transport {
 
   class Carrier final : public carrier::Carrier {
    public:
-    Carrier(DummyTransport& owner, const SocketAddress& peer) : owner_(owner), peer_(peer) {}
+    Carrier(DummyTransport& owner, const SocketAddress& peer)
+        : carrier::Carrier({}), owner_(owner), peer_(peer) {}
     std::size_t payload_max(const wire::Segment&) const override { return kSegmentMax; }
-    bool acked_on_post() const override { return false; }
     bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
               carrier::Token token) override {
       DummyTransport* const to = owner_.end_of(peer_);
       if (to == nullptr || to->inbox_.size() >= kItemsMax) return false;
+      owner_.register_for(payload.handles != nullptr ? payload.slices.size() : 0, payload.handles);
       Item item{owner_.context_.name, segment, std::vector<std::byte>(payload.length), token};
       payload.copy_to(item.payload.data());
       to->inbox_.push_back(std::move(item));
@@ -116,6 +134,76 @@ class DummyTransport final : public transport::Transport {
     End(DummyTransport& owner, transport::Peer& peer) : carrier(owner, peer.name()) {}
     Carrier carrier;
   };
+
+  struct Pending {
+    carrier::MemoryAccess* by;
+    transport::Peer* target;
+    carrier::AccessTicket ticket;
+    carrier::RemoteRange range;
+    std::vector<ConstBytes> source;
+    std::vector<std::byte> copy;  ///< of a source that the caller may change
+    std::vector<Bytes> into;
+    std::size_t offset = 0;
+  };
+
+  /// As a card: it reads and writes registered memory only, and registers what is not.
+  class Access final : public carrier::MemoryAccess {
+   public:
+    Access(DummyTransport& owner, transport::Peer& peer) : MemoryAccess(false), owner_(owner), peer_(peer) {}
+
+    carrier::Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
+                         carrier::AccessTicket ticket) override {
+      if (!takes(terms)) return carrier::Outcome::unsuited;
+      Pending work{this, &peer_, ticket, to, {}, {}, {}};
+      work.source.assign(source.slices.begin(), source.slices.end());
+      work.offset = source.offset;
+      if (terms.copied) {
+        work.copy.resize(source.length);
+        source.copy_to(work.copy.data());
+      } else {
+        owner_.register_for(source.slices.size(), source.handles);
+      }
+      owner_.pending_.push_back(std::move(work));
+      return carrier::Outcome::pending;
+    }
+    carrier::Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
+                         carrier::AccessTicket ticket) override {
+      if (!takes(terms)) return carrier::Outcome::unsuited;
+      Pending work{this, &peer_, ticket, from, {}, {}, {}};
+      work.into.assign(target.slices.begin(), target.slices.end());
+      work.offset = target.offset;
+      owner_.register_for(target.slices.size(), target.handles);
+      owner_.pending_.push_back(std::move(work));
+      return carrier::Outcome::pending;
+    }
+    void end(Status status) override {
+      for (std::size_t i = 0; i < owner_.pending_.size();) {
+        if (owner_.pending_[i].by != this) {
+          ++i;
+          continue;
+        }
+        const carrier::AccessTicket ticket = owner_.pending_[i].ticket;
+        owner_.pending_.erase(owner_.pending_.begin() + static_cast<std::ptrdiff_t>(i));
+        owner_.context_.messenger.rma().over(peer_.channel, ticket, status);
+      }
+    }
+
+   private:
+    bool takes(const carrier::AccessTerms& terms) const {
+      return !terms.after_sends && !terms.after_puts && owner_.pending_.size() < kAccessesMax;
+    }
+
+    DummyTransport& owner_;
+    transport::Peer& peer_;
+  };
+
+  /// Slices whose handle is one of the fabric's are registered already.
+  void register_for(std::size_t slices, MemoryHandles handles) {
+    for (std::size_t i = 0; i < slices; ++i) {
+      const bool known = handles != nullptr && fabric_.registered.contains(handles[i]);
+      ++(known ? fabric_.registered_uses : fabric_.registrations);
+    }
+  }
 
   DummyTransport* end_of(const SocketAddress& name) const {
     const auto found = fabric_.ends.find(name);
@@ -149,10 +237,40 @@ class DummyTransport final : public transport::Transport {
     return brought;
   }
 
+  /// Any one of those that are pending, and not each time.
+  bool end_some() {
+    if (pending_.empty() || fabric_.stalled || fabric_.random() % 4 == 0) return false;
+    const std::size_t which = fabric_.random() % pending_.size();
+    const Pending work = std::move(pending_[which]);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
+    ++fabric_.accesses;
+    fabric_.out_of_order += which != 0;
+    context_.messenger.rma().over(work.target->channel, work.ticket, perform(work));
+    return true;
+  }
+
+  Status perform(const Pending& work) {
+    const auto found = fabric_.regions.find(work.target->name());
+    if (found == fabric_.regions.end()) return Status::access;
+    const auto access = work.ticket.reads() ? protocol::Access::read : protocol::Access::write;
+    const bool allowed =
+        found->second->with(work.range, access, [&](std::byte* bytes, const protocol::MemoryRegion&) {
+          if (work.ticket.reads()) {
+            scatter(work.into, work.offset, {bytes, work.range.length});
+          } else if (!work.copy.empty()) {
+            std::copy(work.copy.begin(), work.copy.end(), bytes);
+          } else {
+            Gather{work.source, work.offset, work.range.length}.copy_to(bytes);
+          }
+        });
+    return allowed ? Status::ok : Status::access;
+  }
+
   const transport::TransportContext& context_;
   DummyFabric& fabric_;
   std::deque<Item> inbox_;
   std::vector<carrier::Token> acked_;
+  std::vector<Pending> pending_;
 };
 
 }  // namespace cluster::test

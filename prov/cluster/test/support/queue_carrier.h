@@ -21,13 +21,15 @@ class QueueCarrier final : public carrier::Carrier {
   std::size_t capacity = 1000;         ///< segments it holds
   std::size_t segment_payload = 1000;  ///< largest payload of one
   std::size_t eager_max = std::numeric_limits<std::size_t>::max();
-  bool at_once = false;  ///< acked_on_post(): behaves like shared memory
   std::deque<Item> items;
+
+  QueueCarrier() : Carrier({}) {}
+
+  /// Behaves like a ring in shared memory, or not.
+  void set_ring(bool ring) { set_traits({.acknowledges_on_post = ring, .on_this_node = ring}); }
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
   std::size_t eager_limit() const override { return eager_max; }
-  bool acked_on_post() const override { return at_once; }
-  bool drained() const override { return items.empty(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
             carrier::Token token) override {
     if (items.size() >= capacity) return false;

@@ -64,7 +64,7 @@ TEST_F(ControlSenderTest, IsBusyForThoseChannelsThatCount) {
 }
 
 TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
-  carrier.at_once = true;
+  carrier.set_ring(true);
   control.send_done(channel, 1);
   EXPECT_FALSE(control.pending());
 }

@@ -33,7 +33,7 @@ struct OwnMemory final : CrossMemory {
 class DirectCopyTest : public MessengerTest {
  protected:
   DirectCopyTest() {
-    left.carrier.at_once = right.carrier.at_once = true;
+    for (Side* const side : {&left, &right}) side->carrier.set_ring(true);
     left.channel.memory = &of_right;
     right.channel.memory = &of_left;
   }

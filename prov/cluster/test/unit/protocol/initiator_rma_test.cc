@@ -11,47 +11,29 @@
 namespace cluster::protocol {
 namespace {
 
-using Outcome = RemoteRegions::Outcome;
-
-/// The target's table, reached without the target.
-class ReachedTable final : public RemoteRegions {
+/// The target's table, reached without the target. It sees what the carrier holds.
+class ReachedTable final : public MemoryAccess {
  public:
-  explicit ReachedTable(RegionTable& regions) : regions_(regions) {}
+  ReachedTable(RegionTable& regions, const QueueCarrier& ring)
+      : MemoryAccess(true), regions_(regions), ring_(ring) {}
 
-  Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override {
-    return access({address, key, source.length}, Access::write,
-                  [&](std::byte* target) { source.copy_to(target); });
+  Outcome put(const RmaIov& to, const Gather& source, AccessTerms terms, carrier::AccessTicket) override {
+    return access(to, Access::write, terms, [&](std::byte* target) { source.copy_to(target); });
   }
-  Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override {
-    if (!in_reach) return Outcome::unsuited;
-    return regions_.allows({address, key, length}, Access::write) ? Outcome::done : Outcome::denied;
-  }
-  Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
-               std::size_t length) override {
-    return access({address, key, length}, Access::read, [&](const std::byte* source) {
-      scatter(slices, offset, {source, length});
+  Outcome get(const RmaIov& from, const Scatter& target, AccessTerms terms, carrier::AccessTicket) override {
+    return access(from, Access::read, terms, [&](const std::byte* source) {
+      scatter(target.slices, target.offset, {source, from.length});
     });
   }
 
-  Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override {
-    ++stores;
-    return write(key, address, {{&source, 1}, 0, source.size()});
-  }
-  Outcome load(std::uint64_t key, std::uint64_t address, Bytes target) override {
-    ++loads;
-    return read(key, address, {&target, 1}, 0, target.size());
-  }
-  /// From now on as if all regions were mapped into this process.
-  void map() { maps_some_ = true; }
-
   bool in_reach = true;
-  int stores = 0, loads = 0;
   int accesses = 0;
 
  private:
   template <typename Copy>
-  Outcome access(const RmaIov& range, Access kind, Copy&& copy) {
-    if (!in_reach) return Outcome::unsuited;
+  Outcome access(const RmaIov& range, Access kind, AccessTerms terms, Copy&& copy) {
+    const bool kept = !terms.after_puts && (!terms.after_sends || ring_.items.empty());
+    if (!in_reach || !kept) return Outcome::unsuited;
     ++accesses;
     const bool allowed =
         regions_.with(range, kind, [&](std::byte* bytes, const MemoryRegion&) { copy(bytes); });
@@ -59,6 +41,7 @@ class ReachedTable final : public RemoteRegions {
   }
 
   RegionTable& regions_;
+  const QueueCarrier& ring_;
 };
 
 class InitiatorRmaTest : public MessengerTest {
@@ -69,9 +52,9 @@ class InitiatorRmaTest : public MessengerTest {
     bindings.tx_queue = bindings.rx_queue = &right.completions;
     bindings.regions = &regions;
     right.messenger.attach(bindings);
-    auto table = std::make_unique<ReachedTable>(regions);
+    auto table = std::make_unique<ReachedTable>(regions, left.carrier);
     reached = table.get();
-    left.channel.rma.reached.regions = std::move(table);
+    left.channel.rma.reached.access = std::move(table);
     open_with({});
   }
 
@@ -122,34 +105,6 @@ TEST_F(InitiatorRmaTest, IsDoneWhenTheCallReturns) {
   EXPECT_TRUE(left.carrier.items.empty()) << "the target took part";
   EXPECT_EQ(written.value(), 5u);
   EXPECT_EQ(left.counters.rma_alone, 10u);
-}
-
-TEST_F(InitiatorRmaTest, MappedMemoryIsStoredToAndLoadedFrom) {
-  const auto data = pattern(8);
-  std::vector<std::byte> back(8);
-  put(data, 100);
-  get(back, 100);
-  EXPECT_EQ(reached->stores + reached->loads, 0);
-  reached->map();
-  ASSERT_EQ(put(data, 200), Status::ok);
-  const Bytes slices[] = {back};
-  const RmaIov remote[] = {{200, kKey, 8}};
-  EXPECT_TRUE(
-      left.messenger.rma().read_at_once(left.channel, ReadOp{{.remote = remote, .length = 8}, slices}));
-  EXPECT_EQ(back, data);
-  EXPECT_EQ(reached->stores, 1);
-  EXPECT_EQ(reached->loads, 1);
-  EXPECT_EQ(done_now(), 4u);
-  EXPECT_EQ(written.value(), 2u);
-  put_with_data(data, 300);
-  EXPECT_EQ(reached->stores, 1) << "data for the target goes through the target";
-  const RmaIov ranges[] = {{0, kKey, 4}, {8, kKey, 4}};
-  ASSERT_EQ(write(keep(data), ranges), Status::ok);
-  EXPECT_EQ(reached->stores, 1);
-  run();
-  EXPECT_EQ(done_now(), 2u);
-  ASSERT_EQ(put(data, kMemory - 1), Status::ok);
-  EXPECT_EQ(outcome(left).status, Status::access) << "what must not be stored is refused by the other ways";
 }
 
 TEST_F(InitiatorRmaTest, SeveralRangesAreOneOperation) {
@@ -221,8 +176,7 @@ TEST_F(InitiatorRmaTest, AnOrderThatWasAskedForIsKept) {
     bool write_waits, read_waits;
   };
   // Behind a write that the target has to serve.
-  for (const bool mapped : {false, true}) {
-    if (mapped) reached->map();
+  {
     for (const Case& each :
          {Case{{.write_after_write = true}, true, false}, Case{{.read_after_write = true}, false, true},
           Case{{.read_after_read = true, .write_after_read = true}, false, false}}) {
@@ -303,7 +257,7 @@ TEST_F(InitiatorRmaTest, WhatIsRefusedHasNoEffect) {
 
 TEST_F(InitiatorRmaTest, ALostPeerIsOutOfReach) {
   left.messenger.fail(left.channel, Status::reset, true);
-  EXPECT_EQ(left.channel.rma.reached.regions, nullptr);
+  EXPECT_EQ(left.channel.rma.reached.access, nullptr);
 }
 
 }  // namespace

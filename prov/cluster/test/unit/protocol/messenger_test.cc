@@ -13,7 +13,7 @@ class MessengerSizes : public MessengerTest,
 
 TEST_P(MessengerSizes, ArriveIntactPostedAndUnexpected) {
   const auto [size, immediate] = GetParam();
-  left.carrier.at_once = right.carrier.at_once = immediate;
+  for (Side* const side : {&left, &right}) side->carrier.set_ring(immediate);
   shuffle = true;
   for (const bool posted : {true, false}) {
     const auto data = pattern(size);
@@ -182,7 +182,7 @@ TEST_F(MessengerTest, TruncatedReceiveSaysWhatIsLostAndTheSenderSucceeds) {
 }
 
 TEST_F(MessengerTest, DeliveryCompleteWaitsForTheReceiver) {
-  left.carrier.at_once = right.carrier.at_once = true;
+  for (Side* const side : {&left, &right}) side->carrier.set_ring(true);
   send(left, pattern(8), 1, nullptr, CompletionLevel::delivery);
   EXPECT_TRUE(left.take().empty());
   run();
@@ -265,7 +265,7 @@ TEST_F(MessengerTest, AnInjectedMessageThatIsLostIsAnErrorAndNoSuccess) {
   run();
   EXPECT_EQ(left.sent.value(), 1u);
   EXPECT_TRUE(left.take().empty());
-  left.carrier.at_once = true;
+  left.carrier.set_ring(true);
   ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   EXPECT_EQ(left.sent.value(), 2u) << "memory that the peer reads loses nothing";
   EXPECT_FALSE(left.messenger.under_way());

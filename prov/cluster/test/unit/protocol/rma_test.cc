@@ -64,7 +64,7 @@ class RmaSizes : public RmaTest, public testing::WithParamInterface<std::tuple<s
 
 TEST_P(RmaSizes, WritesAndReadsBackIntact) {
   const auto [size, immediate] = GetParam();
-  left.carrier.at_once = right.carrier.at_once = immediate;
+  for (Side* const side : {&left, &right}) side->carrier.set_ring(immediate);
   shuffle = true;
   const auto data = pattern(size, 3);
   ASSERT_EQ(put(data, 100), Status::ok);

@@ -14,7 +14,7 @@
 namespace cluster::shm {
 namespace {
 
-using Outcome = carrier::RemoteRegions::Outcome;
+using carrier::Outcome;
 
 constexpr std::uint64_t kRegion = 0x8000000000000001;
 

@@ -28,7 +28,7 @@ namespace cluster::shm {
 namespace {
 
 using carrier::OfferedRegion;
-using Outcome = carrier::RemoteRegions::Outcome;
+using carrier::Outcome;
 
 constexpr std::size_t kSize = 10 << 20;
 
@@ -135,7 +135,7 @@ class RegionDirectoryTest : public testing::Test {
   test::FakeLog log_;
   test::FakeRandom random_{1};
   PeerRegionConnector connector_{random_, log_, {}, 10s};
-  std::unique_ptr<carrier::RemoteRegions> regions_;
+  std::unique_ptr<LocalMemory> regions_;
   int line_[2] = {-1, -1};
   pid_t owner_ = 0;
 };
@@ -162,7 +162,7 @@ std::size_t sockets_of(pid_t process) {
 
 TEST_F(RegionDirectoryTest, NeitherSideKeepsAConnection) {
   const std::size_t own = sockets_of(::getpid()), owners = sockets_of(owner_);
-  std::vector<std::unique_ptr<carrier::RemoteRegions>> further;
+  std::vector<std::unique_ptr<LocalMemory>> further;
   for (int i = 0; i < 5; ++i) {
     further.push_back(connector_.connect(name_));
     ASSERT_NE(further.back(), nullptr);

@@ -79,7 +79,7 @@ class RingListenerTest : public ::testing::Test {
 
 TEST_F(RingListenerTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
-  EXPECT_TRUE(outbox->acked_on_post());
+  EXPECT_TRUE(outbox->traits().acknowledges_on_post);
   ASSERT_TRUE(post(*outbox, 1, 8));
   ASSERT_TRUE(post(*outbox, 2, 30'000));
   EXPECT_FALSE(outbox->drained());

@@ -5,15 +5,19 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "carrier/carrier.h"
 
-namespace cluster::carrier {
+namespace cluster::shm {
 
-class Recall {
+class Recall : public carrier::Carrier {
  public:
+  using Carrier::Carrier;
+
   /// Segments are numbered in the order they are posted; numbers wrap around.
   using Number = std::uint32_t;
 
-  virtual ~Recall() = default;
+  /// True if the receiver has given everything back; it may be false for as long as one that has taken all makes no call.
+  virtual bool drained() const = 0;
 
   /// Of the segment that is posted next.
   virtual Number next() const = 0;
@@ -35,4 +39,4 @@ class Recall {
   virtual void resume() = 0;
 };
 
-}  // namespace cluster::carrier
+}  // namespace cluster::shm

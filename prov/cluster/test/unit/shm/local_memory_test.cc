@@ -1,6 +1,6 @@
 // Small writes that need no answer: that they complete when the target has taken them, that a target which
 // takes nothing is done without, and what they are not to be used for.
-#include "protocol/posted_writes.h"
+#include "shm/local_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -10,25 +10,26 @@
 #include "support/failing_memory.h"
 #include "support/messenger_pair.h"
 
-namespace cluster::protocol {
+namespace cluster::shm {
 namespace {
 
-using Outcome = RemoteRegions::Outcome;
+using namespace protocol;
+using carrier::Outcome;
 
 /// A ring without memory: the test decides how far its reader has come.
-class TestRing final : public carrier::Carrier, public Recall {
+class TestRing final : public Recall {
  public:
   struct Item {
     wire::Segment segment;
     std::vector<std::byte> payload;
     bool withdrawn = false;
   };
+  TestRing() : Recall({.acknowledges_on_post = true, .on_this_node = true}) {}
+
   static constexpr Number kFirst = 0xfffffffe;  // two before the wrap
 
   std::size_t payload_max(const wire::Segment&) const override { return 32768; }
-  bool acked_on_post() const override { return true; }
   bool drained() const override { return reader == items.size(); }
-  Recall* recall() override { return this; }
   bool post(const wire::Segment& segment, const Gather& payload, PayloadMode, Token) override {
     const test::SpareMemory spare;
     Item item{segment, std::vector<std::byte>(payload.length)};
@@ -66,7 +67,7 @@ class TestRing final : public carrier::Carrier, public Recall {
 };
 
 /// The target's regions as the initiator reaches them: notes what was written.
-class NotingRegions final : public RemoteRegions {
+class NotingRegions final : public LocalMemory {
  public:
   Outcome write(std::uint64_t, std::uint64_t address, const Gather& source) override {
     if (outcome == Outcome::done) written.push_back({address, source.length});
@@ -78,6 +79,18 @@ class NotingRegions final : public RemoteRegions {
     return outcome;
   }
 
+  Outcome store(std::uint64_t, std::uint64_t, ConstBytes) override {
+    stores += outcome == Outcome::done;
+    return outcome;
+  }
+  Outcome load(std::uint64_t, std::uint64_t, Bytes) override {
+    loads += outcome == Outcome::done;
+    return outcome;
+  }
+  /// From now on as if all regions were mapped into this process.
+  void map() { maps_some_ = true; }
+
+  int stores = 0, loads = 0;
   Outcome outcome = Outcome::done;
   std::vector<std::pair<std::uint64_t, std::size_t>> written;
   int reads = 0;
@@ -85,10 +98,15 @@ class NotingRegions final : public RemoteRegions {
 
 class PostedWritesTest : public MessengerTest {
  protected:
-  PostedWritesTest() {
+  PostedWritesTest() { reach(); }
+
+  ~PostedWritesTest() override { left.channel.rma.reached = {}; }
+
+  void reach() {
     auto table = std::make_unique<NotingRegions>();
     reached = table.get();
-    left.channel.rma.reached.regions = std::move(table);
+    table->use_ring(left.channel, ring, list);
+    left.channel.rma.reached.access = std::move(table);
     left.channel.carrier = &ring;
   }
 
@@ -106,14 +124,15 @@ class PostedWritesTest : public MessengerTest {
     ring.reader += count;
     if (publish) ring.published = ring.reader;
   }
-  PostedWrites& posted() { return left.messenger.rma().posted(); }
+  PostedWrites& posted() { return list; }
   std::size_t completed() { return left.take().size(); }
   void lose_patience() {
     posted().settle(1000);
-    posted().settle(1000 + PostedWrites::kPatience + 1);
+    posted().settle(1000 + LocalMemory::kPatience + 1);
   }
 
   TestRing ring;
+  PostedWrites list{left.messenger.rma(), left.counters};
   NotingRegions* reached = nullptr;
 };
 
@@ -202,9 +221,9 @@ TEST_F(PostedWritesTest, WhatTheTargetLeavesLyingIsDoneWithoutIt) {
   for (std::uint64_t i = 0; i < 5; ++i) put(8 * i);
   take(2, false);
   posted().settle(1000);
-  posted().settle(1000 + PostedWrites::kPatience);
+  posted().settle(1000 + LocalMemory::kPatience);
   EXPECT_EQ(completed(), 0u) << "not yet";
-  posted().settle(1000 + PostedWrites::kPatience + 1);
+  posted().settle(1000 + LocalMemory::kPatience + 1);
   EXPECT_EQ(completed(), 5u);
   ASSERT_EQ(reached->written.size(), 3u) << "two of them the target has done, though it has not said so";
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -220,7 +239,7 @@ TEST_F(PostedWritesTest, PatienceBeginsAnewWithEachThatIsTaken) {
   for (std::uint64_t i = 0; i < 9; ++i) {
     posted().settle(now);
     take(1);
-    posted().settle(now += PostedWrites::kPatience);
+    posted().settle(now += LocalMemory::kPatience);
   }
   EXPECT_EQ(completed(), 9u);
   EXPECT_TRUE(reached->written.empty());
@@ -279,9 +298,8 @@ TEST_F(PostedWritesTest, WhatOnlyTheTargetCanDoStaysWhereItIs) {
 }
 
 TEST_F(PostedWritesTest, OthersTakeOtherWays) {
-  put(0, PostedWrites::kLengthMax + 1);
-  put(0, 8, {{.fence = true}});
-  EXPECT_EQ(completed(), 2u) << "by the initiator";
+  put(0, LocalMemory::kLengthMax + 1);
+  EXPECT_EQ(completed(), 1u) << "by the initiator";
   put(0, 8, {{}, {}, 1, true});
   reached->outcome = Outcome::unsuited;
   put(0);
@@ -295,12 +313,15 @@ TEST_F(PostedWritesTest, AFenceWaitsForThem) {
   put(0);
   put(8, 8, {{.fence = true}});
   left.messenger.pump();
-  EXPECT_TRUE(reached->written.empty());
+  EXPECT_EQ(ring.items.size(), 1u);
   take(1);
   posted().settle(1);
   left.messenger.pump();
-  EXPECT_EQ(completed(), 2u);
-  EXPECT_EQ(reached->written.size(), 1u);
+  EXPECT_EQ(completed(), 1u);
+  EXPECT_EQ(ring.items.size(), 2u) << "when its turn has come";
+  take(1);
+  posted().settle(2);
+  EXPECT_EQ(completed(), 1u);
 }
 
 TEST_F(PostedWritesTest, WhatTheInitiatorDoesAloneKeepsTheOrderThatWasAskedFor) {
@@ -310,7 +331,7 @@ TEST_F(PostedWritesTest, WhatTheInitiatorDoesAloneKeepsTheOrderThatWasAskedFor) 
   const Bytes slices[] = {back};
   const RmaIov remote[] = {{0, 5, 8}};
   ASSERT_EQ(read(slices, remote), Status::ok);
-  put(0, PostedWrites::kLengthMax + 1);
+  put(0, LocalMemory::kLengthMax + 1);
   EXPECT_EQ(reached->reads, 0);
   EXPECT_TRUE(reached->written.empty());
 }
@@ -335,10 +356,7 @@ TEST_F(PostedWritesTest, BehindWhatMustComeFirstItIsNotPosted) {
     put(8);
     EXPECT_EQ(ring.items.size() == before + 2 && ring.items.back().segment.unanswered(), each.behind_write);
     left.messenger.fail(left.channel, Status::reset, true);
-    left.channel.carrier = &ring;
-    auto table = std::make_unique<NotingRegions>();
-    reached = table.get();
-    left.channel.rma.reached.regions = std::move(table);
+    reach();
     take(ring.items.size() - ring.reader);
   }
 }
@@ -358,7 +376,7 @@ TEST_F(PostedWritesTest, NoneIsPostedALapBehindAnother) {
   take(ring.items.size());
   put(16);
   EXPECT_TRUE(ring.items.back().segment.unanswered());
-  EXPECT_EQ(left.messenger.rma().posted().idle(), false);
+  EXPECT_EQ(posted().idle(), false);
   take(1);
   posted().settle(1);
   posted().settle(2);
@@ -386,15 +404,47 @@ TEST_F(PostedWritesTest, ATargetThatWakesUpBetweenTwoHoldsIsAttentive) {
   EXPECT_EQ(ring.items.size(), before + 1) << "through the ring again";
 }
 
+TEST_F(PostedWritesTest, MappedMemoryIsStoredToAndLoadedFrom) {
+  std::vector<std::byte> back(8);
+  const Bytes slices[] = {back};
+  const RmaIov remote[] = {{0, 5, 8}};
+  ASSERT_EQ(read(slices, remote), Status::ok);
+  EXPECT_EQ(reached->stores + reached->loads, 0);
+  reached->map();
+  ASSERT_EQ(put(0), Status::ok);
+  ASSERT_EQ(read(slices, remote), Status::ok);
+  EXPECT_EQ(reached->stores, 1);
+  EXPECT_EQ(reached->loads, 1);
+  EXPECT_EQ(completed(), 3u) << "at once";
+  put(0, 8, {{}, {}, 1, true});
+  EXPECT_EQ(reached->stores, 1) << "data for the target goes through the target";
+  reached->outcome = Outcome::denied;
+  put(0);
+  EXPECT_EQ(outcome(left).status, Status::access) << "what must not be stored is refused by the other ways";
+}
+
+TEST_F(PostedWritesTest, AStoreDoesNotOvertakeAPostedWriteThatMustComeFirst) {
+  order({.write_after_write = true});
+  put(0);
+  reached->map();
+  put(8);
+  EXPECT_EQ(reached->stores, 0);
+  EXPECT_EQ(ring.items.size(), 2u) << "behind the other";
+  take(2);
+  posted().settle(1);
+  put(16);
+  EXPECT_EQ(reached->stores, 1);
+}
+
 TEST_F(PostedWritesTest, ALostPeerHasDoneWhatItHasTaken) {
   for (std::uint64_t i = 0; i < 3; ++i) put(8 * i);
   take(2, false);
-  posted().settle_last(left.channel);
-  EXPECT_EQ(completed(), 2u);
   left.messenger.fail(left.channel, Status::reset, true);
-  EXPECT_EQ(outcome(left).status, Status::reset);
+  const auto done = left.take();
+  ASSERT_EQ(done.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(done[i].status, i == 2 ? Status::reset : Status::ok);
   EXPECT_TRUE(posted().idle());
 }
 
 }  // namespace
-}  // namespace cluster::protocol
+}  // namespace cluster::shm

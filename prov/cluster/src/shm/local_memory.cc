@@ -1,0 +1,184 @@
+#include "shm/local_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster::shm {
+namespace {
+
+using carrier::Outcome;
+
+/// Most writes that are done while the target is held: it takes in nothing meanwhile.
+constexpr std::size_t kHeldWrites = 32;
+
+/// The target takes no segments while one of these lives.
+class Hold {
+ public:
+  explicit Hold(Recall& recall) : recall_(recall), held_(recall.hold()) {}
+  ~Hold() {
+    if (held_) recall_.resume();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  Recall& recall_;
+  bool held_;
+};
+
+/// Numbers wrap around.
+bool before(Recall::Number one, Recall::Number other) { return static_cast<std::int32_t>(one - other) < 0; }
+
+}  // namespace
+
+template <typename Visit>
+void PostedWrites::each(Visit&& visit) {
+  // Nothing is posted meanwhile: the list only shrinks.
+  bool complete = false;
+  for (LocalMemory* const peer : peers_) {
+    visit(*peer);
+    complete |= peer->writes_.empty();
+  }
+  if (!complete) return;
+  std::erase_if(peers_, [](LocalMemory* peer) {
+    peer->listed_ = !peer->writes_.empty();
+    return !peer->listed_;
+  });
+}
+
+void PostedWrites::settle(std::optional<std::uint64_t> ticks) {
+  each([&](LocalMemory& peer) { peer.settle(ticks); });
+}
+
+bool PostedWrites::recall() {
+  bool all = true;
+  each([&](LocalMemory& peer) {
+    peer.report_taken();
+    if (!peer.writes_.empty()) all &= peer.take_back();
+  });
+  return all;
+}
+
+LocalMemory::~LocalMemory() {
+  if (listed_) std::erase(posted_->peers_, this);
+}
+
+Outcome LocalMemory::put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
+                         carrier::AccessTicket ticket) {
+  return put_by(*this, to, source, terms, ticket);
+}
+
+Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
+                         carrier::AccessTicket) {
+  return get_by(*this, from, target, terms);
+}
+
+/// The ring remembers of so many segments which were refused.
+bool LocalMemory::full() const {
+  return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;
+}
+
+/// The target polls, as far as is known, and the ring is not full.
+bool LocalMemory::may_post() {
+  if (ring_ == nullptr) return false;
+  if (inattentive_) {
+    if (ring_->taken() == taken_) return false;
+    inattentive_ = false;
+  }
+  if (!full()) [[likely]]
+    return true;
+  report_taken();
+  return !full();
+}
+
+/// What has been posted is noted without needing memory.
+[[gnu::noinline]] void LocalMemory::reserve() {
+  if (writes_.free() == 0) writes_.grow();
+  std::vector<LocalMemory*>& peers = posted_->peers_;
+  if (peers.size() == peers.capacity()) peers.reserve(2 * peers.size() + 1);
+}
+
+/// False: nothing has been done.
+bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket) {
+  const wire::Segment segment{.kind = wire::SegmentKind::write,
+                              .flags = wire::segment_flag::kUnanswered,
+                              .length = static_cast<std::uint32_t>(to.length),
+                              .offset = to.address,
+                              .total = to.length,
+                              .key = to.key};
+  if (writes_.free() == 0 || posted_->peers_.size() == posted_->peers_.capacity()) [[unlikely]]
+    reserve();
+  const Recall::Number number = ring_->next();
+  if (!ring_->post(segment, source, carrier::PayloadMode::copy, 0)) return false;
+  if (writes_.empty()) moved_at_.reset();
+  if (!std::exchange(listed_, true)) posted_->peers_.push_back(this);
+  writes_.push_within() = {number, to.key, to.address, ticket};
+  return true;
+}
+
+void LocalMemory::settle(std::optional<std::uint64_t> ticks) {
+  const std::size_t left = writes_.size();
+  report_taken();
+  if (writes_.empty() || !ticks) return;
+  if (writes_.size() != left || !moved_at_) {
+    moved_at_ = ticks;
+  } else if (*ticks - *moved_at_ > kPatience) {
+    take_back();
+    moved_at_ = ticks;
+  }
+}
+
+/// False: the target is taking segments.
+bool LocalMemory::take_back() {
+  for (bool suited = true; suited && !writes_.empty();) {
+    const Hold held(*ring_);
+    if (!held) return false;
+    suited = take_back_some();
+  }
+  return true;
+}
+
+/// While the target is held. False: the rest only the target can do.
+bool LocalMemory::take_back_some() {
+  report_taken();
+  const Recall::Number taken = ring_->taken();
+  for (std::size_t left = kHeldWrites; left > 0 && !writes_.empty(); --left) {
+    const Write& front = writes_.front();
+    const ConstBytes payload = ring_->payload(front.number);
+    const Outcome outcome = write(front.key, front.address, {{&payload, 1}, 0, payload.size()});
+    if (outcome == Outcome::unsuited) return false;
+    ring_->withdraw(front.number);
+    ++posted_->counters_.rma_alone;
+    inattentive_ = true;
+    taken_ = taken;  // what was withdrawn is behind it: the target shows that it polls by taking that
+    report_front(outcome == Outcome::done ? Status::ok : Status::access);
+  }
+  return true;
+}
+
+void LocalMemory::report_taken() {
+  const Recall::Number taken = ring_->taken();
+  while (!writes_.empty() && before(writes_.front().number, taken)) {
+    report_front(ring_->take_refusal(writes_.front().number) ? Status::access : Status::ok);
+  }
+}
+
+void LocalMemory::report_front(Status status) {
+  const carrier::AccessTicket ticket = writes_.front().ticket;
+  writes_.pop_front();
+  posted_->reports_.over(*channel_, ticket, status);
+}
+
+void LocalMemory::settle() {
+  if (writes_.empty()) return;
+  const Hold held(*ring_);
+  report_taken();
+}
+
+void LocalMemory::end(Status status) {
+  settle();
+  while (!writes_.empty()) report_front(status);
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,180 @@
+// The registered memory of a peer on this node, as this process reaches it, by the first of these ways that suits an
+// access:
+//
+//   a store, a load    the region is mapped into this process
+//   a posted write     a small write to a peer whose library polls: a segment in its ring
+//   a system call      the kernel copies
+//
+// A posted write travels through the ring without an answer: this side has checked that the region takes it, sees when
+// the target has taken it, and takes back those that lie there too long (shm/recall.h) to do them by a system call. So a
+// target that polls is written to for the price of a message; one that computes or sleeps, for that of a system call.
+// The write is pending meanwhile.
+//
+//   put()     -> the ring     until the target is found inattentive; from then on not, until it has taken
+//                             something again
+//   settle()  -> reports      of those taken; after kPatience without one, those left are taken back
+//   recall()  -> the same at once: the caller is about to sleep
+//
+// Invariants. Writes lie here in the order of their numbers, and are over in this order. A write is executed
+// once: by the target, or, while the target takes nothing, here. When it is taken back it overtakes whatever
+// lies in the ring before it, which AccessTerms::after_sends forbids. What is posted behind it to the same
+// peer goes through the same ring.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/ring_queue.h"
+#include "carrier/memory_access.h"
+#include "protocol/remote_access.h"
+#include "shm/recall.h"
+
+namespace cluster::shm {
+
+class LocalMemory;
+
+/// The posted writes to all peers.
+class PostedWrites {
+ public:
+  PostedWrites(protocol::RemoteAccess& reports, Counters& counters)
+      : reports_(reports), counters_(counters) {}
+
+  /// `ticks`: now; nothing if the caller does not know.
+  void settle(std::optional<std::uint64_t> ticks);
+  /// False: a target is taking segments, and the rest will be settled soon.
+  bool recall();
+  bool idle() const { return peers_.empty(); }
+
+ private:
+  friend class LocalMemory;
+
+  template <typename Visit>
+  void each(Visit&& visit);
+
+  protocol::RemoteAccess& reports_;
+  Counters& counters_;
+  std::vector<LocalMemory*> peers_;  ///< those with writes that are not over
+};
+
+class LocalMemory : public carrier::MemoryAccess {
+ public:
+  using Outcome = carrier::Outcome;
+
+  /// Longer writes are cheaper by a system call, which copies once.
+  static constexpr std::size_t kLengthMax = 8 * 1024;
+  /// In ticks: 8 to 30 us, several times what a target takes that polls.
+  static constexpr std::uint64_t kPatience = 1 << 15;
+
+  LocalMemory() : MemoryAccess(true) {}
+  ~LocalMemory() override;
+
+  /// Small writes may be posted to this ring, the carrier of this channel. All three outlive this object.
+  void use_ring(protocol::Channel& channel, Recall& ring, PostedWrites& posted) {
+    channel_ = &channel;
+    ring_ = &ring;
+    posted_ = &posted;
+  }
+
+  carrier::Outcome put(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTerms terms,
+                       carrier::AccessTicket ticket) override;
+  carrier::Outcome get(const carrier::RemoteRange& from, const Scatter& target, carrier::AccessTerms terms,
+                       carrier::AccessTicket ticket) override;
+  void settle() override;
+  void end(Status status) override;
+
+  // --- single copies, each over when the call returns; how is for derived classes ---
+  virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
+  /// What write() would do now, as far as can be seen without copying.
+  virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
+  /// Into position `offset` of the concatenation of `slices`.
+  virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
+                       std::size_t offset, std::size_t length) = 0;
+  /// One piece of memory by stores, or loads, of this process, where the region is mapped here; nothing is
+  /// cheaper. Else unsuited, and nothing has been done.
+  virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
+  virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
+  /// True if some of the regions have been mapped into this process.
+  bool maps_some() const { return maps_some_; }
+
+ protected:
+  // For put() and get() of a final class, which then has no virtual calls on the way to the bytes.
+  template <typename Self>
+  static Outcome put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
+                        carrier::AccessTerms terms, carrier::AccessTicket ticket);
+  template <typename Self>
+  static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
+                        carrier::AccessTerms terms);
+
+  bool maps_some_ = false;
+
+ private:
+  friend class PostedWrites;
+
+  struct Write {
+    Recall::Number number = 0;
+    std::uint64_t key = 0;
+    std::uint64_t address = 0;
+    carrier::AccessTicket ticket;
+  };
+
+  bool keeps(carrier::AccessTerms terms) const {
+    return !terms.after_sends || (ring_ != nullptr && ring_->drained());
+  }
+  bool may_post();
+  bool post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket);
+  bool full() const;
+  void reserve();
+  void settle(std::optional<std::uint64_t> ticks);
+  bool take_back();
+  bool take_back_some();
+  void report_taken();
+  void report_front(Status status);
+
+  protocol::Channel* channel_ = nullptr;
+  Recall* ring_ = nullptr;  ///< null: nothing is posted
+  PostedWrites* posted_ = nullptr;
+  RingQueue<Write> writes_;
+  std::optional<std::uint64_t> moved_at_;  ///< when the target was last seen to take one, in ticks
+  bool listed_ = false;                    ///< in PostedWrites
+  bool inattentive_ = false;               ///< writes were taken back since the target ...
+  Recall::Number taken_ = 0;               ///< ... had taken what is before this one
+};
+
+template <typename Self>
+carrier::Outcome LocalMemory::put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
+                                     carrier::AccessTerms terms, carrier::AccessTicket ticket) {
+  if (!self.keeps(terms)) return Outcome::unsuited;
+  if (self.maps_some_ && !terms.after_puts && source.slices.size() == 1) {
+    const ConstBytes bytes(source.slices.front().data() + source.offset, to.length);
+    if (self.store(to.key, to.address, bytes) == Outcome::done) return Outcome::done;
+  }
+  if (to.length <= kLengthMax && self.may_post() &&
+      self.judge_write(to.key, to.address, to.length) == Outcome::done && self.post(to, source, ticket)) {
+    return Outcome::pending;
+  }
+  if (terms.after_puts) return Outcome::unsuited;
+  return self.write(to.key, to.address, source);
+}
+
+template <typename Self>
+carrier::Outcome LocalMemory::get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
+                                     carrier::AccessTerms terms) {
+  if (!self.keeps(terms) || terms.after_puts) return Outcome::unsuited;
+  if (self.maps_some_ && target.slices.size() == 1) {
+    const Bytes bytes(target.slices.front().data() + target.offset, from.length);
+    if (self.load(from.key, from.address, bytes) == Outcome::done) return Outcome::done;
+  }
+  return self.read(from.key, from.address, target.slices, target.offset, from.length);
+}
+
+/// Finds the registered memory of peers on this node. The simulator has another one, over its own hosts.
+class RegionConnector {
+ public:
+  virtual ~RegionConnector() = default;
+  /// Null if the peer's regions are not in reach (now).
+  virtual std::unique_ptr<LocalMemory> connect(const SocketAddress& peer) = 0;
+};
+
+}  // namespace cluster::shm
