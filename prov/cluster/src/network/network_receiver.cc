@@ -60,13 +60,14 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       budget_(parts, peers),
       tx_(tx),
       sessions_(sessions),
-      acceptor_(parts, peers, admission, tx, sessions, reach),
+      answers_(parts, peers),
+      acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
       flood_(parts.link, sessions.secrets().marks(),
              [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
       integrity_(parts.link->integrity()) {
   held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
-  if (parts.datagrams) datagrams_.emplace(parts, peers, messenger);
+  if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
 /// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
@@ -95,7 +96,7 @@ inline void NetworkReceiver::watch(Time now) {
     flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
   if (flood_.thins()) [[unlikely]]
-    acceptor_.note_flood(now);
+    answers_.note_flood(now);
 }
 
 /// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
@@ -184,7 +185,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
-    case wire::FrameKind::sibling_request: return acceptor_.on_sibling_request(now, view, frame.from);
+    case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(now, view, frame.from);
     case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: return receive_in_flow(now, view, frame, nullptr);

@@ -72,6 +72,7 @@ class NetworkReceiver {
   UnknownBudget budget_;
   TxScheduler& tx_;
   SessionTable& sessions_;
+  AnswerLimiter answers_;
   SessionAcceptor acceptor_;
   FloodWatch flood_;
   const wire::Integrity integrity_;
