@@ -16,12 +16,13 @@ namespace cluster::network {
 
 class DatagramEndpoint {
  public:
-  DatagramEndpoint(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger)
+  DatagramEndpoint(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                   AnswerLimiter& answers)
       : link_(*parts.link),
         counters_(parts.environment.counters),
         peers_(peers),
         messenger_(messenger),
-        resets_(parts, peers) {}
+        resets_(parts, answers) {}
 
   Status send(const protocol::SendOp& op);
   /// Frames of flows are refused at once, or their sender would try for seconds.

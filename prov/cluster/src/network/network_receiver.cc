@@ -60,13 +60,14 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       budget_(parts, peers),
       tx_(tx),
       sessions_(sessions),
-      acceptor_(parts, peers, admission, tx, sessions, reach),
+      answers_(parts, peers),
+      acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
       flood_(parts.link, sessions.secrets().marks(),
              [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
       integrity_(parts.link->integrity()) {
   held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
-  if (parts.datagrams) datagrams_.emplace(parts, peers, messenger);
+  if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
 /// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
@@ -95,7 +96,7 @@ inline void NetworkReceiver::watch(Time now) {
     flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
   if (flood_.thins()) [[unlikely]]
-    acceptor_.note_flood(now);
+    answers_.note_flood(now);
 }
 
 /// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
@@ -123,15 +124,17 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       continue;
     }
     std::size_t count = 1;
+    RemotePeer* taker = nullptr;  // of a run
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
     if (!alone && wire::admit_run(alike, view, run, integrity_)) {
-      (takes_run(view, run, frame) ? count : singly) = run.count;
+      taker = taker_of_run(view, run, frame);
+      (taker != nullptr ? count : singly) = run.count;
     }
     if (singly != 0) --singly;
-    if (count > 1) {
-      receive_in_flow(now, view, frame, &run);
+    if (taker != nullptr) {
+      receive_in_flow(now, taker, view, frame, &run);
     } else {
       receive_frame(now, view, frame);
     }
@@ -158,13 +161,16 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
       frame.from.to.text().c_str());
 }
 
-/// True if the frames of a run may take the way up together.
-bool NetworkReceiver::takes_run(const wire::FrameView& first, const wire::RunView& run,
-                                const link::InFrame& frame) const {
-  if (datagrams_ || frame.from.ethertype || first.session == 0) return false;
-  const RemotePeer* const peer = sessions_.find(first.session);
-  return peer != nullptr && peer->flow != nullptr && peer->flow->handshake().session() == first.session &&
-         peer->flow->receiver().takes_run(first, run.count);
+/// The peer whose flow takes the frames of a run together; null if they have to go one by one.
+RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wire::RunView& run,
+                                          const link::InFrame& frame) const {
+  if (datagrams_ || frame.from.ethertype || first.session == 0 || !messenger_.matcher().can_report())
+    return nullptr;
+  RemotePeer* const peer = sessions_.find(first.session);
+  const bool takes = peer != nullptr && peer->flow != nullptr &&
+                     peer->flow->handshake().session() == first.session &&
+                     peer->flow->receiver().takes_run(first, run.count);
+  return takes ? peer : nullptr;
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
@@ -184,20 +190,20 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
-    case wire::FrameKind::sibling_request: return acceptor_.on_sibling_request(now, view, frame.from);
+    case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(now, view, frame.from);
     case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
-    default: return receive_in_flow(now, view, frame, nullptr);
+    default: break;
   }
-}
-
-/// `run`: the frames that continue this one, if they take the way together.
-void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
-                                      const wire::RunView* run) {
-  using reliability::ReceiveResult;
   if (!messenger_.matcher().can_report()) [[unlikely]]
     return admission_.note_no_memory();
-  RemotePeer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
+  receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
+}
+
+/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they take the way together.
+void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
+                                      const link::InFrame& frame, const wire::RunView* run) {
+  using reliability::ReceiveResult;
   if (peer == nullptr) return flood_.note_session(now, view.session);
   // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
   if (peer->common.failed) return;

@@ -58,8 +58,9 @@ class NetworkReceiver {
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
-  bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
-  void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
+  RemotePeer* taker_of_run(const wire::FrameView& first, const wire::RunView& run,
+                           const link::InFrame& frame) const;
+  void receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
   void deliver(RemotePeer& peer, const protocol::ArrivalInfo& info);
   bool still_holds(Time now, RemotePeer& peer);
@@ -72,6 +73,7 @@ class NetworkReceiver {
   UnknownBudget budget_;
   TxScheduler& tx_;
   SessionTable& sessions_;
+  AnswerLimiter answers_;
   SessionAcceptor acceptor_;
   FloodWatch flood_;
   const wire::Integrity integrity_;

@@ -1,4 +1,4 @@
-// A peer as the network knows it: its session, what is known of earlier ones, and limits on what may be sent in its name.
+// A peer as the network knows it: its session, and what is known of earlier ones.
 // It is made with the first frame from or to the peer, and kept as long as the peer is.
 #pragma once
 
@@ -9,7 +9,6 @@
 #include "base/address.h"
 #include "base/units.h"
 #include "network/closed_sessions.h"
-#include "network/peer_limit.h"
 #include "network/timer_heap.h"
 #include "reliability/flow.h"
 #include "transport/peer.h"
@@ -41,8 +40,6 @@ struct RemotePeer final : transport::TransportPeer {
     Time awaited_since{};  ///< the first frame of the session that was left to be repeated; Time{}: none was
   } sibling;
   std::size_t held = 0;  ///< bytes held for it as an unknown source (unknown_budget.h)
-  PeerLimit answers;     ///< to frames that ask for a session in its name
-  PeerLimit resets;      ///< to frames of sessions that are not here, from its address
   Time heard_at{};       ///< last frame of its session, or that asked for it
   Timer timer;           ///< of its flow
   ClosedSessions closed_sessions;

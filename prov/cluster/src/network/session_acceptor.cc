@@ -11,16 +11,17 @@ namespace cluster::network {
 
 SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers,
                                  transport::AdmissionControl& admission, TxScheduler& tx,
-                                 SessionTable& sessions, PeerReach& reach)
+                                 SessionTable& sessions, PeerReach& reach, AnswerLimiter& answers)
     : parts_(parts),
       peers_(peers),
       admission_(admission),
       tx_(tx),
       sessions_(sessions),
       reach_(reach),
-      resets_(parts, peers),
+      answers_(answers),
+      resets_(parts, answers),
       cookies_(parts.environment.random, sessions.secrets().marks().unknown),
-      siblings_(parts, peers, sessions) {}
+      siblings_(parts, peers, sessions, answers) {}
 
 RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) {
@@ -49,7 +50,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     return;
   }
   const SocketAddress name = name_of(view);
-  if (!may_answer(now, view.opening, name)) {
+  if (!answers_.admits_call(now, name)) {
     ++counters.refused_stale;
     return;
   }
@@ -75,29 +76,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   reliability::Flow& flow = contact == reliability::OpeningClass::newer
                                 ? sessions_.pending(now, peer, path)
                                 : sessions_.answering(now, peer, path);
-  peer.answers.note(now);  // only now: what draws no answer keeps none from the peer
   flow.answer_opening(view, path, *parts_.link);
-}
-
-bool SessionAcceptor::may_answer(Time now, const wire::Opening& call, const SocketAddress& name) {
-  const bool flood = now < flood_until_;
-  const std::uint64_t digest = flood ? cookies_.digest(call) : 0;
-  if (flood && answered_.answered(now, digest)) return false;
-  RemotePeer* const peer = parts_.find(peers_.find(name));
-  const bool admitted = !peers_.known(name) ? answers_.admits_unknown(now)
-                                            : peer == nullptr || may_answer_in_name_of(now, *peer);
-  if (flood && admitted) answered_.note(now, digest);
-  return admitted;
-}
-
-/// In a flood a call in the name of a peer that speaks in its session is most probably forged. One that has begun anew in this moment
-/// calls until its session has been silent for long enough.
-bool SessionAcceptor::may_answer_in_name_of(Time now, const RemotePeer& peer) {
-  const PeerLimit& answers = peer.answers;
-  const bool speaks = now < flood_until_ && peer.flow != nullptr && peer.flow->handshake().knows_peer() &&
-                      now - peer.flow->liveness().silence().heard_at() < kJustHeard;
-  return speaks ? answers.due_rarely(now, parts_.environment.random)
-                : answers.due(now, parts_.environment.random);
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.

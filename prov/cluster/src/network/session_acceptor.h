@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include "network/answer_limiter.h"
-#include "network/answered_calls.h"
 #include "network/control_frames.h"
 #include "network/network_parts.h"
 #include "network/session_cookies.h"
@@ -25,7 +24,7 @@ namespace cluster::network {
 class SessionAcceptor {
  public:
   SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
-                  TxScheduler& tx, SessionTable& sessions, PeerReach& reach);
+                  TxScheduler& tx, SessionTable& sessions, PeerReach& reach, AnswerLimiter& answers);
 
   /// The peer whose flow takes the frame. One of a pending session brings that into use: the session in use is
   /// closed, and its operations fail. Null if no flow takes the frame, which then has been counted, and answered
@@ -38,25 +37,11 @@ class SessionAcceptor {
   /// Logs once if the MTU in the peer's opening is not that of this node.
   void compare_mtu(const RemotePeer& peer, const wire::Opening& opening);
   SiblingCheck& siblings() { return siblings_; }
-  /// Of what comes now next to nothing is from peers: answers that were saved for a crowd are not for it, and copies get none.
-  void note_flood(Time now) {
-    flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
-    answers_.forfeit(now, link::Thinning::kAsideInterval);
-    resets_.note_flood(now, flood_until_);
-  }
-  /// In a flood members alone are answered, as with resets.
-  void on_sibling_request(Time now, const wire::FrameView& view, const link::Path& from) {
-    siblings_.on_request(now, view, from, now < flood_until_);
-  }
 
  private:
   /// Between two warnings of openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
-  /// A peer that has spoken in its session so lately does not call, unless it has begun anew since.
-  static constexpr Duration kJustHeard = 1s;
 
-  bool may_answer(Time now, const wire::Opening& call, const SocketAddress& name);
-  bool may_answer_in_name_of(Time now, const RemotePeer& peer);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
   RemotePeer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
@@ -71,11 +56,9 @@ class SessionAcceptor {
   TxScheduler& tx_;
   SessionTable& sessions_;
   PeerReach& reach_;
+  AnswerLimiter& answers_;
   ResetSender resets_;
   SessionCookies cookies_;
-  AnswerLimiter answers_;
-  AnsweredCalls answered_;
-  Time flood_until_{};
   SiblingCheck siblings_;
   bool logged_mtu_ = false;
   Time next_source_warning_{};

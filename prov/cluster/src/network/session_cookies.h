@@ -21,8 +21,6 @@ class SessionCookies {
   /// `mark`: of all these numbers (link/thinning.h).
   SessionCookies(Random& random, std::uint8_t mark) : hash_{random.next(), random.next()}, mark_(mark) {}
 
-  /// Of the caller and the session that it names, equal for copies of one call.
-  std::uint64_t digest(const wire::Opening& caller) const { return hash_of(0, caller); }
   std::uint32_t session_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
     return number(interval(now), caller);

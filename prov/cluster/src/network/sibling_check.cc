@@ -23,11 +23,13 @@ bool is_block_of(const SocketAddress& name, ConstBytes block) {
 
 }  // namespace
 
-SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions)
+SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions,
+                           AnswerLimiter& limiter)
     : parts_(parts),
       peers_(peers),
       sessions_(sessions),
-      hash_{parts.environment.random.next(), parts.environment.random.next()} {}
+      hash_{parts.environment.random.next(), parts.environment.random.next()},
+      limiter_(limiter) {}
 
 /// A flow that knows its peer decides itself which openings are that peer's.
 bool SiblingCheck::awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view) {
@@ -65,7 +67,7 @@ bool SiblingCheck::may_ask(const RemotePeer& peer) {
 }
 
 void SiblingCheck::ask(Time now, const RemotePeer& peer) {
-  if (!limiter_.admits_unknown(now)) return;
+  if (!limiter_.admits(now)) return;
   const SocketAddress& sibling = peer.sibling.name;
   const link::Path path{sibling, {}, false, multipath::rail_towards(parts_.rails, sibling)};
   const std::uint32_t session = peer.flow->handshake().session();
@@ -75,16 +77,10 @@ void SiblingCheck::ask(Time now, const RemotePeer& peer) {
                path);
 }
 
-bool SiblingCheck::may_respond(Time now, const SocketAddress& source, bool flood) {
-  const bool member = peers_.is_member_name(source);
-  if (flood && !member) return false;
-  return (member ? to_members_ : to_others_).admits_unknown(now);
-}
-
-void SiblingCheck::on_request(Time now, const wire::FrameView& view, const link::Path& from, bool flood) {
+void SiblingCheck::on_request(Time now, const wire::FrameView& view, const link::Path& from) {
   wire::RailBlock caller;
   std::memcpy(&caller, view.rails.data(), sizeof caller);
-  if (parts_.roster == nullptr || !parts_.roster->contains(caller) || !may_respond(now, from.to, flood)) {
+  if (parts_.roster == nullptr || !parts_.roster->contains(caller) || !limiter_.admits_to(now, from.to)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }

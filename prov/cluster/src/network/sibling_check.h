@@ -24,8 +24,8 @@
 // its further frames, and so is one whose sibling is inserted later.
 //
 // The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
-// the frame that draws it and goes to members only, one of a session in kRequestInterval; all together are limited
-// as answers to unknown sources are, and so are the answers, to members and to all others. In a flood only members are answered.
+// the frame that draws it and goes to members only, one of a session in kRequestInterval. Requests and responses draw on
+// the bucket of all answers (answer_limiter.h), and in a flood only members are answered.
 // Endpoints of one process have one IP address: no other host can draw a question,
 // nor use up what is left of that limit.
 #pragma once
@@ -43,7 +43,7 @@ namespace cluster::network {
 
 class SiblingCheck {
  public:
-  SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions);
+  SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions, AnswerLimiter& limiter);
 
   /// A frame with an opening has come in a session of the peer, whose flow has not seen it. True if it shall not see it,
   /// because the sibling has not answered yet.
@@ -54,7 +54,7 @@ class SiblingCheck {
   void review(Time now, RemotePeer& peer);
 
   /// A peer asks whether a caller of its own is an endpoint of this process.
-  void on_request(Time now, const wire::FrameView& view, const link::Path& from, bool flood);
+  void on_request(Time now, const wire::FrameView& view, const link::Path& from);
   void on_response(Time now, const wire::FrameView& view, const SocketAddress& from);
 
  private:
@@ -67,16 +67,13 @@ class SiblingCheck {
 
   std::uint64_t challenge(std::uint64_t interval, const RemotePeer& peer) const;
   bool may_ask(const RemotePeer& peer);
-  bool may_respond(Time now, const SocketAddress& source, bool flood);
   void ask(Time now, const RemotePeer& peer);
 
   const NetworkParts& parts_;
   PeerTable& peers_;
   SessionTable& sessions_;
   SipHash hash_;
-  AnswerLimiter limiter_;     ///< of requests
-  AnswerLimiter to_members_;  ///< responses, also to all that write in their names
-  AnswerLimiter to_others_;
+  AnswerLimiter& limiter_;
 };
 
 }  // namespace cluster::network

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "network/answer_limiter.h"
 #include "network/flood_watch.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
@@ -10,6 +11,7 @@
 namespace cluster::engine {
 namespace {
 
+using network::AnswerLimiter;
 using network::FloodLevel;
 using network::FloodWatch;
 
@@ -72,27 +74,40 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
   EXPECT_TRUE(unknown.engine.quiescent());
 }
 
-TEST_F(FloodTest, CopiesOfACallDrawNoFurtherAnswers) {
-  constexpr std::uint16_t kCallers = 5;
+/// Fewer than make a flood, for long: members' names and others draw on one bucket.
+TEST_F(FloodTest, CallsDrawABurstOfAnswersAndThenSoManyASecond) {
+  constexpr int kCalls = 30;  // in an interval
+  constexpr int kIntervals = 1000;
   Node a(network, kA, kB, 1000, nullptr, roomy());
-  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst; sent += 300) {
-    flood(300);
+  network.drop = [](const FakeNetwork::Packet&, const SocketAddress& to) { return to != kA; };
+  const Time begin = clock.now();
+  for (int i = 0; i < kIntervals; ++i) {
+    flood(kCalls / 2);
+    for (std::uint32_t each = 0; each < kCalls / 2; ++each)
+      inject(kB, kA, ForgedFrame::call(kB, 0xE0000000u + each, kLate).bytes());
+    clock.advance(FloodWatch::kInterval - 1ms);
     pass(a);
   }
-  const auto answers_to_calls = [&] {
-    clock.advance(FloodWatch::kInterval);
-    const std::uint64_t before = a.counters().frames_sent;
-    flood(kCallers);
+  ASSERT_FALSE(network.thinning.unmarked_aside);
+  const std::int64_t seconds = (clock.now() - begin) / 1s;
+  const auto answers = static_cast<std::int64_t>(a.counters().frames_sent);
+  EXPECT_GE(answers, AnswerLimiter::kBurst + AnswerLimiter::kPerSecond * seconds * 9 / 10);
+  EXPECT_LE(answers, AnswerLimiter::kBurst + AnswerLimiter::kPerSecond * (seconds + 1));
+}
+
+TEST_F(FloodTest, InAFloodThereIsNoBurst) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  const std::vector<std::byte> nonsense(40);
+  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+    for (int i = 0; i < 100; ++i) inject(kUnknownSource, kA, nonsense);
     pass(a);
-    return a.counters().frames_sent - before;
-  };
-  answers_to_calls();
-  EXPECT_EQ(answers_to_calls(), 0u);
-  clock.advance(FloodWatch::kInterval);
+  }
+  ASSERT_TRUE(network.thinning.unmarked_aside);
   const std::uint64_t before = a.counters().frames_sent;
-  inject(kUnknownSource, kA, ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate).bytes());
+  flood(100);
   pass(a);
-  EXPECT_EQ(a.counters().frames_sent, before + 1) << "a call that is no copy";
+  EXPECT_GT(a.counters().frames_sent, before);
+  EXPECT_LT(a.counters().frames_sent, before + 20);
 }
 
 /// Frames with a mark of the endpoint come for certain in a flood: whatever any host could draw by them would show it the mark.
@@ -126,12 +141,12 @@ TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
   }
   ASSERT_TRUE(network.thinning.unmarked_aside);
   EXPECT_EQ(resets_to(kUnknownSource), 0);
-  EXPECT_GT(resets_to(kB), 10);
+  EXPECT_GE(resets_to(kB), 5);
 }
 
 /// What one host writes in the name of a member that speaks meanwhile, or has done so a moment ago.
-TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksIsMostlyForged) {
-  constexpr int kEach = 20;  // in 5 ms: fewer than a peer is answered without a flood
+TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksDrawsNothing) {
+  constexpr int kEach = 20;  // in 5 ms
   constexpr int kIntervals = 40;
   Node a(network, kA, kB, 1000, nullptr, roomy());
   Node b(network, kB, kA, 1000);
@@ -169,15 +184,13 @@ TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksIsMostlyForged) {
   ASSERT_TRUE(network.thinning.unmarked_aside);
   b.send();
   pass(a, b);
-  constexpr int kMost = kEach * kIntervals / 4;
   forge();
-  EXPECT_LT(answers, kMost);
-  EXPECT_GT(answers, 0) << "one may be of its next incarnation";
-  EXPECT_LT(resets, kMost);
-  EXPECT_GT(resets, 0);
+  EXPECT_EQ(answers, 0);
+  EXPECT_EQ(resets, 0);
   clock.advance(1s);
   forge();
-  EXPECT_GT(answers, kEach * kIntervals * 3 / 4) << "it has been silent: perhaps it begins anew";
+  EXPECT_GT(answers, 50) << "it has been silent: perhaps it begins anew";
+  EXPECT_GT(resets, 50);
 }
 
 /// Found by the simulator (flooder, seed 1089614181105592972): hundreds of unknown sources, and the death of a peer that owed a message

@@ -4,14 +4,14 @@
 
 #include <vector>
 
-#include "network/peer_limit.h"
+#include "network/answer_limiter.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
 
 namespace cluster::engine {
 namespace {
 
-using network::PeerLimit;
+using network::AnswerLimiter;
 
 using test::FakeNetwork;
 using test::ForgedFrame;
@@ -177,20 +177,21 @@ TEST_F(NoSuchSessionTest, FramesOfOthersDoNotKeepARestartFromThePeers) {
   EXPECT_EQ(b.counters().sessions_closed, 1u);
 }
 
-TEST_F(NoSuchSessionTest, InAPeersNameDrawNoMoreThanSomeThousandResetsASecond) {
+TEST_F(NoSuchSessionTest, DrawAsManyResetsAsTheBucketHasTokens) {
   Node a(network, kA, kB, 1000);
-  std::size_t resets = 0;
+  std::int64_t resets = 0;
   network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
     if (to == kB) ++resets;
     return to == kB;
   };
+  const Time begin = clock.now();
   for (int i = 0; i < 100; ++i) {
-    send_to_guessed_sessions(kB, 20);
+    send_to_guessed_sessions(kB, 200);
     pass(a);
   }
-  constexpr std::size_t kIntervals = 20;
-  EXPECT_GE(resets, kIntervals * PeerLimit::kSure);
-  EXPECT_LT(resets, 3 * kIntervals * PeerLimit::kSure);
+  const std::int64_t milliseconds = (clock.now() - begin) / 1ms;
+  EXPECT_GT(resets, 100);
+  EXPECT_LE(resets, AnswerLimiter::kBurst + AnswerLimiter::kPerSecond * (milliseconds + 1) / 1000);
 }
 
 /// A forger that calls under the name of b, which has not called.
@@ -291,7 +292,6 @@ TEST_F(ForgedCallTest, CannotHoldThePlaceOfTheNextIncarnation) {
     inject(kB, kA, ForgedFrame::call(kB, kForged + i, kLate + i).bytes());
   pass(a);
   EXPECT_EQ(a.counters().sessions_closed, 0u);
-  clock.advance(PeerLimit::kInterval);
   restarted.send();
   pass(a, restarted);
   EXPECT_EQ(a.counters().sessions_opened, 2u);
