@@ -42,10 +42,22 @@ class AccessTicket {
 };
 
 /// What an access asks for. A transport that cannot promise it leaves the access to the peer's library (unsuited).
-struct AccessTerms {
-  bool after_sends = false;  ///< it takes effect behind all that has been posted to the peer's carrier
-  bool after_puts = false;   ///< it takes effect behind all puts that are pending
-  bool copied = false;       ///< the caller may change the source of a put when the call returns
+/// One word, since every short access hands it down.
+class AccessTerms {
+ public:
+  AccessTerms() = default;
+  AccessTerms(bool copied, bool after_sends, bool after_puts)
+      : bits_(unsigned{copied} | unsigned{after_sends} << 1 | unsigned{after_puts} << 2) {}
+
+  /// The caller may change the source of a put when the call returns.
+  bool copied() const { return (bits_ & 1) != 0; }
+  /// It takes effect behind all that has been posted to the peer's carrier.
+  bool after_sends() const { return (bits_ & 2) != 0; }
+  /// It takes effect behind all puts that are pending.
+  bool after_puts() const { return (bits_ & 4) != 0; }
+
+ private:
+  unsigned bits_ = 0;
 };
 
 enum class Outcome : std::uint8_t {

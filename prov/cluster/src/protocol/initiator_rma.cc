@@ -55,10 +55,11 @@ bool InitiatorRma::write_now(WriteRequest& request) {
   Channel& channel = *request.channel;
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || request.has_data) return false;
-  AccessTerms terms{.copied = request.inject && request.copy == nullptr};
-  if (!may_go_behind<Kind::write>(channel, &request, terms)) return false;
+  if (!may_go_behind<Kind::write>(channel, &request)) return false;
+  const bool copied = request.inject && request.copy == nullptr;
   const RmaIov& range = request.range.remote;
-  const Outcome outcome = access->put(range, request.bytes(0, range.length), terms, {request.id, false});
+  const Outcome outcome = access->put(range, request.bytes(0, range.length),
+                                      terms<Kind::write>(channel, copied), {request.id, false});
   if (outcome == Outcome::unsuited) return false;
   if (outcome == Outcome::pending) {
     ++pending_;
@@ -74,14 +75,13 @@ bool InitiatorRma::read_now(QueuedRead& queued) {
   Channel& channel = *queued.channel;
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr) return false;
-  AccessTerms terms;
-  if (!may_go_behind<Kind::read>(channel, &queued, terms)) return false;
+  if (!may_go_behind<Kind::read>(channel, &queued)) return false;
   ReadRequest& request = *queued.read;
   const RmaIov& range = request.range.remote;
   Outcome outcome = Outcome::done;
   if (range.length != 0) {
-    outcome = access->get(range, {request.buffers(), request.base, request.slices.handles()}, terms,
-                          {queued.id, true});
+    outcome = access->get(range, {request.buffers(), request.base, request.slices.handles()},
+                          terms<Kind::read>(channel, false), {queued.id, true});
   }
   if (outcome == Outcome::unsuited) return false;
   if (outcome == Outcome::pending) {

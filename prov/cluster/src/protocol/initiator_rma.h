@@ -42,9 +42,11 @@ class InitiatorRma {
   enum class Kind : bool { write, read };
 
   template <Kind kind>
-  bool may_go(const Channel& channel, bool fence, AccessTerms& terms) const;
+  bool may_go(const Channel& channel, bool fence) const;
   template <Kind kind>
-  bool may_go_behind(const Channel& channel, const OutgoingRequest* own, AccessTerms& terms) const;
+  bool may_go_behind(const Channel& channel, const OutgoingRequest* own) const;
+  template <Kind kind>
+  AccessTerms terms(const Channel& channel, bool copied) const;
   template <Kind kind>
   bool comes_last(const Channel& channel, const OutgoingRequest* own) const;
   template <Kind kind>
@@ -61,26 +63,28 @@ class InitiatorRma {
 };
 
 template <InitiatorRma::Kind kind>
-inline bool InitiatorRma::may_go_behind(const Channel& channel, const OutgoingRequest* own,
-                                        AccessTerms& terms) const {
+inline AccessTerms InitiatorRma::terms(const Channel& channel, bool copied) const {
   const Ordering& order = context_.bindings.ordering;
   constexpr bool kReads = kind == Kind::read;
   // Messages that were sent at once are not among the requests: they lie in the carrier.
-  terms.after_sends = kReads ? order.read_after_send : order.write_after_send;
-  terms.after_puts =
-      channel.rma.puts_pending != 0 && (kReads ? order.read_after_write : order.write_after_write);
+  return {copied, kReads ? order.read_after_send : order.write_after_send,
+          (kReads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
+}
+
+template <InitiatorRma::Kind kind>
+inline bool InitiatorRma::may_go_behind(const Channel& channel, const OutgoingRequest* own) const {
   return channel.outgoing.empty() || comes_last<kind>(channel, own);
 }
 
-/// False: the access must wait. Else `terms` says what it must come after.
+/// False: the access must wait. Else terms() says what it must come after.
 template <InitiatorRma::Kind kind>
-inline bool InitiatorRma::may_go(const Channel& channel, bool fence, AccessTerms& terms) const {
+inline bool InitiatorRma::may_go(const Channel& channel, bool fence) const {
   if (channel.rma.reads != 0) [[unlikely]] {
     const Ordering& order = context_.bindings.ordering;
     if (fence || (kind == Kind::read ? order.read_after_read : order.write_after_read)) return false;
   }
   if (fence && (!channel.outgoing.empty() || channel.rma.puts_pending != 0)) return false;
-  return may_go_behind<kind>(channel, nullptr, terms);
+  return may_go_behind<kind>(channel, nullptr);
 }
 
 template <InitiatorRma::Kind kind>
@@ -103,24 +107,24 @@ inline bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   // If it has to go the general way after all, it must be taken there: what is refused has no effect.
   if (access == nullptr || op.has_data || op.remote.size() != 1 || outgoing_.left() == 0) return false;
-  AccessTerms terms{.copied = op.inject};
-  if (!may_go<Kind::write>(channel, op.fence, terms)) return false;
+  if (!may_go<Kind::write>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();
   return account<Kind::write>(
       channel, op,
-      access->put(range, {op.slices, 0, range.length, op.handles}, terms, {op.context, op.report, false}));
+      access->put(range, {op.slices, 0, range.length, op.handles}, terms<Kind::write>(channel, op.inject),
+                  {op.context, op.report, false}));
 }
 
 /// A read of nothing is complete without a region, as it is in the general way.
 inline bool InitiatorRma::read(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;
-  AccessTerms terms;
-  if (!may_go<Kind::read>(channel, op.fence, terms)) return false;
+  if (!may_go<Kind::read>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();
   if (range.length == 0) return account<Kind::read>(channel, op, Outcome::done);
-  return account<Kind::read>(
-      channel, op, access->get(range, {op.slices, 0, op.handles}, terms, {op.context, op.report, true}));
+  return account<Kind::read>(channel, op,
+                             access->get(range, {op.slices, 0, op.handles}, terms<Kind::read>(channel, false),
+                                         {op.context, op.report, true}));
 }
 
 }  // namespace cluster::protocol

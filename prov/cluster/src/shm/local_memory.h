@@ -120,7 +120,7 @@ class LocalMemory : public carrier::MemoryAccess {
   };
 
   bool keeps(carrier::AccessTerms terms) const {
-    return !terms.after_sends || (ring_ != nullptr && ring_->drained());
+    return !terms.after_sends() || (ring_ != nullptr && ring_->drained());
   }
   bool may_post();
   bool post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket);
@@ -146,7 +146,7 @@ template <typename Self>
 carrier::Outcome LocalMemory::put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
                                      carrier::AccessTerms terms, carrier::AccessTicket ticket) {
   if (!self.keeps(terms)) return Outcome::unsuited;
-  if (self.maps_some_ && !terms.after_puts && source.slices.size() == 1) {
+  if (self.maps_some_ && !terms.after_puts() && source.slices.size() == 1) {
     const ConstBytes bytes(source.slices.front().data() + source.offset, to.length);
     if (self.store(to.key, to.address, bytes) == Outcome::done) return Outcome::done;
   }
@@ -154,14 +154,14 @@ carrier::Outcome LocalMemory::put_by(Self& self, const carrier::RemoteRange& to,
       self.judge_write(to.key, to.address, to.length) == Outcome::done && self.post(to, source, ticket)) {
     return Outcome::pending;
   }
-  if (terms.after_puts) return Outcome::unsuited;
+  if (terms.after_puts()) return Outcome::unsuited;
   return self.write(to.key, to.address, source);
 }
 
 template <typename Self>
 carrier::Outcome LocalMemory::get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                                      carrier::AccessTerms terms) {
-  if (!self.keeps(terms) || terms.after_puts) return Outcome::unsuited;
+  if (!self.keeps(terms) || terms.after_puts()) return Outcome::unsuited;
   if (self.maps_some_ && target.slices.size() == 1) {
     const Bytes bytes(target.slices.front().data() + target.offset, from.length);
     if (self.load(from.key, from.address, bytes) == Outcome::done) return Outcome::done;

@@ -157,7 +157,7 @@ class DummyTransport final : public transport::Transport {
       Pending work{this, &peer_, ticket, to, {}, {}, {}};
       work.source.assign(source.slices.begin(), source.slices.end());
       work.offset = source.offset;
-      if (terms.copied) {
+      if (terms.copied()) {
         work.copy.resize(source.length);
         source.copy_to(work.copy.data());
       } else {
@@ -190,7 +190,7 @@ class DummyTransport final : public transport::Transport {
 
    private:
     bool takes(const carrier::AccessTerms& terms) const {
-      return !terms.after_sends && !terms.after_puts && owner_.pending_.size() < kAccessesMax;
+      return !terms.after_sends() && !terms.after_puts() && owner_.pending_.size() < kAccessesMax;
     }
 
     DummyTransport& owner_;

@@ -32,7 +32,7 @@ class ReachedTable final : public MemoryAccess {
  private:
   template <typename Copy>
   Outcome access(const RmaIov& range, Access kind, AccessTerms terms, Copy&& copy) {
-    const bool kept = !terms.after_puts && (!terms.after_sends || ring_.items.empty());
+    const bool kept = !terms.after_puts() && (!terms.after_sends() || ring_.items.empty());
     if (!in_reach || !kept) return Outcome::unsuited;
     ++accesses;
     const bool allowed =
