@@ -1,5 +1,5 @@
-// How much memory an engine holds: every allocation made while it works is booked to its memory, and
-// taken off again when it is freed, by whichever component. The simulator replaces operator new for this;
+// Measures how much memory an engine holds. Every allocation made while the engine works is charged to it,
+// and credited when any component frees it. The simulator replaces operator new for this;
 // the library knows nothing of it.
 #pragma once
 
@@ -18,7 +18,7 @@ class AllocationMeter {
   }
   void remove(std::size_t size) { bytes_ -= size; }
 
-  /// Allocations between its beginning and its end go to `memory` (null: to none). Nests.
+  /// While this object lives, allocations are charged to `memory` (null: to none). Such objects nest.
   class Scope {
    public:
     explicit Scope(AllocationMeter* memory);

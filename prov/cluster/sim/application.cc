@@ -89,11 +89,11 @@ bool Application::start_operation() {
   } else {
     if (!sender_.must_retry()) sender_.compose(destination());
     started = sender_.post();
-    if (!started) return false;  // the engine has no space: it will when something ends
+    if (!started) return false;  // the engine has no space until an operation ends
     if (tokens_ > 0) --tokens_;
   }
   if (!started) {
-    // What stands in the way may be gone a little later.
+    // The obstacle may be gone a little later.
     wake_by(env_.event_queue.now() + StallWatch::kStallTime);
     return false;
   }
@@ -137,8 +137,8 @@ void Application::cancel_receives() {
   multi_receiver_.cancel_all();
 }
 
-/// Receives what must still come, and what has come: a message that no receive takes makes its sender, and
-/// everything behind it that finds no space, ask again for ever.
+/// Receives all messages that must still arrive or have arrived. Without a receive, the sender of a message,
+/// and of all messages behind it that find no space, would probe forever.
 bool Application::drain_messages() {
   const bool acted = receiver_.drain_messages();
   // What came after the last receive had been canceled needed others.

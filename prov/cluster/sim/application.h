@@ -1,5 +1,5 @@
-// The application of one process: does what its plan says and shows the oracles everything that comes of it.
-// After finish() it starts nothing new, and receives what is still on its way to it.
+// The application of one process: it follows its plan and reports every result to the oracles.
+// After finish() it starts nothing new and only receives what is still under way to it.
 #pragma once
 
 #include "sim/application_environment.h"
@@ -12,13 +12,13 @@
 
 namespace cluster::sim {
 
-/// Notices that operations are under way, and none has ended for a while.
+/// Notices when operations are under way but none has ended for a while.
 class StallWatch {
  public:
   static constexpr Duration kStallTime = 2ms;
 
   void operation_ended() { ++ended_; }
-  /// True if none has ended for kStallTime; begins anew then.
+  /// True if none has ended for kStallTime; the measurement then restarts.
   bool stalled(Time now) {
     const bool waited = ended_ == ended_before_ && stalled_at_ != Time{};
     if (waited && now < stalled_at_) return false;
@@ -40,9 +40,9 @@ class Application {
 
   /// Takes a completion out of a queue.
   void complete(const protocol::Completion& completion);
-  /// Starts what is due; true if that was anything.
+  /// Starts what is due; true if anything was.
   bool turn();
-  /// When it wants its turn although nothing happens to it.
+  /// When it needs its next turn even if nothing arrives.
   Time wake_at() const { return wake_at_; }
 
   void finish() { finishing_ = true; }
@@ -54,7 +54,7 @@ class Application {
   bool all_sent() const { return under_way() == 0; }
   /// True if no operation is under way.
   bool idle() const { return all_sent() && receiver_.idle() && multi_receiver_.idle(); }
-  /// Throws if the library has written buffers that are not its own any more.
+  /// Throws if the library has written to buffers that it had already given back.
   void check_returned_buffers() const { quarantine_.check(); }
 
  private:

@@ -1,4 +1,5 @@
-// What an application is given: the engine it uses, the oracles that judge it, the clock of the run, and the
+// The environment of an application: the engine it uses, the oracles that judge it, the clock of the run, and
+// the
 // number of hosts.
 #pragma once
 

@@ -1,5 +1,6 @@
-// The part of an application that registers words for atomic operations and operates on those of others. Most
-// operations meet on a few words of each process, so that several processes change the same word at a time.
+// The part of an application that registers words for atomic operations and operates on the words of other
+// processes. Most
+// operations target a few words of each process, so that several processes change the same word concurrently.
 #pragma once
 
 #include <memory>

@@ -46,21 +46,21 @@ class AtomicOracle {
   AtomicRegion& register_region(const AtomicRegion::Shape& shape) { return regions_.emplace_back(shape); }
   /// The region of the present process of the host; null if it has none.
   AtomicRegion* region_of(HostNumber host);
-  /// The process has ended: its operations will never be reported.
+  /// The process has ended, so no completion of its operations will come.
   void incarnation_ends(HostNumber host);
 
   AtomicOperation& compose(AtomicOperation shape);
   AtomicOperation& operation(MessageNumber number) { return operations_[number - 1]; }
   void accepted(MessageNumber number);
-  /// `results`: the bytes that a fetching operation brought back.
+  /// `results`: the bytes that a fetching operation returned.
   void ended(const protocol::Completion& completion, MessageNumber number, ConstBytes results);
 
-  /// Throws if anything is under way, or if no order of operations explains what was seen.
+  /// Throws if an operation is under way, or if no order of operations explains the values seen.
   void check_complete();
   std::string unfinished() const;
   std::uint64_t operations() const { return operations_.size(); }
   std::uint64_t succeeded() const { return succeeded_; }
-  /// Words of which a whole history is judged (sim/word_history.h).
+  /// Words whose whole history is judged (sim/word_history.h).
   std::uint64_t histories() const;
 
  private:

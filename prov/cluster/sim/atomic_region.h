@@ -1,5 +1,5 @@
 // Memory that one incarnation of a process registers for atomic operations of its peers: rows of words, each
-// row with one type and one family of operations, and for every word the history of what was done to it. The
+// row with one type and one family of operations, and a history of the operations on every word. The
 // memory is the region's own, with guards around it; only the library writes it.
 #pragma once
 
@@ -65,7 +65,7 @@ class AtomicRegion {
   /// The operation has completed. `results`: what it fetched, an element for each word; empty if it fetches
   /// nothing. Returns what is wrong with that, or nothing. `reader` describes an operation without records.
   std::string ended(const AtomicAccess& access, AtomicRecord reader, ConstBytes results);
-  /// This operation must have been executed.
+  /// Notes that this operation must have been executed.
   void expect(const AtomicAccess& access);
   /// Judges the memory when no operation is under way any more.
   std::string check_final() const;

@@ -271,7 +271,7 @@ void Attacker::flood() {
   send(frame, hosts_, port, to);
 }
 
-/// Nothing that it is offered is taken up.
+/// It accepts none of the sessions offered to it.
 void Attacker::besiege() {
   const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
   const std::uint64_t what = random_.below(1'000'000);

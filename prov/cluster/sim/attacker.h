@@ -1,5 +1,5 @@
-// A host that is no part of the cluster, and what it may not achieve: nothing it sends is delivered, ends a
-// session or fails an operation, and what it makes the others keep and send is bounded.
+// A host outside the cluster, and the limits of what it may achieve. Nothing it sends may be delivered, end a
+// session or fail an operation. The memory and the frames that it costs the others are bounded.
 //
 //   forger    off the path: it knows addresses, ports and the protocol, and sends under every name. It sees no
 //             frame of others; but so that its guesses are worth something one half of what it would have to guess
@@ -10,7 +10,7 @@
 //   siege    sends host 0 some 50,000 frames a second that belong to no session, for longer than the peer timeout: calls in
 //             unknown names, nonsense, keep-alives. Hosts that come meanwhile must find host 0 all the same
 //
-// What it sends is marked, so that the bystanders that judge the hosts do not take it for theirs
+// Its frames are marked, so that the oracles do not attribute them to the hosts
 // (Packet::forged).
 #pragma once
 
@@ -51,7 +51,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   void stop() { left_ = 0; }
 
   std::uint64_t frames() const { return frames_; }
-  /// Empty, or what the hosts have sent to it that they may not.
+  /// Describes forbidden frames that the hosts have sent to it; empty if there are none.
   const std::string& violation() const { return violation_; }
 
  private:

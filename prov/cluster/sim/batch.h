@@ -1,4 +1,4 @@
-// Many seeds, each in a process of its own: one that crashes or never ends costs no other.
+// Runs many seeds, each in its own process, so that a seed that crashes or hangs does not affect the others.
 // Each seed is judged by how its process ends; the progress line says how many did so far.
 #pragma once
 

@@ -23,7 +23,7 @@ void DeathWatch::killed(HostNumber host, bool answered) {
   deaths_.push_back(std::move(death));
 }
 
-/// Where the network between the two was gone meanwhile, what a host says need not have come.
+/// If the network between the two was down meanwhile, the host's answer may be lost.
 void DeathWatch::handle_event(std::uint64_t note) {
   const Death& death = deaths_[note];
   const Time last = death.at + death.silent;

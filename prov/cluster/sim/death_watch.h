@@ -1,5 +1,6 @@
-// Whether deaths are noticed in time: when a process has been killed, each send to it that is under way at that moment
-// ends within the bound that holds for its host, unless the process comes back before, or the sender was away.
+// Checks that deaths are noticed in time. When a process is killed, each pending send to it must end within
+// the bound for its host. Exempt are sends whose sender was away, and sends to a process that restarts
+// before.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ class DeathWatch final : public EventHandler {
              Duration silent, bool keyed)
       : event_queue_(event_queue), oracle_(oracle), hosts_(hosts), silent_(silent), keyed_(keyed) {}
 
-  /// The process of the host has been killed. `answered`: its host says so to peers that ask.
+  /// The process of the host has been killed. `answered`: its host tells peers that ask.
   void killed(HostNumber host, bool answered);
   void handle_event(std::uint64_t note) override;
 
@@ -27,7 +28,7 @@ class DeathWatch final : public EventHandler {
   /// The first questions, and their answers, under all that the network does to them.
   static constexpr Duration kAnsweredWithin = 1500ms;
   static constexpr Duration kSilentSlack = 1s;
-  /// The attacker on the path brings frames that the network has lost, after the death of their sender.
+  /// The attacker on the path replays lost frames after the death of their sender.
   static constexpr Duration kKeptLongest = 3s;
 
   struct Death {

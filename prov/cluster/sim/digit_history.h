@@ -18,7 +18,7 @@
 
 namespace cluster::sim {
 
-/// What a history knows of an operation; times are numbers that grow from event to event.
+/// What a history knows about an operation; times are numbers that grow from event to event.
 struct AtomicRecord {
   std::uint64_t number = 0;       ///< of the operation in its run
   std::uint64_t source = 0;       ///< names the process that ordered it

@@ -1,5 +1,5 @@
-// How a run ends. A safety failure is something that must never happen; a liveness failure is
-// something that must happen and did not. Both end the run at once, where the evidence is fresh.
+// How a run ends. A safety failure is an event that must never happen. A liveness failure is the absence of
+// an event that must happen. Both end the run at once, while the evidence is fresh.
 #pragma once
 
 #include <stdexcept>

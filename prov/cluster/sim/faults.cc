@@ -16,7 +16,7 @@ constexpr std::uint64_t kEnds = std::uint64_t{1} << 32;
 /// A clock that jumps further makes a peer that has just started look as if it had been missing for long.
 constexpr Duration kClockJumpMax = 150ms;
 
-/// Mostly small, sometimes as large as `most`: most runs shall be about one thing.
+/// Mostly small, sometimes as large as `most`: most runs should stress one kind of fault.
 std::uint32_t rate(std::uint32_t most, SeededRandom& random) {
   if (!random.chance(400'000)) return 0;
   const std::uint32_t reduced = most >> random.below(10);
@@ -55,8 +55,8 @@ Cut draw_cut(std::uint32_t hosts, SeededRandom& random) {
   return cut;
 }
 
-/// Of several rails each may be gone for a while, but only the last for longer than peers wait: the others
-/// are not to be missing all that time.
+/// Each of several rails may be down for a while, but only the last one for longer than the peer timeout: the
+/// others must not be down all that time.
 void draw_rail(Incident& incident, RailNumber rails, Duration peer_timeout, SeededRandom& random) {
   const bool for_long = random.chance(400'000);
   const RailNumber rail = for_long ? rails - 1 : static_cast<RailNumber>(random.below(rails));
@@ -122,7 +122,7 @@ Incident early_end(const Incident& ending, SeededRandom& random) {
 }
 
 /// Processes end and begin again within microseconds or milliseconds, while copies of what they and those
-/// before them have said are still on their way: here is decided whose words are believed.
+/// before them have sent are still under way: this tests which of these frames peers believe.
 void draw_restarts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                    SeededRandom& random) {
   using Kind = Incident::Kind;

@@ -1,6 +1,6 @@
 // What goes wrong in a run: impairments of every cable for the whole run, and incidents at drawn times.
-// All of it is drawn before the run begins. In the end everything is healed, and what is left over has
-// a bounded time to come right.
+// All faults are drawn before the run begins. At the end everything is healed, and the hosts have a bounded
+// time to recover.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace cluster::sim {
 
-/// How bad it gets; each includes what stands before it.
+/// The severity of a run; each level includes those before it.
 enum class Severity : std::uint8_t {
   none,      ///< perfect cables, every process runs
-  network,   ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a
+  network,   ///< cables lose, duplicate, reorder and damage frames, ports go down, the network is cut for a
              ///< while; of several rails one may be gone for long
   hosts,     ///< processes are away or stopped, clocks jump
   restarts,  ///< processes are killed or leave, and come back
@@ -55,7 +55,7 @@ struct Incident {
 struct FaultPlan {
   Severity severity = Severity::none;
   bool lossy = false;
-  Duration outage_min{0};  ///< what lasts shorter is no outage
+  Duration outage_min{0};  ///< a shorter interruption is no outage
   std::vector<Incident> incidents;
   std::vector<bool> answered;  ///< hosts of which peers hear soon when a process ends there
   bool keyed = false;          ///< what has not been opened says nothing of a peer
@@ -89,7 +89,7 @@ class FaultSchedule final : public EventHandler {
                 SimNetwork& network, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts);
 
   void handle_event(std::uint64_t note) override;
-  /// Nothing happens any more; what is down comes up. Processes that are to come back do so now.
+  /// Ends all faults: no incident begins any more, ports come up, and processes due to restart do so now.
   void heal();
 
  private:

@@ -1,5 +1,5 @@
 // Looks into frames as a capture on the wire would: admitted frames, segment by segment.
-// For traces only: nothing that is decided depends on it.
+// For traces only: no decision depends on it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Goodput against loss: what a stream of large messages is worth on a cable that loses frames.
+// Measures the goodput of a stream of large messages on a cable that loses frames.
 #include <array>
 #include <cmath>
 #include <cstdio>

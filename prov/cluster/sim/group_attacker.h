@@ -4,7 +4,7 @@
 // a checksum that is right, at the places of the stream that come next. What travels in pipes it does not see: that are flows, which
 // PathAttacker attacks.
 //
-// It acts only when a frame passes, so a network that is silent stays so.
+// It acts only when a frame passes, so a silent network stays silent.
 #pragma once
 
 #include <vector>

@@ -38,9 +38,9 @@ class GroupHost final : public GroupPort, public EventHandler {
 
   void post(std::size_t size, group::Until until);
   void leave();
-  /// Until then nothing runs here; what arrives waits.
+  /// Until then this host is frozen; arrivals wait.
   void freeze(Time until);
-  /// Until then the application takes nothing.
+  /// Until then the application receives nothing.
   void hold(Time until);
   /// Another host has died, and the flow to it has noticed.
   void lose(const SocketAddress& name, Status why);

@@ -1,5 +1,6 @@
-// The network of a simulated group: multicast that loses, repeats, delays and damages frames, and between each two hosts a pipe of
-// segments, which is what a flow is to its users: nothing is lost and nothing repeated, but what is late is overtaken.
+// The network of a simulated group. Multicast loses, duplicates, delays and damages frames. A pipe of
+// segments joins each two hosts and stands for a flow: it loses and duplicates nothing, but a late segment
+// may be overtaken.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct GroupFaults {
   std::size_t pipe_max = 64;  ///< segments under way in one pipe
 };
 
-/// What is handed to a host. It is the host that may be dead by then.
+/// What is handed to a host, which may be dead by then.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
@@ -55,7 +56,7 @@ class GroupNetwork final : public EventHandler {
               Duration delay) {
     plan(delay, {from, to, std::move(bytes), nullptr});
   }
-  /// From now on nothing is lost, late or damaged any more.
+  /// From now on no frame is lost, delayed or damaged.
   void heal() { faults_ = {}; }
 
   std::size_t multicast(const SocketAddress& from, std::span<const link::OutFrame> frames);

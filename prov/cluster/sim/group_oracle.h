@@ -1,6 +1,6 @@
-// What is right for messages to a group: each member takes every message of each sender from one point on, in order, once, with
-// the right bytes, until one of the two leaves, is removed or dies; and a message that was reported as delivered has
-// been taken by every member that was to take it.
+// Judges messages to a group. From one point on, each member receives every message of each sender, once, in
+// order and intact. That ends when one of the two leaves, is removed or dies. A message reported as delivered
+// must have reached every member due to receive it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class GroupOracle {
   void taken(Membership receiver, Membership sender, ConstBytes bytes);
   /// The receiver was removed by the sender, or has lost it.
   void apart(Membership receiver, Membership sender) { apart_.insert({receiver, sender}); }
-  /// It has left: it takes no more, and what it sent has still to reach all.
+  /// It has left: it receives no more, but its own messages must still reach all.
   void left(Membership one) { left_.insert(one); }
   void died(Membership one) { died_.insert(one); }
   /// `receiver` and `sender` have met: what the sender posts from now on it takes.

@@ -1,4 +1,5 @@
-// One member of a group sends to all others: what that takes where they are many. The members are those of group_host.h; it knows
+// Measures what it costs when one member of a large group sends to all others. The members are those of
+// group_host.h; it knows
 // nothing of engines, whose hosts measure.h has.
 #pragma once
 

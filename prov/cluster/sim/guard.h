@@ -1,5 +1,5 @@
-// Bytes around a buffer, all of one value, which no operation may write: the part that lends a buffer to the library looks
-// at them when it comes back. It does not know the buffer.
+// Guard bytes around a buffer, all of one value, which no operation may write. The part that lends a buffer
+// to the library checks them when it gets the buffer back.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cluster::sim {
 
 inline constexpr std::byte kGuard{0xA5};
-/// So many lie behind a buffer; regions have more on both sides.
+/// This many lie behind a buffer; regions have more on both sides.
 inline constexpr std::size_t kGuardBytes = 16;
 
 inline bool all(ConstBytes bytes, std::byte value) {

@@ -38,7 +38,7 @@ class Incarnations {
   void ends(HostNumber host) { hosts_[host].alive = false; }
   std::uint32_t of(HostNumber host) const { return hosts_[host].incarnation; }
   bool alive(HostNumber host) const { return hosts_[host].alive; }
-  /// The present incarnation is silent for so long that those that have not met it may take it for one that is not there.
+  /// The present incarnation is silent for so long that peers that have not met it may consider it absent.
   void hides(HostNumber host);
   /// Interruptions of at least this length may last longer than two peers wait for each other.
   void expect_outages(Duration at_least) { outage_min_ = at_least; }

@@ -11,7 +11,7 @@ namespace {
 using WordKind = WordOperation::Kind;
 using IndexSet = std::uint64_t;  ///< of indices
 
-/// States after which a search is given up: histories that are drawn sensibly need some hundred.
+/// The search gives up after this many states; histories drawn sensibly need some hundred.
 constexpr std::size_t kStatesMax = 1'000'000;
 
 constexpr std::array<const char*, 15> kKindNames{
@@ -68,7 +68,7 @@ class OrderSearch {
     return (certain_ & ~state.done) == 0 && std::equal(final_.begin(), final_.end(), state.values.begin());
   }
 
-  /// Reads that may come now change nothing for all others.
+  /// Executing a read that is possible now does not affect any other operation.
   void take_reads(SearchState& state) const {
     for (bool more = true; more;) {
       more = false;

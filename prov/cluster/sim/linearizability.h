@@ -22,7 +22,7 @@
 namespace cluster::sim {
 
 struct WordOperation {
-  /// What becomes of a value; the comparisons replace it if the comparand compares so with it, as in
+  /// How an operation changes a value; the comparisons replace it if the comparand compares so with it, as in
   /// fi_atomic(3).
   enum class Kind : std::uint8_t {
     read,

@@ -1,7 +1,7 @@
 // Judges the order of matching without knowing when messages arrived. For messages m1, m2 that one
 // process sent to another in this order, and receives r1 of m1 and r2 of m2: if r2 was posted before
-// r1 and would have taken m1 too, matching was out of order. For had r2 been there when m1 came, m1
-// would have taken it; and had m1 come earlier, r2 would have found it before m2.
+// r1 and would have taken m1 too, matching was out of order. If r2 was posted when m1 arrived, m1 should have
+// matched r2. If m1 arrived before r2 was posted, r2 should have found m1 before m2.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ class MessageReceiver {
   void cancel_all();
   /// Posts receives for everything that must still come, and for everything that has come.
   bool drain_messages();
-  /// True if messages must still come, or wait for their receive.
+  /// True if messages must still arrive or still wait for their receive.
   bool awaits_messages() const;
   /// The message that the completion reports, or null.
   const Message* complete(const protocol::Completion& completion);

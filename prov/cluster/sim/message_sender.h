@@ -1,5 +1,5 @@
-// The part of an application that sends messages. Buffers are poisoned as soon as the library has given them
-// back: a send that still reads one sends wrong bytes.
+// The part of an application that sends messages. It poisons buffers as soon as the library gives them back,
+// so a send that still reads one sends wrong bytes.
 #pragma once
 
 #include <memory>

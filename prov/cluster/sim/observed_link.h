@@ -1,8 +1,8 @@
-// The link that an engine is given: it shows the oracle every frame that the engine sends and reads. With a key it
-// stands above the seal, so what it sees has been opened, and then it judges as well: no frame of a host without the
-// key comes so far, and none that an endpoint has sent comes twice.
+// The link of a simulated engine: it shows the oracle every frame that the engine sends and reads. With a key
+// it stands above the seal and sees opened frames. It then also checks that no frame of a host without the
+// key passes the seal, and that no sealed frame passes twice.
 //
-// A frame of the wrong peer (session_peers.h) is read alone in its turn; what came with it waits here.
+// The engine reads a frame of the wrong peer (session_peers.h) alone in its turn; other arrivals wait here.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class ObservedLink final : public link::Link {
 
   /// True if frames wait that have left the wires.
   bool has_frames() const { return held_begin_ < held_end_; }
-  /// The process is being killed: nothing that its engine does on its way out is shown to anything.
+  /// The process is being killed: no observer sees what its engine still does.
   void disconnect() { disconnected_ = true; }
 
  private:

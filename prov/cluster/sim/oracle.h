@@ -1,4 +1,4 @@
-// The oracle knows every message there ever was, and judges what the engines make of them:
+// The oracle knows every message of the run and judges how the engines handle them:
 //
 //   exactly once      a message reaches one receive of an incarnation of its receiver, an operation ends once
 //   order             matching follows the order of sends and of receives, per pair and kind
@@ -113,7 +113,7 @@ class Oracle {
   enum class PeekEffect : std::uint8_t { stays, claimed, gone };
   /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
   const Message& peeked(const Receive& peek, const protocol::Completion& completion, PeekEffect effect);
-  /// A message that was claimed is not there any more when it is to be received.
+  /// A claimed message is gone when the application tries to receive it.
   void claimed_message_missing(MessageNumber number) const;
   /// A claimed message was thrown away.
   void dropped(Message& message);
@@ -121,7 +121,7 @@ class Oracle {
   // --- incarnations ---
   Incarnations& incarnations() { return incarnations_; }
   const Incarnations& incarnations() const { return incarnations_; }
-  /// The process is no more: its sends are never reported.
+  /// The process has ended: no completion of its sends will come.
   void incarnation_ends(HostNumber host);
   /// An engine looks at a frame, which has passed the gate.
   void frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);

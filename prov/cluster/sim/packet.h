@@ -1,5 +1,5 @@
-// A frame between hosts, and the memory of all of them: packets in transit are known to events by their slot,
-// and what has arrived or was lost is used again.
+// A frame between hosts, and the memory of all of them: events name packets in transit by their slot, and the
+// slot is reused once the packet has arrived or is lost.
 #pragma once
 
 #include <cstddef>

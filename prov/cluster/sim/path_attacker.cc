@@ -45,7 +45,7 @@ PathAttacker::PathAttacker(SimNetwork& network, std::uint32_t hosts, SeededRando
       random_(random),
       rate_(random_.pick(std::array<std::uint32_t, 4>{2'000, 20'000, 100'000, 300'000})) {}
 
-/// What was damaged on the way it leaves alone: the bit that it turns over could be the one that mends the frame.
+/// It leaves damaged frames alone: flipping one more bit could repair the frame.
 void PathAttacker::see(const Packet& packet) {
   if (packet.damaged || packet.bytes.size() < sizeof(FrameHeader)) return;
   if (kept_.empty() || random_.chance(100'000) || is_of_setup(packet)) keep(packet);

@@ -1,9 +1,10 @@
 // A host on the path, without the key of the job. It sees every frame that passes the switch, keeps some, also of
 // processes that have ended, and sends: the same once more, soon or late; the same to another host, or back to its
 // sender; altered ones; parts of two in one; and frames without a seal that look like those of an endpoint without a
-// key. All in the name of other hosts. It takes no frame away: that it can hinder is no secret (fi_cluster(7)).
+// key. It sends all of these in the name of other hosts. It drops no frame: that it could deny service is
+// documented (fi_cluster(7)).
 //
-// It acts only when a frame passes, so a network that is silent stays so.
+// It acts only when a frame passes, so a silent network stays silent.
 #pragma once
 
 #include <vector>

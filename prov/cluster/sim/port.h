@@ -30,8 +30,8 @@ struct Impairment {
   }
 };
 
-/// What lasts longer is a cut, which the oracle has to know of: a peer that repeats once a second what is
-/// lost would take dozens of frames in a burst for death, as it should.
+/// A longer loss is a cut, and the oracle must know about it. A peer that retransmits once a second rightly
+/// declares its peer dead after losing dozens of frames in a burst.
 inline constexpr Duration kBurstMost = 100ms;
 
 struct Port {

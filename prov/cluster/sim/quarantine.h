@@ -13,7 +13,7 @@ namespace cluster::sim {
 class Quarantine {
  public:
   using Buffer = std::unique_ptr<std::byte[]>;
-  /// So much of a long buffer is watched.
+  /// This much of a long buffer is watched.
   static constexpr std::size_t kWatchedMax = 16 * 1024;
 
   /// Poisons the first `size` bytes of the buffer and keeps it. Throws SafetyFailure if one that is let go

@@ -1,4 +1,4 @@
-// Scale: many hosts at once, all to all, all to one, and one to a group of all.
+// Measures scale with many hosts: all to all, all to one, and one to a group of all.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,7 +29,7 @@ struct Column {
 };
 constexpr std::size_t kColumns = 7;
 constexpr std::array<Column, kColumns> kTable{{
-    // A tenth is more than any change of pacing that is meant has cost so far.
+    // No intended change of pacing has cost a tenth so far.
     {"Gbit/s", 0.10, 0, true},
     {"port %", 0.10, 0, true},
     // Losses come in bursts when a queue overflows: one burst more is 64 KB of some megabytes.

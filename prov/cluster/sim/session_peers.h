@@ -28,7 +28,7 @@ class SessionPeers {
   bool read(const wire::FrameView& frame, Time turn);
   /// The engine sends one. False: it begins a session of a peer's again that it has had before.
   bool sent(const link::OutFrame& frame);
-  /// True if the engine has read a frame of the wrong peer since the last call.
+  /// True if the engine has read a frame from the wrong peer since the last call.
   bool take_wrong_peer();
 
  private:

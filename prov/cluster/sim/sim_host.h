@@ -1,6 +1,6 @@
 // One host: a process, or none at the moment; its clock; and how it behaves. It polls like an application that
 // waits: soon after frames arrived, when the engine's next deadline is due, and again as long as that led to
-// anything. Everything it does takes time, during which it does nothing else.
+// anything. Every action takes time, during which the host does nothing else.
 //
 // A process can be absent (computing: its keep-alive responder and its progress thread are there), stopped
 // (nothing runs), killed, or leave in peace; a new one then begins a new incarnation on the same address.

@@ -1,5 +1,5 @@
-// One process's end of a rail of the simulated network: it moves packets, and knows which of them brought what it hands
-// out. Dies with the process; what arrives afterwards is lost.
+// One process's end of a rail of the simulated network. It moves packets and knows which packet carried the
+// bytes that it hands out. It dies with the process; later arrivals are lost.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ class SimLink final : public link::Link {
   const Packet* origin_of(const std::byte* at) const;
   /// True if a frame of an endpoint, and unharmed, begins in what lies there.
   bool holds_genuine(ConstBytes bytes) const;
-  /// The process is being killed: nothing it does on its way out reaches the network.
+  /// The process is being killed: nothing that it still sends reaches the network.
   void disconnect() { disconnected_ = true; }
 
  private:

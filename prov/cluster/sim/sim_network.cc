@@ -181,7 +181,7 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
   return true;
 }
 
-/// What comes besides the frame itself: a copy a little later, or one much later.
+/// Sends copies of the frame: one a little later, or one much later.
 void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                              const Packet& packet) {
   const auto copy_within = [&](Duration longest) {

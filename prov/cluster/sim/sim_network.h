@@ -7,7 +7,7 @@
 //   the receiver            its ring if a process is there; if not, "port unreachable" goes back
 //
 // Hosts are numbered; host i has the address 10.x.y.z with x.y.z = i on the first rail, 11.x.y.z on the
-// next... No rail leads to the addresses of another. What frames mean the network does not know; the trace
+// next... No rail leads to the addresses of another. The network does not know what frames mean; the trace
 // does.
 #pragma once
 
@@ -35,7 +35,7 @@ RailNumber rail_of(const SocketAddress& address);
 class NetworkNode {
  public:
   virtual ~NetworkNode() = default;
-  /// Takes a frame that arrived. False: no process listens there.
+  /// Takes an arrived frame. False: no process listens there.
   virtual bool deliver(std::unique_ptr<Packet>& packet) = 0;
   virtual void deliver_path_error(const link::PathError& error) = 0;
   /// What any host sends, if this is the last one: for attackers, which see a part of it.
@@ -65,7 +65,7 @@ struct NetworkTotals {
   std::uint64_t unreachable = 0;
   std::uint64_t injected = 0;  ///< by a host on the path
 
-  /// What did not come, or not whole.
+  /// Counts frames that were lost or damaged.
   std::uint64_t gone() const { return lost + tail_dropped + cut + ring_full + corrupted + unreachable; }
 };
 
@@ -109,7 +109,7 @@ class SimNetwork final : public EventHandler {
   void heal();
 
   void handle_event(std::uint64_t note) override;
-  /// Takes a packet back that was delivered.
+  /// Takes a delivered packet back.
   void recycle(std::unique_ptr<Packet> packet) { packets_.recycle(std::move(packet)); }
 
  private:

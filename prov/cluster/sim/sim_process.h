@@ -79,9 +79,9 @@ class SimProcess {
   bool has_frames() const;
   SimLink& link(RailNumber rail) { return *links_[rail]; }
   bool has_link(RailNumber rail) const { return rail < links_.size(); }
-  /// The process is killed: nothing it does on its way out reaches the network.
+  /// The process is killed: nothing that it still sends reaches the network.
   void disconnect();
-  /// The engine ends; throws if the library has written buffers that are not its own any more.
+  /// The engine ends; throws if the library has written to buffers that it had already given back.
   void close();
 
  private:

@@ -24,7 +24,7 @@ constexpr Duration kRecoveryTime = 40s;
 /// A siege lasts for several of these, and has begun so long before others come.
 constexpr Duration kBesiegedTimeout = 500ms;
 constexpr Duration kBesiegedBefore = 250ms;
-/// More than this happens in no correct run: something repeats without end.
+/// No correct run has more events than this: something repeats forever.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
 std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {
@@ -148,7 +148,7 @@ void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*r
                             awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.rma.unfinished() +
                             ", " + cluster_.atomics.unfinished());
     }
-    // Looking is dearer than stepping.
+    // Checking costs more than a step.
     for (int i = 0; i < 64 && !cluster_.event_queue.empty() && cluster_.event_queue.next() <= limit; ++i)
       cluster_.event_queue.step();
     if (cluster_.event_queue.steps() > kStepsMax)
@@ -283,7 +283,7 @@ void Simulation::check_retransmissions() const {
   const Counters counters = cluster_.counters();
   const std::uint64_t bound =
       2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
-  // What finds no space at its receiver is sent again until it does.
+  // A message that finds no space at its receiver is retransmitted until it does.
   if (counters.frames_retransmitted <= bound || counters.unexpected_full != 0) return;
   throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +
                       std::to_string(network.frames) + " only " + std::to_string(network.gone()) +

@@ -35,7 +35,7 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   return session != 0 && !one_in(Thinning::kUselessShift) ? Place::nowhere : Place::aside;
 }
 
-/// What is too much would wait for long; here it is lost.
+/// Excess frames would wait for long; here they are dropped.
 Thinner::Place Thinner::to_responder(Time now) {
   if (now >= answers_until_) {
     answers_until_ = now + kAnswersInterval;

@@ -1,5 +1,5 @@
 // What a simulated host's kernel does with a flood (link/thinning.h, os/port_filter.h): it puts frames aside, gives keep-alives to
-// the responder and drops the rest, as the engine has asked for. What lies aside is looked at by time.
+// the responder and drops the rest, as the engine has asked for. Frames set aside are read at their time.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ class Trace {
 
   bool on() const { return file_ != nullptr; }
   void line(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  /// What became of a frame between two hosts: "sent", "lost", "arrived"...
+  /// The fate of a frame between two hosts: "sent", "lost", "arrived"...
   void frame(const char* fate, const Packet& packet);
 
  private:

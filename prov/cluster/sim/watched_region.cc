@@ -44,7 +44,7 @@ std::optional<std::size_t> WatchedRegion::allocate_slot(std::size_t length, Seed
   const auto first = slot;
   for (; slot != slots_.end() && slot->first < next_ + with_gap; ++slot) {
     if (slot->second.state == State::awaited) return std::nullopt;
-    if (!slot_intact(slot->first, slot->second)) return std::nullopt;  // stays, and is found in the end
+    if (!slot_intact(slot->first, slot->second)) return std::nullopt;  // stays, and the final check finds it
   }
   for (auto over = first; over != slot; ++over) {
     std::fill_n(base() + over->first, over->second.length, kBlank);

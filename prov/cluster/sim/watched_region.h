@@ -48,7 +48,7 @@ class WatchedRegion {
 
   /// A slot for a write: its offset in the region; nothing if too much of it is in use.
   std::optional<std::size_t> allocate_slot(std::size_t length, SeededRandom& random);
-  /// The write was never ordered.
+  /// The write was never posted.
   void release_slot(std::size_t offset);
   /// The order gives its bytes: [from, from + length of the slot) of this content.
   void expect(std::size_t offset, MessageNumber content, std::size_t from);
@@ -59,7 +59,7 @@ class WatchedRegion {
   /// What a read of this place must return.
   ConstBytes at(std::size_t offset, std::size_t length) const;
 
-  /// What is wrong with it; empty if nothing is.
+  /// Describes what is wrong with the region; empty if nothing is.
   std::string violation() const;
 
  private:

@@ -1,5 +1,5 @@
 // What applications do in a run: which hosts exchange messages, how large these are, how receives are posted.
-// A plan is drawn once per run; every host follows it with random of its own.
+// A plan is drawn once per run; every host follows it with its own random numbers.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct SizeMix {
   std::size_t fixed = 0;      ///< if not 0: every message is this long
 };
 
-/// What sizes matter to the library as it is set up in this run.
+/// The sizes that matter to the library under the settings of this run.
 struct Thresholds {
   std::size_t frame_max = 1472;
   std::size_t eager_max = 64 * 1024;
