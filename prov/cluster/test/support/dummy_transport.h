@@ -1,6 +1,6 @@
-// A transport for tests, as hardware would be one: messages travel through queues in memory, with late acknowledgements,
-// and remote memory is accessed without the target's library, by accesses that end late and in any order. That it needs
-// this one file, and one entry among EngineParts::further_transports, is what it proves.
+// A transport for tests that behaves like hardware. Messages travel through queues in memory, with late
+// acknowledgements. Accesses to remote memory bypass the target's library, and end late and in any order. It
+// proves that a transport needs only one file and one entry in EngineParts::further_transports.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class DummyTransport final : public transport::Transport {
     for (const std::unique_ptr<transport::Peer>& peer : context_.peers.all()) peer->parts[slot()].reset();
   }
   void plug() { fabric_.ends[context_.name] = this; }
-  /// The peers see that this end is gone.
+  /// Tells the peers that this end is gone.
   void unplug() {
     const auto found = fabric_.ends.find(context_.name);
     if (found != fabric_.ends.end() && found->second == this) fabric_.ends.erase(found);

@@ -1,4 +1,5 @@
-// Memory that is used up: the test program's operator new throws where a test says so. Only the thread that says it
+// Simulates exhausted memory: the test program's operator new throws where a test says so. Only the thread
+// that says it
 // is concerned.
 #pragma once
 
@@ -6,7 +7,8 @@
 
 namespace cluster::test {
 
-/// While it lives this thread gets memory `allowed` times more, then none for `failures` times.
+/// While it lives, the next `allowed` allocations of this thread succeed and then `failures` allocations
+/// fail.
 class FailingMemory {
  public:
   static constexpr std::size_t kAlways = ~std::size_t{0};
@@ -16,7 +18,7 @@ class FailingMemory {
   FailingMemory(const FailingMemory&) = delete;
   FailingMemory& operator=(const FailingMemory&) = delete;
 
-  /// Allocations that failed, and how many more will not.
+  /// How many allocations failed, and how many more will succeed.
   static std::size_t failed();
   static std::size_t left();
 };

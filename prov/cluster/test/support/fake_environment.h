@@ -1,5 +1,5 @@
 // A world for tests: a clock that moves only when it is set, dice with a seed, a log that keeps its
-// lines. Real time and real chance have no way in.
+// lines. Tests depend neither on real time nor on real randomness.
 #pragma once
 
 #include <atomic>

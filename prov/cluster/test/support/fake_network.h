@@ -1,4 +1,4 @@
-// A network in memory between fake links: it loses, repeats, delays, reorders and damages frames as
+// A network in memory between fake links: it loses, duplicates, delays, reorders and damages frames as
 // its conditions say, by the dice of its seed. Nothing moves by itself: next_arrival() says when
 // something will, and links hand out what has arrived by the clock's now.
 #pragma once

@@ -146,7 +146,7 @@ class FlowEnd {
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
   std::size_t answers = 0;
-  std::size_t refused = 0;      ///< frames the gate or the flow did not take
+  std::size_t refused = 0;      ///< frames that the gate or the flow refused
   std::size_t keep_alives = 0;  ///< times the flow asked for a sign of life
   wire::ControlFrame last_keep_alive = wire::ControlFrame::keep_alive(0, 0);
   std::size_t tokens_expected = 0;
@@ -191,7 +191,7 @@ class FlowEnd {
     flow->take_acked(tokens);
     for (const carrier::Token token : tokens) {
       EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
-      held_.erase(token);  // its memory goes: a later read is an error
+      held_.erase(token);  // its memory is freed: a later read is an error
       held_long_.erase(token);
     }
   }

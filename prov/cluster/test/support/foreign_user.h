@@ -1,5 +1,5 @@
-// Connections of another user to a listener of this process, as a loop of connect(); close(); leaves them in its queue. They are closed
-// when the call returns, and wait there all the same.
+// Connections of another user to a listener of this process, as a loop of connect(); close(); leaves them in
+// its queue. They are closed when the call returns, but they stay in the queue.
 #pragma once
 
 #include <sys/wait.h>

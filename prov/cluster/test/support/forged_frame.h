@@ -43,7 +43,7 @@ struct ForgedFrame {
     frame.carry({.kind = wire::SegmentKind::eager});
     return frame;
   }
-  /// Of a call: as its sender goes on once it has received the answer.
+  /// The frame that a caller sends after it has received the answer to its call.
   void take_up(const wire::Opening& answer) {
     header.session = answer.session;
     opening->echo = answer.token;

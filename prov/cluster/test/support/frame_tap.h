@@ -1,4 +1,4 @@
-// What two flows say to each other, frame by frame: a tap in the fake network between them, for tests that
+// Records the frames between two flows: a tap in the fake network between them, for tests that
 // judge which frame leaves when rather than what arrives.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Whole engines between fake links, and what a test of them needs: a node that numbers what it sends, and
-// time that moves for all of them. Which node sends what, and which frames are forged, is up to the test.
+// Whole engines between fake links, and helpers for tests of them: a node that numbers its messages, and a
+// common clock. Which node sends what, and which frames are forged, is up to the test.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// For tests of what the holder of a socket may do that a process with more rights has made and passed to it: a process of
+// For tests of sockets that a privileged process makes and passes to an unprivileged one: a process of
 // another user, and a frame that no host would send.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The shared-memory side of a fake node: an inbox through which nothing comes and a host without connections.
-// Tests derive from them and override what they are about.
+// The shared-memory side of a fake node: an inbox that receives nothing and a host without connections. Tests
+// derive from them and override what they test.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// A link that keeps the frames it is given, for tests that read what a flow sends or hand it to another flow
-// themselves. Nothing ever comes by it.
+// A link that records sent frames, for tests that read the frames of a flow or hand them to another flow. It
+// never receives anything.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -80,7 +80,7 @@ class XdpSocket {
     sent_.publish();
     return static_cast<int>(::sendto(number(), nullptr, 0, MSG_DONTWAIT, nullptr, 0));
   }
-  /// The kernel may receive into all slots but the first, which is for what is sent.
+  /// The kernel may receive into all slots but the first, which is for sending.
   void offer_slots() {
     for (std::uint64_t i = 1; i < kSlots; ++i) {
       *fill_.next<std::uint64_t>() = i * kSlotSize;

@@ -1,4 +1,5 @@
-// Surroundings of api/ for tests: a clock that advances when it is read, a network in memory, and libfabric's
+// The environment of api/ for tests: a clock that advances when it is read, a network in memory, and
+// libfabric's
 // objects opened as an application opens them.
 #pragma once
 

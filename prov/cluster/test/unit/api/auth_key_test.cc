@@ -1,4 +1,4 @@
-// Authorization keys that applications give: of which object they are, and what is refused.
+// Authorization keys that applications give: which object they belong to, and which keys are refused.
 #include "api/auth_key.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// When short messages inside a node take the fast lane (shm/fast_lane.h), and that each condition that
-// forbids it makes them leave it: by the counters of both ends, through libfabric's calls and real rings.
+// Short messages inside a node take the fast lane (shm/fast_lane.h) unless a condition forbids it. The tests
+// use libfabric's calls and real rings, and read the counters of both ends.
 #include <rdma/fi_rma.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a forked child can do with the objects of its parent: nothing, and no harm.
+// A forked child cannot use the objects of its parent, and does them no harm.
 #include <rdma/fi_rma.h>
 #include <sys/wait.h>
 #include <unistd.h>

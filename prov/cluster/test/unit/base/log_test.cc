@@ -1,5 +1,5 @@
-// Log lines: formatting, levels, and lines that are too long; counters and faults beside them, since
-// they are what such lines are made of.
+// Log lines: formatting, levels, and lines that are too long; also the counters and faults that such lines
+// print.
 #include "base/log.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reports: what is written is read again, and nothing else is.
+// Reports: a reader gets back exactly what was written.
 #include "base/report.h"
 
 #include <gtest/gtest.h>

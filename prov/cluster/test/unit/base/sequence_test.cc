@@ -1,4 +1,4 @@
-// Serial number arithmetic where it hurts: around the wrap and at the largest distances.
+// Serial number arithmetic at its limits: around the wrap and at the largest distances.
 #include "base/sequence.h"
 
 #include <gtest/gtest.h>

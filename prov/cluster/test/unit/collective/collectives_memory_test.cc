@@ -1,4 +1,4 @@
-// Teams of one endpoint that find no memory, or no place for a report.
+// Teams of one endpoint when there is no memory, or no space for a completion.
 #include "support/failing_memory.h"
 #include "unit/collective/collectives_world.h"
 

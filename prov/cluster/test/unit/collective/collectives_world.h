@@ -1,5 +1,5 @@
-// Teams of one endpoint, with a transport that a test directs: it takes every message, fails when that is asked for, and says
-// what was sent, received, canceled and discarded.
+// Teams of one endpoint, with a transport that a test controls. It accepts every message, fails on request,
+// and reports what was sent, received, canceled and discarded.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How long an endpoint that closes waits for peers that do not acknowledge what they were sent.
+// How long a closing endpoint waits for peers that do not acknowledge its frames.
 #include <gtest/gtest.h>
 
 #include <memory>

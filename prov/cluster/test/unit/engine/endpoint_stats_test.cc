@@ -1,5 +1,5 @@
-// What can be seen of an endpoint from outside: every peer with its carrier and why, before and after it is
-// lost, and that looking changes nothing.
+// What an endpoint shows to observers: every peer with its carrier and the reason, before and after it is
+// lost. Reading the statistics changes nothing.
 #include "engine/endpoint_stats.h"
 
 #include <gtest/gtest.h>

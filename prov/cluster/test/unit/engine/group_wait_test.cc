@@ -1,4 +1,5 @@
-// How often the socket of a team's group is asked: at each look while something of it is to come, else seldom.
+// How often an engine polls the socket of a team's group: at each turn while it expects frames, otherwise
+// seldom.
 #include <gtest/gtest.h>
 
 #include <memory>

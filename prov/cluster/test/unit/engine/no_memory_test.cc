@@ -1,4 +1,4 @@
-// A process without memory: what has arrived waits or comes again, and is neither lost nor reported twice.
+// A process without memory: arrivals wait or are retransmitted; none is lost or reported twice.
 #include <gtest/gtest.h>
 
 #include <new>

@@ -1,4 +1,4 @@
-// Messages that no receive waits for: when no more can be stored their senders wait, and nothing is lost.
+// Unexpected messages: when no more can be stored, their senders wait and nothing is lost.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One membership as its caller sees it: what a member that leaves is owed, and when it is forgotten.
+// One membership as its caller sees it: what is still sent to a member that leaves, and when it is forgotten.
 #include "group/group.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// How the pace of a stream finds the rate of the slowest way to a listener: a port that passes a frame each `port_`, and has
+// How the pace of a stream finds the rate of the slowest path to a listener: a port that passes a frame each
+// `port_`, and has
 // memory for 64 KB of 1,500 bytes.
 #include "group/pace.h"
 

@@ -1,4 +1,4 @@
-// One sender's stream at a member: order, duplicates, gaps, and when what is reported.
+// One sender's stream at a member: order, duplicates, gaps, and what it reports when.
 #include "group/receiver_stream.h"
 
 #include <gtest/gtest.h>

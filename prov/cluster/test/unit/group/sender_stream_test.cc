@@ -1,4 +1,4 @@
-// When a stream asks its listeners, and when it sends its newest frame again instead.
+// When a stream queries its listeners, and when it retransmits its newest frame instead.
 #include "group/sender_stream.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The sentence that tells a user why his program does not go on.
+// The sentence that tells users why their program is stuck.
 #include "why_text.h"
 
 #include <gtest/gtest.h>

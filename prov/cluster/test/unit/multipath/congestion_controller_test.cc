@@ -1,4 +1,4 @@
-// The window alone: what makes it grow, what makes it give way, and what it shrugs off.
+// The congestion window alone: what makes it grow, what shrinks it, and what it ignores.
 #include "multipath/congestion_controller.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The paths of a flow, without a flow: which there are, what is learnt of them, what a path error concerns.
+// The paths of a flow, without a flow: which exist, what it learns about them, which path an error concerns.
 // How frames are spread over them is tested with whole flows (reliability/flow_multipath_test.cc).
 #include <algorithm>
 

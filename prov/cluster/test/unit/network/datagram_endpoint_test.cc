@@ -1,5 +1,5 @@
-// Endpoints of datagrams between fake links: what is sent arrives or does not, whole or not at all,
-// and datagrams of unknown sources leave nothing behind.
+// Endpoints of datagrams between fake links: a datagram arrives whole or not at all, and datagrams of unknown
+// sources leave nothing behind.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Floods of unknown sources: what they may make an endpoint keep, and that others find their way in all the same.
+// Floods from unknown sources: how much an endpoint may keep for them, and that other peers still connect.
 #include <gtest/gtest.h>
 
 #include <vector>

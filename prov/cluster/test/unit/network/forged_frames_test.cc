@@ -1,5 +1,5 @@
-// What a host cannot do that knows the addresses, the protocol and even the number of a session, and sends under any
-// name, but receives nothing of what goes to another.
+// The limits of an off-path attacker. It knows the addresses, the protocol and even a session's number, and
+// sends under any name, but it sees no frames sent to others.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Receive offload joins a forged frame with the train of the member in whose name it comes. Whatever the forged frame says
-// of itself, and wherever it lies: each frame of the train arrives.
+// Receive offload joins a forged frame with the train of the peer that it impersonates. Each frame of the
+// train still arrives, whatever the forged frame claims and wherever it lies.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Which peers' kernels an endpoint asks whether their processes exist: any host can have a session here and be silent, and
-// each question costs a descriptor.
+// Which peers' kernels an endpoint asks whether their processes exist. The choice matters: any host can open
+// a session and fall silent, and each question costs a descriptor.
 #include <gtest/gtest.h>
 
 #include <set>

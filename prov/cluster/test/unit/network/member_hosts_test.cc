@@ -1,4 +1,4 @@
-// Which hosts the process probe gets to know as members'.
+// Which hosts the process probe learns as hosts of members.
 #include "network/member_hosts.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Long messages between engines whose links hand frames on back to back, as segmentation offload does: they
-// arrive intact in runs, over a bad network too, and what is damaged or comes twice is taken frame by frame.
+// arrive intact in runs, over a bad network too. Damaged or duplicate frames are handled one by one.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
-// With a key an engine sees nothing of the frames that its seal ends; a flood of them is put aside all the same, whatever they are.
-// What would not be counted could wake the process for ever.
+// With a key, an engine does not see the frames that its seal drops. A flood of them is still counted and put
+// aside, because uncounted frames could wake the process forever.
 #include <gtest/gtest.h>
 
 #include <cstring>

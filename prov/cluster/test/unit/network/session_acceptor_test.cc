@@ -1,5 +1,5 @@
-// First frames of a session: what a peer may do before it has shown that it receives what is sent to the name
-// that it claims.
+// First frames of a session: what a peer may do before it proves that it receives frames sent to the address
+// it claims.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// What others cannot guess of the sessions that an endpoint names.
+// Which parts of a session's identity others cannot guess.
 #include "network/session_secrets.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whole engines between fake links: what unknown sources, forgers and restarted peers may do to one.
+// Whole engines between fake links: how unknown sources, forgers and restarted peers may affect one.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Endpoints that the target has not in its address vector, of processes of which it knows another endpoint: they are taken
-// for members if that one says so, and nothing that others write changes that.
+// Endpoints missing from the target's address vector whose process has another endpoint there. The target
+// accepts them as members if that endpoint confirms it; no frame from others changes that.
 #include "network/sibling_check.h"
 
 #include <gtest/gtest.h>

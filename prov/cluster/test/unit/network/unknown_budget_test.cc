@@ -1,4 +1,4 @@
-// What sources that are not in the address vector may hold here together.
+// How much memory all sources outside the address vector may hold here together.
 #include <gtest/gtest.h>
 
 #include <vector>

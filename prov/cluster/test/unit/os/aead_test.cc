@@ -1,4 +1,4 @@
-// Both libraries seal and open alike, however long a frame and what is associated with it are.
+// Both libraries seal and open alike, for any length of frame and associated data.
 #include <algorithm>
 #include <array>
 #include <utility>

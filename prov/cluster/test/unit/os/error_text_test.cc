@@ -1,4 +1,4 @@
-// What is said of a failed call, and the cure of what has run out.
+// The text for a failed call, and the remedy for an exhausted resource.
 #include "os/error_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whether frames for groups come back to the host that sends them, which they need not where no further member is on it.
+// Whether the sending host receives its own group frames; it needs them only if another member runs there.
 #include "os/group_joiner.h"
 
 #include <gtest/gtest.h>

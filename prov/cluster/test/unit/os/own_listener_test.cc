@@ -1,4 +1,4 @@
-// A name that another user holds keeps no listener from the processes that look for it.
+// A name held by another user does not hide a listener from the processes that look for it.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,6 +1,7 @@
 // Why no service hands out packet sockets to programs without CAP_NET_RAW: the kernel asks for the capability when the
-// socket is made, and never again. A filter that is locked holds what the socket receives; nothing holds what it sends, or
-// where. If one of these fails, the kernel has learnt to, and such a service is possible (man/fi_cluster.7, CONTAINERS AND PLAIN USERS).
+// socket is made, and never again. A locked filter restricts what the socket receives; nothing restricts what
+// it sends, or where. If one of these tests fails, the kernel can do so now, and such a service is possible
+// (man/fi_cluster.7, CONTAINERS AND PLAIN USERS).
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>

@@ -1,4 +1,4 @@
-// A guarded copy reaches the process that has the page, and no other that goes by the same number.
+// A guarded copy reaches only the process that has the page, never another process with the same id.
 #include "os/process_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Control segments and eager credit on one channel: what a full carrier does not take is kept and posted
+// Control segments and eager credit on one channel: segments that a full carrier refuses are kept and posted
 // first, and credit is advertised in steps.
 #include "protocol/control_sender.h"
 

@@ -1,5 +1,5 @@
-// Large messages between two messengers that can reach each other's memory: both copy, and wherever and
-// whenever a copy is refused, the message arrives complete and once.
+// Large messages between two messengers that can reach each other's memory: both copy. Wherever and whenever
+// a copy is refused, the message arrives complete and once.
 #include <algorithm>
 #include <numeric>
 

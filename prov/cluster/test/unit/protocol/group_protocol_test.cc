@@ -1,5 +1,5 @@
-// What comes in the stream of a group's sender: messages of the application or of collectives, as the group is for, and nothing
-// else.
+// The stream of a group's sender may carry only the group's kind of messages: those of the application or
+// those of collectives.
 #include "protocol/group_protocol.h"
 
 #include "support/messenger_pair.h"

@@ -1,5 +1,5 @@
-// Remote writes and reads that the initiator does alone: what is done at once, what takes the general way, and
-// that nothing is overtaken that must not be.
+// Remote writes and reads that the initiator executes alone: which complete at once, which take the general
+// path, and that none overtakes what it must not.
 #include "protocol/initiator_rma.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The pull budget: finds its size by delay, is shared in turns, and is not held by stalled peers.
+// The pull budget: it adapts its size to delay, peers share it in turns, and stalled peers do not hold it.
 #include "protocol/pull_budget.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Looking into the store, cancelling, losing the peer, and segments that make no sense.
+// Peeks, cancellation, loss of the peer, and malformed segments.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// There is memory for no offer to the peers of this node.
+/// There is no memory for an offer to the peers of this node.
 class NoOffers final : public RegionOffers {
  public:
   explicit NoOffers(bool& has_memory) : has_memory_(has_memory) {}

@@ -1,4 +1,4 @@
-// Which files and texts are keys, and that whatever is wrong names its cause and never the key.
+// Which files and texts are valid keys; an error names its cause and never the key.
 #include "provider/key_source.h"
 
 #include <gtest/gtest.h>

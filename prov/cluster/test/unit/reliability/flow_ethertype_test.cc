@@ -1,5 +1,5 @@
-// The EtherType path: taken by frames that leave alone once it is validated, left at the first loss, and
-// never a reason for anything to be late twice.
+// The EtherType path: once it is validated, single frames take it; the flow leaves it at the first loss, and
+// it never delays anything twice.
 #include <gtest/gtest.h>
 
 #include "multipath/path_validator.h"

@@ -1,4 +1,4 @@
-// How long frames may be: what lies between two links that take long ones may not.
+// How long frames may be: the network between two links with large MTUs may have a smaller one.
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"

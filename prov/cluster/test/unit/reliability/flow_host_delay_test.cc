@@ -1,5 +1,5 @@
-// Programs compute, and wait for a processor. Frames lie unread meanwhile (host delay), which is no reason to
-// send less; what really fills the network still is.
+// Programs compute, and wait for a processor. Frames lie unread meanwhile (host delay). That is no reason to
+// send less; real congestion still is.
 #include <gtest/gtest.h>
 
 #include <utility>

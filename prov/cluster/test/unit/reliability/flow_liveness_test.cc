@@ -1,4 +1,4 @@
-// What becomes of a peer that does not answer, or for which path errors come.
+// How a flow treats a peer that does not answer, or for which path errors arrive.
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"

@@ -1,5 +1,5 @@
-// The flow over a bad network: everything arrives once, in order, intact, whatever is lost, repeated,
-// reordered or damaged, and what is sent again stays in proportion to what was lost.
+// The flow over a bad network: everything arrives once, in order and intact, whatever frames are lost,
+// duplicated, reordered or damaged. Retransmissions stay in proportion to the loss.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What leaves next, and what a link that is full gives back.
+// Which frame leaves next, and which frames a full link returns.
 #include "reliability/frame_selector.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a frame says about the peer's frames: how much fits, and the age of the newest arrival.
+// What a frame acknowledges: how many ranges fit, and the age of the newest arrival.
 #include "reliability/outgoing_ack.h"
 
 #include <gtest/gtest.h>

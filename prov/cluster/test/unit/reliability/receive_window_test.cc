@@ -1,5 +1,5 @@
-// The receive window alone: which frame is handed on when, what is kept, and what is acknowledged beyond
-// gaps.
+// The receive window alone: when it hands on each frame, which frames it keeps, and which it acknowledges
+// beyond gaps.
 #include "reliability/receive_window.h"
 
 #include <gtest/gtest.h>

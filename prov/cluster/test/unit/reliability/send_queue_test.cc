@@ -1,4 +1,5 @@
-// What shares a frame: small segments, the tail of a long payload and the head of the next, but never ordered
+// Which segments share a frame: small segments, the tail of a long payload and the head of the next, but
+// never ordered
 // segments with unordered ones.
 #include "reliability/send_queue.h"
 

@@ -1,4 +1,4 @@
-// What an association says of frames whose counter it has seen.
+// How an association judges frames whose counter it has seen.
 #include "seal/association.h"
 
 #include <gtest/gtest.h>

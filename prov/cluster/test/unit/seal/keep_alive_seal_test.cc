@@ -1,4 +1,4 @@
-// Keep-alives of the job are answered, and nothing else is; the answer is to one question to one address.
+// Only keep-alives of the job are answered. Each answer is valid for one question to one address.
 #include "seal/keep_alive_seal.h"
 
 #include <cstring>

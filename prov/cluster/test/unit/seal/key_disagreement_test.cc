@@ -1,4 +1,4 @@
-// Endpoints that have not the same key: nothing arrives, and each side says why.
+// Endpoints with different keys: nothing arrives, and each side reports why.
 #include "seal/keep_alive_seal.h"
 #include "seal/sealed_link.h"
 #include "support/node.h"

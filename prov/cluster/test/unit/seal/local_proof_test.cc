@@ -1,4 +1,4 @@
-// What the two sides of a connection inside a node believe each other.
+// Which claims the two sides of a connection inside a node accept from each other.
 #include "seal/local_proof.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Endpoints with a key, and what hosts on the way can do with what they record: whole engines on a network that
-// a test listens to, alters and writes to.
+// Endpoints with a key, against on-path hosts that record frames: whole engines on a network where a test
+// reads, alters and injects frames.
 #include "seal/sealed_link.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What becomes of requests for associations that are not answered: those of this side, to a port that is closed, and those that a
-// host on the way has recorded.
+// Requests for associations that get no answer: our own requests to a closed port, and replayed requests from
+// an on-path host.
 #include <cstring>
 
 #include "seal/association_frame.h"

@@ -1,5 +1,5 @@
-// A peer of this node whose queue of connections is full, which any user of the node can bring about: it is tried again for a while, and
-// then reached over the network.
+// A peer of this node whose connection queue is full, which any user of the node can cause. The engine
+// retries for a while and then uses the network.
 #include <gtest/gtest.h>
 
 #include <memory>

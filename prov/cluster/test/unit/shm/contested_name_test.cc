@@ -1,4 +1,5 @@
-// First contact of a peer in whose name another host calls as well, as often as that is no flood yet (protocol.md 2.2). The bound is that of fi_cluster(7).
+// First contact of a peer while another host calls in its name, at a rate just below a flood (protocol.md
+// 2.2). The bound is that of fi_cluster(7).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Registered memory of endpoints that have keys: initiators without the key are not shown the table.
+// Registered memory of endpoints that have keys: initiators without the key do not get the table.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

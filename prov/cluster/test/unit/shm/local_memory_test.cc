@@ -1,5 +1,5 @@
-// Small writes that need no answer: that they complete when the target has taken them, that a target which
-// takes nothing is done without, and what they are not to be used for.
+// Small writes that need no answer: they complete when the target has taken them; a target that takes nothing
+// is bypassed; some writes must not use them.
 #include "shm/local_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Between two real processes: memory is in reach only of the process that proves that it is its own, only
-// where the kernel permits it, and only while that process lives.
+// Between two real processes: memory is accessible only if its process proves to own it, only where the
+// kernel permits it, and only while that process lives.
 #include "shm/peer_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// From the connection that brings a ring to what tells of the peer's end without one.
+// The connection that delivers a ring, and how the peer's end is noticed without a connection.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>

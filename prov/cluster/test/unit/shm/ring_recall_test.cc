@@ -1,5 +1,5 @@
 // Taking segments back out of a ring: what the writer may do while the reader takes none, and that each side
-// gives way to the other.
+// yields to the other.
 #include <gtest/gtest.h>
 
 #include "shm/ring_reader.h"

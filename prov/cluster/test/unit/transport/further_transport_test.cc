@@ -1,5 +1,5 @@
-// A third transport is one folder and one entry in a table: everything goes over it, though its accesses to remote memory
-// end late and in any order.
+// A third transport is one folder and one entry in a table: all operations work over it, although its
+// accesses to remote memory end late and in any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>

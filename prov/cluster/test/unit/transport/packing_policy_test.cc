@@ -1,5 +1,5 @@
-// Messages of a stream share frames; a message alone does not wait, and none waits without a thread that
-// sends it.
+// Messages of a stream share frames. A single message does not wait, and no message waits unless a thread
+// will send it.
 #include "transport/packing_policy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whatever may happen to an engine makes the one descriptor readable on which its threads sleep.
+// Every event of an engine makes the descriptor readable on which its threads sleep.
 #include "transport/waiter.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// A datagram is a frame that is admitted by itself, whatever pieces its message lies in.
+// A datagram is one frame that is admitted by itself, however its message is split into slices.
 #include "wire/datagram_header.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What frames and segments look like in logs, traces and the dissector: each kind by its name, and everything
-// that is in it.
+// What frames and segments look like in logs, traces and the dissector: each kind by its name, with all its
+// fields.
 #include "wire/print.h"
 
 #include <gtest/gtest.h>

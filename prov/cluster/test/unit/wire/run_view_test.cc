@@ -1,4 +1,4 @@
-// Frames that continue each other: all of them are found, and nothing that differs from what it must be.
+// Frames that continue each other: the view finds all of them and accepts none that differs.
 #include <gtest/gtest.h>
 
 #include <cstring>
