@@ -69,7 +69,7 @@ class PeerRegions final : public LocalMemory {
   UsePage& page() { return *reinterpret_cast<UsePage*>(memory_.bytes().data()); }
   bool ready();
   void take_welcome();
-  void end(const char* reason);
+  void give_up(const char* reason);
   /// The peer waits no more for what the page says is in use: nothing is.
   void leave();
   /// Empty: the kernel lets this process copy to and from the peer's memory. Else why not, in words for the log.
