@@ -31,7 +31,7 @@ class MessengerHarness {
     bindings.want_source = true;
     messenger_.attach(bindings);
     connect();
-    carrier_.at_once = input_.ConsumeBool();
+    carrier_.set_ring(input_.ConsumeBool());
   }
 
   void step() {
