@@ -135,8 +135,7 @@ std::string scale_table(std::uint32_t most_hosts) {
       "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
       "# what                    hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took "
-      "ms "
-      " state/peer\n");
+      "ms  state/peer\n");
   for (const std::uint32_t senders : {16u, 64u, 256u}) {
     if (senders >= most_hosts) continue;
     incast(table, senders, kHuge, std::max(2u, 64u / senders));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "link/link.h"
+#include "reliability/frame_body.h"
 
 namespace cluster::engine {
 

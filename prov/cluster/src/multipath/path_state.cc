@@ -63,8 +63,7 @@ void PathList::report(const PathState& path, PathValidator::Event event) const {
   } else {
     log_.warn(
         "rails: %s does not reach %s, and the pair is left out: cabled to another network, or a firewall or "
-        "smaller MTU "
-        "between; see FI_CLUSTER_RAILS",
+        "smaller MTU between; see FI_CLUSTER_RAILS",
         from.c_str(), to.c_str());
   }
 }

@@ -117,8 +117,7 @@ void TxScheduler::tell_of_silence(RemotePeer& peer) {
   if (news == News::over) return parts_.environment.log.info("%s answers again", name.c_str());
   parts_.environment.log.warn(
       "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
-      "between the nodes is "
-      "filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
+      "between the nodes is filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
       name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
 }
 

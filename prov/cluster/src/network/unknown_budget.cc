@@ -49,8 +49,7 @@ void UnknownBudget::drop_unknown(Time now) {
   next_warning_ = now + kWarningInterval;
   parts_.environment.log.warn(
       "sources that are not in the address vector made this endpoint hold %zu MB: some are dropped, the "
-      "longest idle "
-      "first (further times are counted as unknown_dropped)",
+      "longest idle first (further times are counted as unknown_dropped)",
       limit >> 20);
 }
 

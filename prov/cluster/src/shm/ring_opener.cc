@@ -79,8 +79,7 @@ void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.environment.counters.refused_forged;
   parts_.environment.log.warn(
       "the process of this node that uses the address %s in shared memory does not show that it has the key "
-      "of this "
-      "process: the peer is reached over the network",
+      "of this process: the peer is reached over the network",
       peer.name().text().c_str());
   reach_.go_farther(peer.common, parts_.transport, "its reader has not shown the key");
 }

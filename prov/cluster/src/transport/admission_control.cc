@@ -35,8 +35,7 @@ void AdmissionControl::note_no_memory() {
   if (std::exchange(logged_no_memory_, true)) return;
   environment_.log.warn(
       "this process has no memory left: what arrives waits, and its senders with it, until there is some "
-      "(further "
-      "times are only counted)");
+      "(further times are only counted)");
 }
 
 }  // namespace cluster::transport

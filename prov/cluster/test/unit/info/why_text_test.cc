@@ -49,8 +49,8 @@ TEST_F(WhyTextTest, APeerWhoseKernelVouchesForIt) {
   EXPECT_EQ(
       why(),
       "10.0.0.1:9 has waited 12.0 s for 10.0.0.2:9 to send a message that matches it (receive of 8 bytes); "
-      "it has "
-      "been silent for 11.0 s; its kernel says that its process exists: stopped, or UDP is filtered.\n");
+      "it has been silent for 11.0 s; its kernel says that its process exists: stopped, or UDP is "
+      "filtered.\n");
 }
 
 TEST_F(WhyTextTest, APeerThatHasNeverAnswered) {
@@ -117,9 +117,8 @@ TEST_F(WhyTextTest, RanksThatWaitForNoPeerMayWaitForTheirLauncher) {
   answer.launcher.silent = {{"10.0.0.1:5", "10.0.0.2:6", 7}};
   EXPECT_EQ(launchers_text({answer, other}),
             "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or "
-            "wait for orted; to what "
-            "orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 retransmissions): is this "
-            "rail cut?\n");
+            "wait for orted; to what orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 "
+            "retransmissions): is this rail cut?\n");
   EXPECT_NE(reasons_text({{answer, other}, {}, 0}).find("No rank of orted"), std::string::npos);
   other.trouble = "it does not answer";
   EXPECT_EQ(launchers_text({answer, other}), "") << "what is not known is not said";
