@@ -1,8 +1,7 @@
-// MPI as this build of the library sees it: Open MPI's header, or the MPICH ABI. Nothing else here knows which.
+// The MPI interface of this build: Open MPI's header, or the MPICH ABI. No other file knows which.
 //
-// The library is preloaded into every process of a job, launchers included: what it takes from MPI must not be
-// missed where there is no MPI. Functions are bound at their first call; Open MPI's handles are objects, and
-// weak.
+// Every process of a job preloads the library, launchers included, and launchers have no MPI. So the library must load
+// without MPI's symbols: functions are bound at their first call, and Open MPI's handles, which are objects, are weak.
 #pragma once
 
 #ifdef COLL_MPICH_ABI

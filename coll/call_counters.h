@@ -1,5 +1,5 @@
-// How often each call was made, and how often the library took it over. With CLUSTER_COLL=report each rank prints it
-// when MPI_Finalize begins.
+// Counts how often the program makes each call, and how often the library takes it over. With CLUSTER_COLL=report each
+// rank prints the counts when MPI_Finalize begins.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace coll {
 
 class CallCounters {
  public:
-  /// Of this process.
+  /// The counters of this process.
   static CallCounters& get();
 
   void count(Call call, bool taken) {
@@ -21,7 +21,7 @@ class CallCounters {
     counter.made.fetch_add(1, std::memory_order_relaxed);
     if (taken) counter.taken.fetch_add(1, std::memory_order_relaxed);
   }
-  /// "barrier 3 of 3, bcast 0 of 7"...: taken over, of all.
+  /// "barrier 3 of 3, bcast 0 of 7"...: calls taken over, of all calls.
   std::string text() const;
 
  private:

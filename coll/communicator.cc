@@ -16,10 +16,10 @@
 namespace coll {
 namespace {
 
-/// What each rank tells the others of the communicator.
+/// The data that each rank sends to the others of the communicator.
 struct Introduction {
   std::uint64_t fingerprint;  ///< of its settings
-  std::uint64_t team_key;     ///< that of the first rank tells this team from others of the same ranks
+  std::uint64_t team_key;     ///< the first rank's tells this team from others of the same ranks
   std::uint32_t usable;
   std::uint32_t name_size;
   std::array<std::byte, 48> name;
@@ -29,29 +29,31 @@ std::once_flag keys_made;
 int communicator_key = MPI_KEYVAL_INVALID;
 int process_key = MPI_KEYVAL_INVALID;
 
-/// MPI_COMM_SELF ends first, when MPI_Finalize begins: for programs that call another one than that of this library.
+/// MPI_Finalize first frees the attributes of MPI_COMM_SELF. This ends the endpoint where the program calls another
+/// MPI_Finalize than this library's.
 int end_process(MPI_Comm, int, void*, void*) {
   Communicator::end_all(false);
   return MPI_SUCCESS;
 }
 
-/// Communicators live as long as MPI keeps their attribute: that of MPI_COMM_WORLD ends after the endpoint has to.
+/// A Communicator lives as long as MPI keeps its attribute. MPI frees that of MPI_COMM_WORLD later than the endpoint
+/// must close.
 std::mutex known_lock;
 std::set<Communicator*> known_communicators;
 std::atomic<bool> ended{false};
 std::atomic<std::uint64_t> communicators_forgotten{0};
 
-/// Looking for a message of others makes progress of all that MPI has to do, also of locks that peers want in windows of
-/// this rank. With MPI_COMM_SELF MPICH 5.0.2 makes none, and a peer waited for its lock for ever. A message that is found
-/// may end the call at once, so the tag is one that programs hardly use; every MPI library permits it.
+/// A probe for messages of other ranks makes MPI progress on everything, also on locks that peers request in windows of
+/// this rank. A probe on MPI_COMM_SELF makes none in MPICH 5.0.2: there a peer waited forever for its lock. A probe
+/// that finds a message may return at once, so the tag is one that programs hardly use; every MPI library permits it.
 void make_progress_of_mpi() {
   constexpr int kUnusedTag = 32767;
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-/// Programs that have sessions and have not called MPI_Init have no MPI_COMM_WORLD, and the keys of attributes end with their
-/// last session, unnoticed. All ranks call MPI_Init together, so they agree on this.
+/// A program that uses sessions without MPI_Init has no MPI_COMM_WORLD. Its attribute keys end with its last session,
+/// and the library would not notice. All ranks call MPI_Init together, so they agree on this.
 bool has_world() {
   int initialized = 0;
   int finalized = 0;
@@ -83,7 +85,8 @@ void warn_once(const char* format, const char* reason) {
   std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
 }
 
-/// Programs call with one communicator again and again: the last one is found without asking MPI, as long as none has ended.
+/// Programs often use one communicator again and again. So this finds the last one without asking MPI, until a
+/// communicator ends.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   struct Last {
@@ -137,7 +140,7 @@ void Communicator::end_all(bool together) {
     std::fprintf(stderr, "libcluster-coll: rank %d: %s\n", rank, CallCounters::get().text().c_str());
 }
 
-/// Every rank takes part in both exchanges, whatever it has found.
+/// Every rank takes part in both exchanges, whatever it finds.
 bool Communicator::make_team(MPI_Comm comm) {
   int inter = 0;
   if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
@@ -181,10 +184,11 @@ bool Communicator::make_team(MPI_Comm comm) {
   return true;
 }
 
-/// A rank that waits here may owe another one progress of MPI, without which that one never comes. Where ranks share
-/// processors the one that has to answer may wait for this one's: it is let go after each look, and soon this one sleeps until
-/// something arrives. Where no other wants the processor, a yield takes less than a look. To be woken costs more than many of
-/// them: with 8 ranks on two processors a barrier takes 10 % less with 80 looks than with 20, and no less with 100.
+/// Another rank may need MPI progress of this waiting rank before it can join the operation, so this loop calls MPI.
+/// Where ranks share processors, the rank that must answer may need this processor. So this rank yields after each
+/// look, and soon sleeps until something arrives. If no other process wants the processor, a yield costs less than a
+/// look. A wake-up costs more than many looks: with 8 ranks on two processors a barrier takes 10 % less with 80 looks
+/// than with 20, and no less with 100.
 int Communicator::wait(Pending& pending) const {
   constexpr unsigned kLooksFirst = 80;
   for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
@@ -199,7 +203,7 @@ int Communicator::wait(Pending& pending) const {
   return pending.error;
 }
 
-/// Ranks that were not in touch with the lost one only hear that the team has failed.
+/// Ranks that did not communicate with the lost rank only learn that the team has failed.
 void Communicator::report_failure(Call call, int error) const {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;

@@ -1,7 +1,7 @@
-// What the library knows of a communicator, kept as an attribute of it: the team of its ranks, or that it is left to
-// MPI. Decided once, at the first call that the library would take over, by all ranks of the communicator together:
-// they exchange the names of their endpoints by a collective of MPI, so that none of them waits for one that has
-// decided otherwise. The attribute ends with the communicator.
+// The library's data about a communicator, kept as its attribute: the team of its ranks, or the decision that MPI
+// serves it. All ranks of the communicator decide this together at the first call that the library could take over.
+// They exchange the names of their endpoints by a collective of MPI, so no rank waits for one that has decided
+// otherwise. The attribute ends with the communicator.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace coll {
 
 class Communicator {
  public:
-  /// Null if the communicator is left to MPI: an intercommunicator, one of a single rank, or one without a team; and all of a
-  /// program that has sessions alone.
+  /// Null if MPI serves the communicator: an intercommunicator, one of a single rank, one without a team, or any one of
+  /// a program that only uses sessions.
   static Communicator* of(MPI_Comm comm);
-  /// Ends all teams and the endpoint of this process; what is called from then on is left to MPI. `together`: all ranks
-  /// call it, and wait for each other, so that none of them loses a member while it still waits for another one.
+  /// Ends all teams and the endpoint of this process; MPI serves all later calls. `together`: all ranks call this and
+  /// wait for each other, so that none loses a member while it still waits for another.
   static void end_all(bool together);
   ~Communicator();
 
@@ -26,11 +26,11 @@ class Communicator {
   fid_ep* ep() const { return endpoint_->ep(); }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Until an operation is done; both its own endpoint and MPI make progress meanwhile. Returns its error number.
+  /// Waits until an operation is done; meanwhile both the endpoint and MPI make progress. Returns its error number.
   int wait(Pending& pending) const;
-  /// Says once in a process what MPI's error code does not: why a call has failed, and which rank is lost.
+  /// Prints, once in a process, what MPI's error code cannot tell: why a call has failed, and which rank is lost.
   void report_failure(Call call, int error) const;
-  /// Something to do between two calls that have to be repeated.
+  /// What to do between two attempts of a call that must be repeated.
   void progress() const { endpoint_->progress(); }
 
  private:
@@ -38,7 +38,7 @@ class Communicator {
   bool make_team(MPI_Comm comm);
 
   ProcessEndpoint* endpoint_ = nullptr;
-  std::unique_ptr<Team> team_;  ///< null: left to MPI
+  std::unique_ptr<Team> team_;  ///< null: MPI serves it
   int rank_ = 0;
   int size_ = 0;
 
@@ -47,7 +47,7 @@ class Communicator {
   friend int forget_communicator(MPI_Comm comm, int key, void* attribute, void* extra);
 };
 
-/// One line on the first rank's standard error, at most once in a process.
+/// Prints one line on the first rank's standard error, at most once in a process.
 void warn_once(const char* format, const char* reason);
 
 }  // namespace coll

@@ -1,8 +1,8 @@
-// The calls that a program makes, in front of MPI's. What the library does not take over goes on to the next one
-// that has the call, a profiling tool's or MPI's own.
+// The library's versions of the calls that a program makes; they come before MPI's. A call that the library does not
+// take over goes on to the next library that has it: a profiling tool's or MPI's own.
 //
-// Whether a call is taken over depends on nothing that may differ between the ranks of a communicator: its kind, its
-// bytes, its operation. A datatype may: elements that do not lie behind each other are packed.
+// All ranks of a communicator must agree on whether to take over a call. So that depends only on properties that are
+// equal on all ranks: kind, bytes, operation. Datatypes may differ: the library packs elements that are not contiguous.
 #include <dlfcn.h>
 #include <rdma/fi_errno.h>
 
@@ -26,7 +26,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// How long the data of one call is; false if the arguments are such that MPI has to say what is wrong.
+/// The length of the data of one call; false if the arguments are wrong, which MPI then reports.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
@@ -35,7 +35,8 @@ bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   return bytes <= INT_MAX;
 }
 
-/// A predefined type without gaps: its elements lie behind each other. Such a type never ends, so the last one is remembered.
+/// True for a predefined type without gaps: its elements are contiguous. Such a type is never freed, so this remembers
+/// the last one.
 bool is_plain(MPI_Datatype type) {
   static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
   if (type == last && type != MPI_DATATYPE_NULL) return true;
@@ -55,7 +56,7 @@ bool is_plain(MPI_Datatype type) {
   return plain;
 }
 
-/// The bytes of a buffer behind each other, where they are or packed.
+/// The contiguous bytes of a buffer: in place, or packed.
 class FlatBuffer {
  public:
   FlatBuffer(const void* buffer, int count, MPI_Datatype type, std::size_t bytes, MPI_Comm comm)
@@ -83,7 +84,8 @@ class FlatBuffer {
   std::unique_ptr<std::byte[]> packed_;
 };
 
-/// Null if the call goes to MPI: what cannot be taken over, is not wanted, or belongs to a communicator without a team.
+/// Null if the call goes to MPI: the library cannot take it over, the settings exclude it, or the communicator has no
+/// team.
 Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) {
   const Settings& settings = Settings::get();
   if (!settings.error().empty()) warn_once("libcluster-coll: %s\n", settings.error().c_str());
@@ -106,12 +108,12 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
   return MPI_ERR_OTHER;
 }
 
-/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC: where all of them together are few bytes, each rank gets
-/// those of all and lets MPI combine them, in the order of ranks.
+/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC. If all pairs together are few bytes, each rank
+/// gathers all of them and lets MPI combine them in rank order.
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
-/// The bytes of such pairs in memory, gaps included: MPI has these operations for predefined types alone, so all ranks have the
-/// same one.
+/// The bytes of such pairs in memory, gaps included. MPI defines these operations only for predefined types, so all
+/// ranks have the same type.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
   MPI_Aint begin = 0;
@@ -124,7 +126,7 @@ bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) 
 int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op,
                     MPI_Comm comm, const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  // Aligned for any element; the blocks stay so, since extents are.
+  // Aligned for any element; so are the blocks, since extents are multiples of the alignment.
   std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) /
                                        sizeof(std::max_align_t));
   auto* const all = reinterpret_cast<std::byte*>(memory.data());

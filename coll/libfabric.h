@@ -1,5 +1,5 @@
-// The libfabric of this process: the one that is loaded already, else the system's. A provider can serve one of them
-// only, so that where MPI has one it has to be the same.
+// The libfabric of this process: the loaded one, else the system's. A provider can serve only one libfabric, so if MPI
+// has loaded one, the library must use the same.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -15,7 +15,7 @@ struct Libfabric {
   decltype(&::fi_fabric) fabric = nullptr;
   decltype(&::fi_strerror) strerror = nullptr;
 
-  /// False, with the reason, if there is none.
+  /// False, with the reason, if no libfabric can be loaded.
   bool load(std::string& reason);
 };
 

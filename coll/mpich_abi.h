@@ -1,6 +1,6 @@
-// The part of the MPICH ABI that this library uses: the handles and constants that MPICH, Intel MPI and others have
-// agreed upon (https://www.mpich.org/abi). They are numbers, so no MPI library is needed to build for them.
-// fabtests/mpi/mpich_abi.py compares them with an MPICH's own header.
+// The part of the MPICH ABI that this library uses: handles and constants on which MPICH, Intel MPI and others have
+// agreed (https://www.mpich.org/abi). They are numbers, so the build needs no MPI library. fabtests/mpi/mpich_abi.py
+// compares them with an MPICH's own header.
 #pragma once
 
 using MPI_Comm = int;

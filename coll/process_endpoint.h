@@ -1,6 +1,6 @@
-// The endpoint of this process beside MPI's: one for all communicators, each of which has a collective team on it.
-// Several threads may wait at the same time, each for an operation of its own: whichever reads the completion of
-// another's marks it done.
+// The library's endpoint of this process, besides MPI's own. All communicators share it, and each has a collective team
+// on it. Several threads may wait at once, each for its own operation; a thread that reads another's completion marks
+// that operation done.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -19,7 +19,7 @@
 
 namespace coll {
 
-/// What a waiting thread looks at: the context of its operation.
+/// The context of an operation, which its waiting thread watches.
 struct Pending {
   std::atomic<bool> done{false};
   int error = 0;  ///< a libfabric error number once it is done
@@ -52,7 +52,7 @@ class Team {
 
   fi_addr_t address() const { return fi_mc_addr(mc_); }
   fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  /// The rank of a peer; that behind the last one if it is no member.
+  /// The rank of a peer; the number of ranks if it is no member.
   int rank_of(fi_addr_t peer) const {
     return static_cast<int>(std::find(members_.begin(), members_.end(), peer) - members_.begin());
   }
@@ -72,24 +72,24 @@ struct Loss {
 
 class ProcessEndpoint {
  public:
-  /// Opened at the first call; null, with the reason, if there can be none.
+  /// The first call opens it; null, with the reason, if that fails.
   static ProcessEndpoint* get(std::string& reason);
-  /// No team is left: closes the endpoint, after what peers are owed.
+  /// Closes the endpoint after it has sent what it owes to peers. No team may be left.
   static void close();
 
   fid_ep* ep() const { return ep_.get(); }
   const Name& name() const { return name_; }
-  /// A team of these, in this order; all of them call it with one key, that no other team of these has. Null if it
-  /// cannot be made. `idle` is called while it waits.
+  /// Makes a team of these peers, in this order. All of them call it with the same key, which no other team of these
+  /// peers has. Null on failure. Calls `idle` while it waits.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
-  /// Of these peers one that this process has lost, and why; an empty cause: it knows of none.
+  /// One of these peers that this process has lost, and the cause; an empty cause if it has lost none.
   Loss loss_among(const Team& team);
   const char* text_of(int error) const { return libfabric_.strerror(error); }
-  /// Reads completions; those of others are marked done, too.
+  /// Reads completions, and marks those of other threads done too.
   void progress();
-  /// The same, and if there is none the thread sleeps until there is one, at most for kSleepMs: another thread may read the
-  /// completion that it waits for.
+  /// The same; if there is none the thread sleeps until one comes, for at most kSleepMs, since another thread may read
+  /// its completion.
   void sleep();
 
  private:
@@ -116,7 +116,7 @@ class ProcessEndpoint {
   Owned<fid_eq> eq_;
   Owned<fid_ep> ep_;
   Name name_;
-  std::mutex joining_;  ///< the address vector is not changed by two threads at once
+  std::mutex joining_;  ///< keeps two threads from changing the address vector at once
   std::mutex losing_;
   std::vector<Loss> losses_;  ///< the first of them
 };

@@ -1,5 +1,5 @@
-// MPI's predefined types and operations as libfabric has them. Derived types and operations of the application
-// have no counterpart there.
+// Translates MPI's predefined types and operations to libfabric's. Derived types and operations of the application have
+// no counterpart there.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -8,7 +8,7 @@
 
 namespace coll {
 
-/// False if the provider does not combine such elements, or MPI does not permit it, which it will say itself.
+/// False if the provider does not combine such elements, or MPI forbids it, which MPI then reports.
 bool translate(MPI_Datatype type, MPI_Op op, fi_datatype& fi_type, fi_op& fi_operation);
 
 }  // namespace coll

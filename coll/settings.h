@@ -1,10 +1,10 @@
-// CLUSTER_COLL: for which operations, and for how many bytes, the library acts. The same on all ranks: they compare
-// what they have before they begin (communicator.h).
+// CLUSTER_COLL: the operations and lengths that the library takes over. It must be equal on all ranks; they compare it
+// before they begin (communicator.h).
 //
-//   CLUSTER_COLL=off                              nothing is taken over
-//   CLUSTER_COLL=on                               everything that can be, whatever pays
+//   CLUSTER_COLL=off                              takes over nothing
+//   CLUSTER_COLL=on                               takes over all that it can, even where MPI is faster
 //   CLUSTER_COLL=bcast=64K-,barrier=off           bytes from-to of one call; K and M; either end may be missing
-//   CLUSTER_COLL=report                           at the end each rank prints how many calls were taken over
+//   CLUSTER_COLL=report                           each rank prints at its end how many calls it took over
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@ namespace coll {
 
 enum class Call { barrier, bcast, allreduce, allgather, reduce };
 inline constexpr std::size_t kCalls = 5;
-/// As in the setting: "bcast".
+/// The name in the setting: "bcast".
 const char* name_of(Call call);
 
 class Settings {
  public:
-  /// Read once, from the environment.
+  /// Read once from the environment.
   static const Settings& get();
 
   explicit Settings(const char* text);
@@ -31,9 +31,9 @@ class Settings {
     const Range& range = ranges_[static_cast<std::size_t>(call)];
     return bytes >= range.from && bytes <= range.to;
   }
-  /// What is wrong with the text; empty if nothing is.
+  /// The error in the text; empty if it is valid.
   const std::string& error() const { return error_; }
-  /// Equal for equal settings.
+  /// Hashes the settings: equal settings give equal values.
   std::uint64_t fingerprint() const;
 
  private:

@@ -1,4 +1,4 @@
-// CLUSTER_COLL: what is taken over, and what is wrong with a text.
+// CLUSTER_COLL: what the library takes over, and which texts are errors.
 #include "settings.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-"""What an agent takes from the network, with a key and without one: what passes the gate, which orders and incarnations count, to
-which addresses it sends long answers, and that no message ends it.
+"""What an agent accepts from the network, with and without a key: which messages pass the gate, which actions and
+incarnations count, and to which addresses it sends long answers. No message crashes it.
 """
 import asyncio
 import os
@@ -31,7 +31,7 @@ def address(last):
 
 
 class Network:
-    """What one agent sends, and what arrives at it through the gate."""
+    """Records what one agent sends, and passes messages to it through the gate."""
 
     def __init__(self, name="node1", key_bytes=b"", highest=lambda: wire.NUMBER_MAX):
         self.sent, self._key, self.now = [], key_bytes, 1.0

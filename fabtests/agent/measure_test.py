@@ -1,4 +1,5 @@
-"""What an agent measures and notices: links, wiring, clocks; and the text and the picture that cluster-status makes of it."""
+"""What an agent measures and notices: links, wiring, clocks; and how cluster-status shows it as text and as a
+picture."""
 import collections
 import os
 import random
@@ -27,7 +28,7 @@ from clusterd_lib.status import matrix, text, topology  # noqa: E402
 
 
 class Wire:
-    """Links over a network with a loss, a delay and a largest packet."""
+    """Links over a network with loss, delay and an MTU."""
 
     def __init__(self, loss=0.0, delay=0.001, largest=9000):
         self.now, self.loss, self.delay, self.largest = 0.0, loss, delay, largest

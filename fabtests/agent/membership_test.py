@@ -1,4 +1,4 @@
-"""The membership protocol of clusterd, simulated: what its agents find out, how fast, and what they send for it.
+"""Simulates the membership protocol of clusterd: what its agents find out, how fast, and how much they send.
 
     membership_test.py [--hour]     --hour: an hour of 1,000 agents instead of minutes of fewer
 """
@@ -144,7 +144,7 @@ class Parts(unittest.TestCase):
         self.assertEqual(sent, [(wire.PING, "c")])
         ring.run(detector.PERIOD + detector.ACK_TIMEOUT)
         self.assertIn((wire.PING, "d"), sent)
-        ring.health = 1  # this agent may be the slow one: it does not ask ever more nodes
+        ring.health = 1  # this agent may be the slow one, so it must not ask ever more nodes
         ring.run(detector.PERIOD + 2 * detector.ACK_TIMEOUT)
         self.assertNotIn((wire.PING, "e"), sent)
 
@@ -158,7 +158,7 @@ class Parts(unittest.TestCase):
 
 
 class Simulated(unittest.TestCase):
-    """1 % of all messages get lost."""
+    """1 % of all messages are lost."""
 
     def network(self, nodes, seed=1, **more):
         network = Network(nodes, seed, **more)
@@ -257,7 +257,7 @@ class Simulated(unittest.TestCase):
         network.agents[3].order("node0008", wire.ISOLATE, "broken card", network.now)
         network.run(6)
         self.assertEqual(set(network.states(7)), {"isolated"})
-        # What it says of others is not believed.
+        # Others believe nothing that it says about other nodes.
         lie = record("node0002", 99, wire.DOWN, reason="a lie")
         network.send(7, 0, wire.Message(wire.GOSSIP, 0, "node0008", "", 0, (lie,)))
         network.send(7, 0, wire.Message(wire.PING, 0, "node0008", "node0001", 0, (lie,)))

@@ -1,7 +1,7 @@
-"""The metrics of an agent: names, units and bounds, what access to them needs, and that dashboard and alerts fit them.
+"""The metrics of an agent: names, units and bounds, who may read them, and that dashboard and alerts match them.
 
-promtool (Debian: prometheus) looks at names and rules; those tests are skipped without it. The rest needs
-python3-prometheus-client, which the agent needs, too.
+promtool (Debian: prometheus) checks names and rules; without it those tests are skipped. The rest needs
+python3-prometheus-client, as the agent does.
 """
 import asyncio
 import collections
@@ -110,7 +110,7 @@ def link(name, state="up", loss=0.0):
 
 
 def daemon(nodes=3, links=None):
-    """As much of a daemon as metrics read."""
+    """The part of a daemon that the metrics read."""
     seen = accounting_of({1: "7"})
     seen.look([process(1, endpoint(peers=[peer()]))], 0)
     links = [link(f"node{number}") for number in range(2, nodes + 1)] if links is None else links

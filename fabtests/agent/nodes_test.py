@@ -1,4 +1,5 @@
-"""Real agents in four virtual nodes: what they find out when cables, processes and clocks fail, and what they cost."""
+"""Real agents in four virtual nodes: what they detect when cables, processes and clocks fail, and how much they
+cost."""
 import json
 import os
 import signal
@@ -62,14 +63,14 @@ class Agents(unittest.TestCase):
         self.assertGreater(min(rates), 0)
 
     def test_2_a_cut_rail_is_seen_and_its_node_lives(self):
-        self.addCleanup(self.nodes.run, "switch", "ip", "link", "set", "n2r0", "up")  # also for the tests that follow
+        self.addCleanup(self.nodes.run, "switch", "ip", "link", "set", "n2r0", "up")  # also for the following tests
         self.nodes.run("switch", "ip", "link", "set", "n2r0", "down")
         cut_at = time.time()
         self.until(10, lambda: self.history_at("rail 0 to node2 is down", "node2"))
         self.assertLess(self.history_at("rail 0 to node2 is down", "node2")[0] - cut_at, 3)
         self.until(10, lambda: any(entry["kind"] == "carrier" for entry in self.status()["findings"]))
         self.assertNotIn("down", self.states().values())
-        # Its agent starts anew while the address that it tells of itself cannot be reached.
+        # Its agent restarts while the address that it announces is unreachable.
         self.agents("--kill", "node2")
         self.until(10, lambda: self.states()["node2"] == "down")
         self.agents("--start", "node2")
@@ -127,7 +128,7 @@ class Agents(unittest.TestCase):
             self.assertEqual([(peer["node"], peer["path"] in ("packet", "udp")) for peer in row["peers"]], [("node2", True)])
             metrics = self.nodes.run(1, "curl", "-s", "http://127.0.0.1:7947/metrics")
             self.assertRegex(metrics, r'cluster_path_sent_frames_total\{job_id="42",path="(packet|udp)",peer="node2"\} [1-9]')
-            # A process that is stopped does not answer, and its peer waits for it.
+            # A stopped process does not answer, and its peer waits for it.
             os.kill(row["pid"], signal.SIGSTOP)
             self.until(20, lambda: any("stopped" in entry.get("trouble", "") for entry in self.status()["endpoints"]))
             os.kill(row["pid"], signal.SIGCONT)
@@ -143,7 +144,7 @@ class Agents(unittest.TestCase):
         self.until(5, lambda: [node for node in self.status()["nodes"] if node["reason"] == "its agent was stopped"])
 
     def sent(self, node):
-        """Bytes from the IP header on that left a node, without broadcast of others: nothing else runs there."""
+        """The bytes that left a node, from the IP header on, without others' broadcasts; nothing else runs there."""
         counted = [entry["stats64"]["tx"] for name, entry in self.nodes.links(node).items() if name != "lo"]
         return sum(entry["bytes"] - ETHERNET_HEADER * entry["packets"] for entry in counted)
 
@@ -155,7 +156,7 @@ class Agents(unittest.TestCase):
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:
                 return sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
 
-        self.until(60, lambda: time.sleep(20) or True)  # nothing looks any more: what is measured is the agent alone
+        self.until(60, lambda: time.sleep(20) or True)  # nobody looks any more, so this measures the agent alone
         before, sent_before, started = ticks(), self.sent(1), time.monotonic()
         time.sleep(30)
         passed = time.monotonic() - started

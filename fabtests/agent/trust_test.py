@@ -1,5 +1,4 @@
-"""What an agent believes of other agents and of processes on its node, which socket it is asked by, whose connections it serves, and
-which file has its key.
+"""Which other agents, processes, sockets, connections and key files an agent and its callers trust.
 """
 import asyncio
 import collections
@@ -145,7 +144,7 @@ class Processes(unittest.TestCase):
 
 @contextlib.contextmanager
 def listener(name, user, answer):
-    """A process of a user that listens on an abstract socket and gives one answer, as soon as something comes."""
+    """A user's process that listens on an abstract socket and answers once, as soon as something arrives."""
     ready, child = os.pipe(), os.fork()
     if child == 0:
         with contextlib.suppress(Exception):

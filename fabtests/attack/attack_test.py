@@ -1,4 +1,5 @@
-"""A hostile third node against an MPI job or a target of remote memory access: the results are right, and no session ends.
+"""A hostile third node attacks an MPI job or a target of remote memory access. The results must be right, and no
+session may end.
 
     attack_test.py mpi --seconds 8 --provider DIRECTORY --link udp --program mpi_check
     attack_test.py rma --seconds 8 --provider DIRECTORY --link packet --program rma_pair
@@ -22,7 +23,7 @@ import virtual_nodes  # noqa: E402
 _TARGET_PORT = 9371
 _INITIATOR_PORT = 9372
 _PATH = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster"]
-_FRAMES_MIN = 2000  # fewer are no attack
+_FRAMES_MIN = 2000  # fewer frames are no attack
 
 
 _DECOY = """import socket, sys
@@ -33,9 +34,9 @@ sys.stdin.read()"""
 
 
 class Attack:
-    """The hostile host in node 3, which is given the UDP ports that are open in the nodes that it attacks. With `decoys` it is
-    given others there, which no process reads: what that costs is the price of its own time and of the nodes' kernels, since
-    all nodes of this machine share its processors."""
+    """The hostile host in node 3. The test gives it the open UDP ports of the nodes that it attacks. With `decoys` it
+    gets other ports there, which no process reads. All nodes share this machine's processors, so that run shows the
+    cost of the attacker's own time and of the nodes' kernels."""
 
     def __init__(self, cluster, rate, decoys=False):
         self.cluster = cluster
@@ -67,7 +68,7 @@ class Attack:
                         self.process.stdin.flush()
 
     def end(self):
-        """What it has done."""
+        """Stops it; returns its report."""
         self.ended.set()
         self.thread.join()
         output, _ = self.process.communicate(timeout=30)
@@ -84,7 +85,7 @@ def environment(options):
 
 
 def mpi(cluster, options):
-    """The exit status and the output of a job of as many rounds as take the time."""
+    """The exit status and the output of a job with as many rounds as fill the time."""
     command = cluster.mpirun("--on", "node1,node2", "--mca", "mpi_yield_when_idle", "1", "-np", "4", *_PATH, options.program,
                              "--timeout", str(options.seconds + 100), *options.arguments)
     end = time.monotonic() + options.seconds
@@ -129,7 +130,8 @@ def rounds_under(cluster, options, decoys):
 
 
 def compare(cluster, options):
-    """What an attack costs: runs in turn, since this machine's speed changes by more than that within seconds."""
+    """Measures the cost of an attack. The runs alternate, since this machine's speed changes by more than that cost
+    within seconds."""
     ways = {"undisturbed": lambda: rounds(rma(cluster, options)[1]),
             "decoys": lambda: rounds_under(cluster, options, decoys=True),
             "attack": lambda: rounds_under(cluster, options, decoys=False)}
@@ -147,7 +149,7 @@ def compare(cluster, options):
 
 
 def judge(options, own, status, output, done):
-    """`own`: the address of the hostile host, whose sessions may end."""
+    """`own`: the address of the hostile host; its own sessions may end."""
     wrong = [f"exit status {status}"] if status != 0 else []
     wrong += [f"a session ended: {line}" for line in output.splitlines() if " is lost: " in line and f"{own}:" not in line]
     if done["sent"] < _FRAMES_MIN or not done["endpoints"]:

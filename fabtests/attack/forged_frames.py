@@ -1,4 +1,4 @@
-"""Frames of the provider's protocol (prov/cluster/docs/protocol.md) that no provider has sent."""
+"""Forges frames of the provider's protocol (prov/cluster/docs/protocol.md)."""
 import random
 import socket
 import struct
@@ -39,7 +39,7 @@ def word():
 
 
 def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, largest=0, body=b"", length=None, sound=True):
-    """A whole frame; `length` instead of the true one; a wrong checksum unless `sound`."""
+    """A whole frame. `length` replaces the true length; the checksum is wrong unless `sound`."""
     size = _HEADER.size + len(body) if length is None else length
     head = [0xC5, VERSION, kind, flags, size & 0xFFFF, 0, 0, session, sequence, transmission, ack, largest]
     head[6] = crc32c(_HEADER.pack(*head) + body) ^ (0 if sound else 1)
@@ -47,7 +47,7 @@ def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, larg
 
 
 def opening(address, session, epoch=LATE_EPOCH, rails=(), echo=0):
-    """`address`: (ip, port), as are the rails. `echo`: the token of the opening that this one answers."""
+    """`address` and the rails are (ip, port). `echo`: the token of the opening that this one answers."""
     ip, port = address
     block = _OPENING.pack(_OPENING.size + 20 * len(rails), VERSION, VERSION, session, epoch, 4, len(rails), port, 0, socket.inet_aton(ip) + bytes(12),
                           0, 1472, 512, word() << 32 | word(), echo)
@@ -55,7 +55,7 @@ def opening(address, session, epoch=LATE_EPOCH, rails=(), echo=0):
 
 
 def segment(kind, payload=b"", number=0, offset=0, total=0, key=0):
-    """Of the kinds that the attacks use; see section 5 of the protocol."""
+    """A segment of a kind that the attacks use; see section 5 of the protocol."""
     head = struct.pack("<BBHI", kind, 0, 0 if kind != ATOMIC else 3 | 1 << 5, len(payload))
     if kind in (ANNOUNCE, CREDIT, PULL):
         fields = {ANNOUNCE: struct.pack("<IQ", number, total), CREDIT: struct.pack("<Q", total),
@@ -78,7 +78,7 @@ def any_segment():
 
 
 def read(data):
-    """The header of a frame, and what comes behind it; None if it is none."""
+    """The header of a frame and the bytes behind it; None if this is not a frame."""
     if len(data) < _HEADER.size or data[0] != 0xC5:
         return None
     names = ("magic", "version", "kind", "flags", "length", "ack_delay", "checksum", "session", "sequence", "transmission",

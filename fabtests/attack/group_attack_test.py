@@ -1,7 +1,7 @@
-"""A hostile node that writes into a multicast group, on whose network it is: messages are right all the same, and no member ends.
+"""A hostile node on the network of a multicast group writes into it. Messages still arrive intact, and no member ends.
 
-Without a key it stays off the group's contents: it forges in streams that it does not know. With a key it also replays and alters what
-it has heard."""
+Where the group has no key, the node forges frames only of streams that it does not know. Where it has one, the node
+also replays and alters what it has heard."""
 import argparse
 import json
 import os
@@ -16,7 +16,7 @@ import group_test  # noqa: E402
 import virtual_nodes  # noqa: E402
 
 _KEY = "0123456789abcdef" * 4
-_FRAMES_MIN = 2000  # fewer are no attack
+_FRAMES_MIN = 2000  # fewer frames are no attack
 
 
 def start_attack(cluster, members, rate, blind):
@@ -33,7 +33,7 @@ def start_attack(cluster, members, rate, blind):
 
 
 def rounds(members, seconds, sizes=(64, 5000, 200000)):
-    """How many messages have come right within the time; `receive` compares each byte."""
+    """The number of messages that arrive intact within the time; `receive` compares each byte."""
     done = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:

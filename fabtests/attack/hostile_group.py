@@ -1,9 +1,10 @@
-"""A hostile host that writes into a multicast group: forged frames in the names of its members, and what they have sent themselves.
+"""A hostile host that writes into a multicast group: it forges frames in the names of members, and replays their own
+frames.
 
     hostile_group.py --address 10.0.0.3 --group 239.192.7.7:7007 [--rate 20000] [--blind]
 
 Reads the members, `IP PORT` a line, until an empty line, floods the group until its input ends, and prints what it has done as JSON.
-It is on the network of the group, so it hears all that is sent there, unless it is blind.
+It is on the network of the group, so it hears all frames there, unless it is blind.
 """
 import argparse
 import json
@@ -21,16 +22,16 @@ from hostile_host import packet
 _GROUP, _ANNOUNCE = 12, 13
 _SEALED = 64
 _BATCH = 64
-_HEARD = 256  # frames that are kept to be replayed
+_HEARD = 256  # frames kept for replay
 
 
 def _forged(stream=None, sequence=None, key=None):
-    """In a stream that is drawn or was heard; with a body that would be a message."""
+    """A frame of a random stream or of one that it heard, with the body of a message."""
     if random.random() < 0.1:
         return forged.frame(_ANNOUNCE, sequence=forged.word(), transmission=forged.word())
     flags = forged.SEQUENCED | random.choice((0, forged.ACK_NOW))
     body = forged.segment(forged.EAGER, random.randbytes(random.randrange(1, 64)))
-    if random.random() < 0.4:  # a seal that is none
+    if random.random() < 0.4:  # not a valid seal
         flags |= _SEALED
         body = random.randbytes(20) + body + random.randbytes(24)
     number = forged.word() if sequence is None else sequence + random.randrange(1, 2000) & 0xFFFFFFFF

@@ -18,7 +18,7 @@ import time
 import forged_frames as forged
 
 _BATCH = 256
-_FRAMES = 500  # made anew whenever another endpoint becomes known
+_FRAMES = 500  # rebuilt whenever it learns of another endpoint
 
 
 def _checksum(data):
@@ -45,14 +45,14 @@ def call(name, rails=()):
 
 
 def in_session():
-    """A frame of a session whose numbers are guessed."""
+    """A frame of a session with guessed numbers."""
     flags = forged.SEQUENCED | random.choice((0, forged.ORDERED)) | random.choice((0, forged.ACKNOWLEDGES))
     return forged.frame(flags=flags, session=forged.word(), sequence=forged.word(), transmission=random.randrange(64),
                         ack=forged.word(), largest=random.randrange(64), body=forged.any_segment())
 
 
 def ending():
-    """A fin or a reset whose numbers are guessed."""
+    """A fin or a reset with guessed numbers."""
     if random.random() < 0.5:
         return forged.frame(forged.FIN, session=forged.word(), sequence=forged.word())
     block = struct.pack("<B3xIIIQ", random.choice((1, 2)), forged.word(), forged.word(), random.randrange(64), forged.LATE_EPOCH)
@@ -90,7 +90,7 @@ class HostileHost:
             each.setblocking(False)
         self.endpoints = []
         self.frames = []
-        self.calls = {}  # session of its own: socket, target, what it sends there
+        self.calls = {}  # its own sessions: socket, target, what it sends there
         self.counts = {"sent": 0, "answers": 0, "refused_writes": 0, "writes_done": 0, "endpoints": 0, "seconds": 0.0}
 
     def learn(self, line):
@@ -128,7 +128,7 @@ class HostileHost:
             self.counts["sent"] += 1
 
     def reach_for_memory(self):
-        """As itself, by the rules: what it gets is an answer to each access."""
+        """Accesses memory under its own name and by the rules; the target answers each access."""
         mine = random.choice(self.honest)
         session = forged.word() | 1
         segment = forged.segment(forged.WRITE, b"\xF0" * 8, 7, 65536, 8, random.randrange(1, 9))

@@ -6,8 +6,8 @@
 // In a round the initiator puts N pieces at once (one unless another number is given), gets them, and compares. Both sides sleep
 // while nothing comes; with --poll they read their queues without a pause, as MPI libraries do.
 //
-// The target's memory is one region under key 1, the first key that an attacker would try. Its first half is the
-// initiator's, the second half is never accessed: it must be at the end what it was at the beginning.
+// The target's memory is one region under key 1, the first key that an attacker would try. The initiator uses its first
+// half. Nobody may access the second half, which must be unchanged at the end.
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>

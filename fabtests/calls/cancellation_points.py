@@ -1,8 +1,9 @@
-"""No function of the C library that the plugin calls may end a thread that is cancelled, but two.
+"""Of the C library's functions that the plugin calls, only two may end a cancelled thread.
 
     cancellation_points.py PLUGIN
 
-prov/cluster/src/os/cancellation_points.cc puts off the cancellation in each; what is called here and is not there fails.
+prov/cluster/src/os/cancellation_points.cc defers the cancellation in each. The test fails for a function that the
+plugin calls and that file lacks.
 """
 import re
 import subprocess

@@ -65,7 +65,7 @@ std::map<std::string, std::size_t> depths;  ///< bytes, by call
 
 constexpr char kPaint = 0x5a;
 
-/// Paints the stack below, makes the call and looks how far the paint is gone.
+/// Paints the stack below, makes the call, and looks how much paint the call has overwritten.
 template <typename Call>
 [[gnu::noinline]] std::size_t depth_of(Call& call, long& result) {
   volatile char* const here =
@@ -136,7 +136,7 @@ struct Fabric {
     if (progress != nullptr && std::strcmp(progress, "auto") == 0) {
       hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
     }
-    // In these two libfabric itself writes to its log, which is a cancellation point.
+    // In these two calls libfabric itself writes to its log, which is a cancellation point.
     int before = PTHREAD_CANCEL_ENABLE;
     const bool logs = std::getenv("FI_LOG_LEVEL") != nullptr;
     if (logs) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
@@ -205,7 +205,7 @@ class Side {
     self = insert(*this);
     peer = insert(other);
   }
-  /// Takes what has ended.
+  /// Takes the completions.
   void progress() {
     fi_cq_tagged_entry entry{};
     fi_addr_t source = 0;
@@ -228,7 +228,7 @@ class Side {
     ends_.erase(context);
     return error;
   }
-  /// The kind of the next event, 0 if there is none.
+  /// The kind of the next event; 0 if there is none.
   std::uint32_t event() {
     std::uint32_t kind = 0;
     alignas(8) char buffer[512];
@@ -251,7 +251,7 @@ class Side {
   std::map<const void*, int> ends_;
 };
 
-/// What two sides do together.
+/// The calls that two sides make together.
 class Pair {
  public:
   Pair(Side& a, Side& b) : a_(a), b_(b) {}
@@ -519,7 +519,7 @@ class Pair {
     }
   }
 
-  /// What neither sends nor receives.
+  /// The calls that neither send nor receive.
   void looks() {
     fid* waited[] = {&a_.cq->fid, &a_.counter->fid, &a_.eq->fid};
     CALL(fi_trywait, on().fabric, waited, 3);
@@ -669,7 +669,7 @@ void cancel_sleepers(fi_wait_obj wait) {
     there.messages(8);
     back.messages(60'000);
     there.accesses(60'000);
-    // A thread that sleeps after all these is woken by what it waits for.
+    // After all these, a thread that sleeps must still be woken by its event.
     std::uint8_t byte = 0;
     fi_context got{}, sent{};
     MUST(fi_recv, b.endpoint, &byte, 1, nullptr, b.peer, &got);
@@ -685,7 +685,8 @@ void cancel_sleepers(fi_wait_obj wait) {
   usleep(300'000);  // the detached threads
 }
 
-/// Threads that take messages from a queue are cancelled at any moment: what they have not taken is there for the next.
+/// Cancels threads at any moment while they take messages from a queue: the next thread gets the messages that they
+/// have not taken.
 void cancel_readers() {
   Fabric fabric;
   Side a(fabric, 77, FI_WAIT_FD), b(fabric, 78, FI_WAIT_FD);
@@ -737,7 +738,7 @@ void cancel_readers() {
 int cancel() {
   std::signal(SIGABRT, name_call_and_abort);
   setvbuf(stdout, nullptr, _IONBF, 0);
-  // What libfabric itself does at its first call is not the provider's.
+  // libfabric's own work at its first call does not count for the provider.
   fi_info* first = nullptr;
   must("fi_getinfo", fi_getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, nullptr, &first));
   fi_freeinfo(first);

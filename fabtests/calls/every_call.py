@@ -1,4 +1,4 @@
-"""Runs every_call in one mode (every_call.cc says which there are) inside a node and over each link, with and without keys.
+"""Runs every_call in one mode (every_call.cc lists them) inside a node and over each link, with and without keys.
 
     every_call.py --build BUILD --program every_call [--setting NAME]... stack|cancelled
 """

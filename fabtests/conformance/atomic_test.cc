@@ -1,5 +1,5 @@
-// Remote atomics: what is offered for which type, that it does what fi_atomic(3) says, that nothing is lost
-// when many sides change one element, and that what may not be touched is not.
+// Remote atomics: which operations exist for which type, that they do what fi_atomic(3) says, that nothing is lost when
+// many sides change one element, and that forbidden memory stays untouched.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 

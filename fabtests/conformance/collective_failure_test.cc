@@ -1,5 +1,5 @@
-// What becomes of a collective team when one of its members dies, or says something else than the others: every
-// operation under way ends with an error at all members that are left, in bounded time, and these make another team.
+// A member of a collective team dies, or calls something else than the others. Every pending operation ends with an
+// error at all remaining members, in bounded time, and these can make another team.
 #include <unistd.h>
 
 #include "members.h"
@@ -39,7 +39,7 @@ void one_dies(Side& side, const std::function<ssize_t(Members&, std::vector<unsi
   const auto later = team.endpoint.await(&mark, seconds(30));
   ASSERT_TRUE(later.has_value());
   EXPECT_TRUE(later->error) << "a team that has failed goes on failing";
-  // Those that are left make another team.
+  // The remaining members make another team.
   std::vector<fi_addr_t> left = team.peers;
   left.erase(left.begin() + dead);
   Members rest(team, left);

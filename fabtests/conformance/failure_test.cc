@@ -105,8 +105,9 @@ SINGLE_TEST(Failure, OthersAreNotTouched) {
   EXPECT_GT(rounds, 0);
 }
 
-/// What the peer has announced and takes with it ends the receive that takes it, whenever that is posted. One that waits for
-/// a message that was never announced stays posted, and can be canceled: the peer's next incarnation may send it.
+/// If a peer dies after it announced a message, the receive that matches the message fails, whenever it is posted. A
+/// receive for a message that was never announced stays posted and can be canceled: the peer's next incarnation may
+/// send the message.
 PAIR_TEST(Failure, APeerThatClosesTakesItsAnnouncedMessagesWithIt) {
   auto e = std::make_unique<Endpoint>();
   const auto names = side.exchange(e->name());
@@ -152,7 +153,7 @@ PAIR_TEST(Failure, APeerThatClosesTakesItsAnnouncedMessagesWithIt) {
   side.send_blob(1, {1});
 }
 
-/// Its buffers are its application's again, though its process lives and its memory can be read.
+/// The peer's application owns its buffers again, though its process lives and its memory is readable.
 PAIR_TEST(Failure, TheBuffersOfAPeerThatHasClosedAreNotRead) {
   for (const char* option : {"FI_CLUSTER_SHM_EAGER", "FI_CLUSTER_NET_EAGER"}) setenv(option, "1000", 1);
   auto e = std::make_unique<Endpoint>();
@@ -304,8 +305,8 @@ struct Restart {
     Exchange{e, peer, true, 1}.run();
     side.send_blob(1, {1});
     side.receive_blob(3, [&] { e.progress(); });  // side 3 is up, under the old name
-    // A peer of this node that dies is known to be dead a moment later; what is written to it before is lost
-    // with it, as with any peer that dies before it reads.
+    // The provider notices the death of a peer on this node a moment later. Writes before that are lost with the peer,
+    // as with any peer that dies before it reads.
     e.silent(std::chrono::milliseconds(300));
     side.send_blob(3, e.name());
     // Where the end of the process is known before its successor is, sends fail until that has answered a call.

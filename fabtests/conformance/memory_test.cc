@@ -1,5 +1,5 @@
-// What memory that peers change may be relied on to hold: on one's own endpoint, and under the eyes of the
-// target's processor. The order of operations is the subject of fabtests/litmus.
+// What a program can rely on in memory that peers change: on its own endpoint, and while the target's processor
+// accesses the same memory. fabtests/litmus tests the order of operations.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ Options memory_options() {
   return options;
 }
 
-/// A region of this side that all sides may change.
+/// A region of this side, which all sides may change.
 Owned<fid_mr> open_region(Team& team, void* memory, std::size_t bytes) {
   fid_mr* opened = nullptr;
   EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), memory, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
@@ -41,7 +41,7 @@ struct SharedWords {
   Owned<fid_mr> region;
 };
 
-/// Writes, reads, data, order and refusals on the memory of this very endpoint.
+/// Writes, reads, data, order and refusals, all on the endpoint's own memory.
 SINGLE_TEST(Rma, OnesOwnMemoryIsReachedByTheSameRules) {
   constexpr std::size_t kMemory = 4 << 20;
   Options options = memory_options();
@@ -71,15 +71,15 @@ SINGLE_TEST(Rma, OnesOwnMemoryIsReachedByTheSameRules) {
   e.fail(&contexts[3], FI_EACCES);
 }
 
-/// Memory that all sides of a test have in common because they are forked, whatever nodes they are on.
+/// Memory that all sides of a test share, whatever nodes they are on, because they are forked.
 std::int64_t* common_words() {
   static void* const mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return mapped == MAP_FAILED ? nullptr : static_cast<std::int64_t*>(mapped);
 }
 
-/// The processors of the target and of other processes that map its memory add to an aligned element by their
-/// own instructions, while all sides, the target itself too, add to it remotely. Another element changes
-/// between two values of which every byte differs: a look at it finds one of the two.
+/// All sides, the target included, add to an aligned element remotely. Meanwhile the target, and other processes that
+/// map its memory, add to it by their processors' own instructions. Another element alternates between two values that
+/// differ in every byte: each read must return one of the two.
 void processors_take_part(Side& side) {
   Team team(side, memory_options());
   Endpoint& e = team.endpoint;
@@ -116,7 +116,7 @@ void processors_take_part(Side& side) {
     return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, owner, 16, kMemoryKey, FI_INT64,
                            FI_SUM, &before);
   });
-  e.finish(&before);  // atomics of one side are in order: all of mine are done
+  e.finish(&before);  // one side's atomics are in order, so all of this side's are done
   team.meet();
   over = true;
   processor.join();
@@ -133,7 +133,7 @@ void processors_take_part(Side& side) {
 }
 
 TEST(Atomic, TheTargetsProcessorMayTakePart) {
-  ASSERT_NE(common_words(), nullptr);  // mapped before the sides are forked
+  ASSERT_NE(common_words(), nullptr);  // mapped before the test forks the sides
   std::fill_n(common_words(), 512, 0);
   run_sides(3, processors_take_part);
 }

@@ -1,5 +1,5 @@
-// Remote reads and writes: by key and offset, every size, with data for the target, from read-only
-// memory, and what may not be touched is not. fi_rma(3), fi_mr(3)
+// Remote reads and writes: by key and offset, every size, with data for the target, from read-only memory; forbidden
+// memory stays untouched. fi_rma(3), fi_mr(3)
 #include <rdma/fi_rma.h>
 
 #include <algorithm>

@@ -24,8 +24,8 @@
 
 namespace conformance {
 
-/// Every loop that waits asks one of these, again and again. Time in which the loop did not run, because the
-/// machine was busy with others, does not count.
+/// Every waiting loop polls one of these. Time in which the loop did not run, because the machine was busy, does not
+/// count.
 class Deadline {
  public:
   explicit Deadline(std::chrono::milliseconds length) : left_(length) {}

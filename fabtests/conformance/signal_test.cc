@@ -1,6 +1,5 @@
-// A signal ends no wait: a debugger, a job that is stopped and continued, and a profiler send signals, and
-// applications take a wait that ends early for a failure. A wait that must look around has a timeout or is ended
-// by fi_cq_signal. fi_cq(3), fi_eq(3), fi_cntr(3)
+// A signal ends no wait. Debuggers, profilers and job control send signals, and applications treat a wait that ends
+// early as a failure. An application ends a wait by a timeout or by fi_cq_signal. fi_cq(3), fi_eq(3), fi_cntr(3)
 #include <pthread.h>
 #include <signal.h>
 

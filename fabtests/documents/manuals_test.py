@@ -14,7 +14,7 @@ import unittest
 
 MAN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man")
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
-# Options of other commands that a manual speaks of.
+# Options of other commands that a manual mentions.
 OTHERS = {"cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf": {"--for"}, "vcluster": {"--mca", "--rsh"}}
 HELP = {"-h", "--help"}
 PROVIDER_OPTIONS = os.path.join(MAN, "..", "prov", "cluster", "src", "provider", "options.def")
@@ -43,13 +43,13 @@ def listed(text):
 
 
 def plain(text):
-    """The words of a part of a manual, without what says how they look."""
+    """The words of a part of a manual, without formatting."""
     text = re.sub(r"^\.(?:B|I|BR|IR|BI|RB) (.*)$", lambda line: line.group(1).replace('"', ""), text, flags=re.MULTILINE)
     return re.sub(r" ([:;,.])", r"\1", " ".join(text.split()))
 
 
 def paragraph(text, option):
-    """What a manual says below an option that heads a paragraph."""
+    """The text below an option that heads a paragraph."""
     for part in re.split(r"^\.TP$", text, flags=re.MULTILINE)[1:]:
         head, _, rest = part.strip().partition("\n")
         if option in OPTION.findall(head):
@@ -58,7 +58,7 @@ def paragraph(text, option):
 
 
 def default_number(text, option):
-    """What a help gives as the default of an option, if that begins with a digit."""
+    """The default of an option in a help, if it begins with a digit."""
     for part in re.split(r"^ {2}(?=-)", text, flags=re.MULTILINE)[1:]:
         found = re.search(r"\(default: (\d[\w.]*)[,)]", " ".join(part.split()))
         if found and option in listed("  " + part.partition("\n")[0]):

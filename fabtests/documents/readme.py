@@ -57,7 +57,7 @@ def _parts(lines):
 
 
 def blocks():
-    """In the order of the README; empty lines part none."""
+    """The blocks in the order of the README; empty lines do not split them."""
     found = []
     for section in re.split(r"^## ", text(), flags=re.MULTILINE)[1:]:
         heading, _, rest = section.partition("\n")

@@ -72,7 +72,7 @@ def scratch_tree(directory, build):
 
 
 def environment(case, cache):
-    """PyPI is asked once, by this."""
+    """Only this asks PyPI, once."""
     values = {**virtual_nodes.without_settings(), "FI_LOG_LEVEL": "info", "OMPI_ALLOW_RUN_AS_ROOT": "1",
               "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "VCLUSTER_NAME": f"ctest-{os.getpid()}-readme"}
     try:
@@ -91,7 +91,7 @@ def commands_of(case):
 
 
 def wrong_with(case, output):
-    """What shows that the lines did not do what the README says."""
+    """Signs that the lines did not do what the README says."""
     closed = len(re.findall(r"endpoint \S+ closed:", output))
     if case in readme.LIBRARIES:
         jobs = sum(bool(re.search(r"\bmpi(run|exec)\b", command)) for command in readme.of_mpi(case, True))

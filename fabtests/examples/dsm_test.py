@@ -4,8 +4,8 @@ memory in which everything posted is done as late as may be. With --table, how t
 
 usage: dsm_test.py [--table] DIRECTORY-OF-THE-PROGRAMS
 
-The table computes nothing a point but sleeps (dsm_shaped_compute): what it shows is what sharing costs, not what this
-machine's processors, fewer than the nodes, can compute.
+For the table each point sleeps instead of computing (dsm_shaped_compute). So it shows the cost of sharing, not the
+speed of this machine, which has fewer processors than nodes.
 """
 import os
 import re

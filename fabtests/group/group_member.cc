@@ -1,4 +1,4 @@
-// A member of a multicast group that does what its standard input says, a word a line, and says what came of it:
+// A member of a multicast group that executes the commands on its standard input, one per line, and prints the results:
 //
 //   group_member ADDRESS PORT                 -> name HEX
 //   peers HEX...                              the names of all members, its own as well

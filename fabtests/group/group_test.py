@@ -76,7 +76,7 @@ class Groups(unittest.TestCase):
 
     @staticmethod
     def end(made):
-        """All at once: one that closes waits for those that do not call the library."""
+        """Closes all at once: a closing member waits for those that do not call the library."""
         for member in made:
             member.process.stdin.close()
 
@@ -95,7 +95,7 @@ class Groups(unittest.TestCase):
 
     @staticmethod
     def bytes_at(cluster, count=NODES):
-        """What the ports of the switch got from the first node, and gave to each other one."""
+        """The bytes that the switch got from the first node and gave to each other node."""
         links = cluster.links("switch")
         sent = links["n1r0"]["stats64"]["rx"]["bytes"]
         return sent, [links[f"n{node}r0"]["stats64"]["tx"]["bytes"] for node in range(2, count + 1)]

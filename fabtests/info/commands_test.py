@@ -33,7 +33,7 @@ class Commands(unittest.TestCase):
                               cwd=self.tree, env={**os.environ, "PATH": self.programs + os.pathsep + os.environ["PATH"]})
 
     def recorded(self):
-        """What was built or installed."""
+        """The files that were built or installed."""
         if not os.path.exists(self.log):
             return ""
         with open(self.log, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""cluster-info, and endpoints in processes of their own (scripted_ep) that do one order after the other."""
+"""Runs cluster-info, and endpoints in separate processes (scripted_ep) that execute one command after the other."""
 import argparse
 import json
 import os
@@ -23,7 +23,7 @@ def attempts(seconds=STATE_SECONDS):
 
 
 class Options:
-    """Of this run: set by parse()."""
+    """The settings of this run; parse() sets them."""
 
     build = endpoint_program = link = None
 
@@ -76,7 +76,7 @@ class ScriptedEndpoint:
         self.process.stdin.flush()
 
     def end(self):
-        """Waits until the order is done; returns the answer."""
+        """Waits until the command is done; returns the answer."""
         answer = self.process.stdout.readline().strip()
         if not answer:
             raise RuntimeError(f"scripted_ep ended with status {self.process.wait(SECONDS_MAX)}: {self.log()}")

@@ -32,7 +32,7 @@ while True:
     os.close(memory)
 """
 
-# What a launcher is to its ranks: their parent, with a TCP connection to its like on another node, over which it speaks.
+# Acts as the launcher of a rank: its parent, with a TCP connection to a launcher on another node, over which it talks.
 LAUNCHER = """
 import socket, subprocess, sys, threading, time
 open("/proc/self/comm", "w").write("orted")
@@ -139,7 +139,7 @@ class Endpoints(unittest.TestCase):
         connect(one, other)
         transfer(one, other, 1)
         other.process.kill()
-        one.begin("receive 1")  # nothing comes, but it looks around
+        one.begin("receive 1")  # nothing arrives, but it makes calls
         for _ in attempts():
             peer = self.peer(self.endpoint(1, one)[0], other)
             if peer["path"] == "none":
@@ -192,7 +192,7 @@ class Endpoints(unittest.TestCase):
         self.assertTrue(self.endpoint(1, one), "root still sees it")
 
     def listener(self, number):
-        """The port of a process on a node that reads whatever one connection brings."""
+        """Starts a process on a node that reads everything from one connection; returns its port."""
         script = "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); c = s.accept()[0]\n" \
                  "while c.recv(100): pass"
         process = subprocess.Popen(self.cluster.command(number, sys.executable, "-c", script), stdout=subprocess.PIPE, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A host with a dozen interfaces of all sorts: the provider takes the right one each time, says why not the others, and
-offers what cluster-info says it would."""
+"""A host with a dozen interfaces of all kinds: the provider always chooses the right one, explains why not the others,
+and offers what cluster-info predicts."""
 import subprocess
 import unittest
 
@@ -95,7 +95,7 @@ class Host(unittest.TestCase):
         return [entry["interface"] for entry in self.interfaces(**settings) if entry["use"] == "chosen"]
 
     def offered(self):
-        """What the provider itself says to an application."""
+        """What the provider itself offers to an application."""
         result = subprocess.run(self.command("fi_info", "-p", "cluster", "-t", "FI_EP_RDM"),
                                 env=endpoint_program.environment(), capture_output=True, text=True, timeout=60, check=False)
         return [line.split(":", 1)[1].strip() for line in result.stdout.splitlines() if "domain:" in line]

@@ -1,12 +1,12 @@
-// An endpoint that executes the orders it reads, a line each, and is idle in between: as a process that
-// computes. Only libfabric's interface is used.
+// An endpoint that reads commands, one per line, executes them, and is idle in between, like a process that computes.
+// It uses only libfabric's interface.
 //
 //   name           prints the endpoint's address, as hex digits
 //   peer HEX       the one to talk to from now on
 //   send N B       sends N messages of B bytes and waits until the peer's library has them
 //   receive N      takes N messages, whose bytes must be those that were sent
 //
-// Each is answered by one line. It ends with its input.
+// It answers each command with one line, and ends when its input ends.
 
 #include <algorithm>
 #include <cstdio>
@@ -57,12 +57,12 @@ class ScriptedEndpoint : public MessageEndpoint {
   }
 
  private:
-  /// Byte `at` of a message: what follows from the first.
+  /// Byte `at` of a message, computed from the first byte.
   static unsigned char expected(unsigned first, std::size_t at) {
     return static_cast<unsigned char>(first + at * 7 + at / 256);
   }
 
-  /// Bytes of what completed.
+  /// The bytes of the completed operation.
   template <typename Post>
   std::size_t complete(Post&& post) {
     fi_cq_msg_entry entry{};

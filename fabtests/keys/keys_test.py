@@ -66,7 +66,7 @@ class Keys(unittest.TestCase):
 
     @staticmethod
     def end(scripted):
-        """Of an endpoint that may wait for what never comes."""
+        """For an endpoint that may wait in vain."""
         scripted.process.kill()
         with contextlib.suppress(BrokenPipeError):
             scripted.close()
@@ -108,7 +108,7 @@ class Keys(unittest.TestCase):
                  ((self.key, "auth"), (None, "auto"), "no answer", "receiver has none"),
                  ((None, "auto"), (self.key, "encrypt"), "receiver has none", "sender has none")]
         pairs = []
-        one_node = [case for case in cases if case[-1] != "other mode"]  # what passes in shared memory is neither
+        one_node = [case for case in cases if case[-1] != "other mode"]  # messages in shared memory are neither
         nodes = [2] * len(cases) + [1] * len(one_node)
         cases += one_node
         for number, (node, (sending, receiving, *_)) in enumerate(zip(nodes, cases)):

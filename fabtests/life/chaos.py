@@ -3,8 +3,9 @@ stopped and continued, run short of descriptors and of memory, and rails are cut
 
     chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4]
 
-It fails when a byte is wrong, an operation does not end, one with a peer that lived all the time fails (a false death), or the
-death of a rank is reported late. An operation of or with a rank that has no descriptor or no memory left may fail. The seed decides what is done in which order; what it meets depends on the machine.
+It fails if a byte is wrong, if an operation does not end, if one fails although its peer lived all the time (a false
+death), or if the death of a rank is reported late. Operations of or with a rank that has no descriptor or no memory
+left may fail. The seed decides the sequence of faults; what each of them hits depends on the machine.
 """
 import argparse
 import os
@@ -43,7 +44,7 @@ class Rank:
         self.life += 1
 
     def run_short(self, of, until):
-        """It gets no more descriptors, or no more memory, than it has."""
+        """The rank gets no further descriptors, or no further memory."""
         pid = self.process.pid
         if of == resource.RLIMIT_NOFILE:
             held = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 1
@@ -63,11 +64,12 @@ class Rank:
         return bool(self.short_until) or self.was_short_at > since
 
     def know(self, ranks):
-        """Remote accesses are only taken from peers in the address vector; an address stays the same for all lives."""
+        """Targets accept remote accesses only from peers in the address vector; an address stays the same for all
+        lives."""
         self.handles = {each.number: self.process.peer(each.process.name) for each in ranks if each is not self}
 
     def free_place(self):
-        """Of its own in the regions of all: no put under way writes there."""
+        """A place of its own in the regions of all ranks, where no pending put writes."""
         taken = {int(order.split()[-1]) for _, _, _, order in self.pending.values() if order.startswith("put")}
         return next(place for place in range(self.number * OPERATIONS_MAX, (self.number + 1) * OPERATIONS_MAX) if place not in taken)
 
@@ -131,7 +133,7 @@ class Chaos:
 
     @staticmethod
     def knows_of_death(rank, other):
-        """An earlier life of the other has ended while this one lived: its loss may be all that this one knows."""
+        """An earlier life of the other ended while this rank lived: this rank may know only of that loss."""
         return other.life > 1 and bool(rank.process.losses)
 
     def tell(self, what):

@@ -1,11 +1,11 @@
-"""The conformance suite, each of its tests with a call of the provider that fails, once.
+"""Runs each test of the conformance suite with one call of the provider failing once.
 
     conformance_faults.py --build BUILD --shim FILE --program conformance [--faults N] [--seed S] [--setting NAME] [--only TEST]
 
 A first run of a test counts the calls that the provider makes on even sides. Then it runs with N of them failing, one in each
-run (the seed says which: first a function, then one of its calls). Such a test may fail where the provider reports an error,
-and then wait for what does not come: it expects none. What no side may do is to die of a signal, or to hang, and no test may fail
-where no error was reported.
+run (the seed says which: first a function, then one of its calls). The tests expect no errors, so a test may fail, or
+wait in vain, once the provider has reported one. But no side may die of a signal or hang, and no test may fail without
+a reported error.
 """
 import argparse
 import concurrent.futures
@@ -27,9 +27,9 @@ SETTINGS = {
 TEST_SECONDS = 60
 RUN_SECONDS = TEST_SECONDS + 30
 NEVER = re.compile(r"died of signal (?!9\b)\d+|terminate called|AddressSanitizer|runtime error")  # 9: the suite has ended it
-# What a call returned, or an error entry; or fi_getinfo offers nothing, since the host could not be looked at.
+# A call's return value, or an error entry; or fi_getinfo offers nothing, since the provider could not examine the host.
 REPORTED = re.compile(r"Which is: -\d+|failed with|no info for these hints|(info|none)\) != \(nullptr\)|get_info\(.*\) != \(nullptr\)")
-# Tests of what this host can do, or of time; and one of an address that no loopback has.
+# Tests of this host's abilities or of time, and one of an address that no loopback has.
 LEFT_OUT = ("Stress.", "Failure.SendingToAMissingNodeFailsInBoundedTime")
 
 
@@ -50,7 +50,7 @@ class Suite:
         return [name for name in found if only in name and not name.startswith(LEFT_OUT)]
 
     def run(self, setting, test, **faults):
-        """(exit status or None, all that it printed); the faults are those of even sides."""
+        """(exit status or None, its output); the faults hit even sides."""
         common, more = SETTINGS[setting]
         even = " ".join(filter(None, (common, *(f"{name}={value}" for name, value in faults.items()))))
         environment = virtual_nodes.of_provider(
@@ -75,7 +75,7 @@ class Suite:
 
 
 def verdict(status, text):
-    """What is wrong with a run in which a call failed; empty if nothing is."""
+    """The defect of a run in which a call failed; empty if there is none."""
     if status is None:
         return "hangs"
     found = NEVER.search(text)

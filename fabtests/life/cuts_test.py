@@ -1,9 +1,9 @@
-"""Cables that are cut, wholly or one way, and come back; nodes that go and return: fabtests/life.
+"""Cables are cut, in one direction or both, and restored; nodes vanish and return: fabtests/life.
 
     cuts_test.py --build BUILD --program life_peer [test...]
 
-Both processes live on unless a test says otherwise: each loses the other in bounded time and reaches it again without opening
-anything anew.
+Both processes live on unless a test says otherwise. Each loses the other in bounded time and later reaches it again
+without opening new objects.
 """
 import signal
 import time
@@ -12,7 +12,7 @@ from life_process import LATE, Case, Process, acquaint, exchange, run_tests, vir
 
 BIG = 4 << 20
 TIMEOUT = 1.0  # of the peer
-# An idle time is only counted up to the next check, and a peer may have been asked just before.
+# The provider counts idle time only up to its next check, and it may have asked the peer just before.
 BOUND = 2 * TIMEOUT
 PAUSE = 2.5
 
@@ -41,7 +41,8 @@ class Cuts(Case):
         return time.monotonic()
 
     def reach(self, sender, receiver, handle):
-        """A message arrives, though those before it may fail: a lost peer is called, and takes a moment to answer."""
+        """A message arrives, though earlier ones may fail: the provider calls a lost peer, which takes a moment to
+        answer."""
         received = receiver.post("any", 8, 0)
         deadline = time.monotonic() + 10 * LATE
         while sender.end(sender.post("send", 8, handle))[0] != 0:
@@ -66,7 +67,7 @@ class Cuts(Case):
         self.both_reach(processes, handles)
 
     def one_way(self, direction):
-        """The side that is not heard any more hears the other for as long as that one tries."""
+        """The cut is one-way: the side whose frames are lost still hears the other, as long as that one tries."""
         processes, handles = self.pair()
         since = self.cut("--nodes", "2", "--direction", direction)
         operations = [self.pending(process, handle) for process, handle in zip(processes, handles)]
@@ -82,7 +83,7 @@ class Cuts(Case):
         self.one_way("to")
 
     def test_one_way_and_one_side_waits(self):
-        """Only the side that is heard waits, for a receive."""
+        """Only the side whose frames arrive waits, for a receive."""
         for waits in (0, 1):
             processes, handles = self.pair()
             since = self.cut("--nodes", "2", "--direction", "from")
@@ -91,7 +92,8 @@ class Cuts(Case):
             self.both_reach(processes, handles)
 
     def test_a_moment(self):
-        """Shorter than the peer timeout, and one process is stopped for it, as a guest that is paused: neither is lost."""
+        """The cut is shorter than the peer timeout, and one process is stopped meanwhile, like a paused guest: neither
+        loses the other."""
         processes, handles = self.pair(FI_CLUSTER_PEER_TIMEOUT=str(round(PAUSE * 2000)))
         processes[1].post("any", BIG, 0)
         processes[1].signal(signal.SIGSTOP)
@@ -105,7 +107,8 @@ class Cuts(Case):
         self.assertFalse(processes[0].losses + processes[1].losses)
 
     def test_a_pause_is_not_counted(self):
-        """A process that has been stopped for longer than the peer timeout takes no peer for dead: it has not asked meanwhile."""
+        """A process that was stopped for longer than the peer timeout declares no peer dead, since it asked none
+        meanwhile."""
         processes, handles = self.pair()
         pending = [processes[1].post("recv", 8, handles[1]), processes[1].post("send", BIG, handles[1])]
         processes[1].signal(signal.SIGSTOP)
@@ -118,14 +121,14 @@ class Cuts(Case):
         self.assertFalse(processes[0].losses + processes[1].losses)
 
     def narrow(self, *nodes):
-        """Longer packets get lost on the way to these nodes without a word, as in a tunnel that answers by no ICMP."""
+        """Longer packets to these nodes are lost silently, as in a tunnel that sends no ICMP."""
         for node in nodes:
             for rail in (0, 1):
                 self.cluster.run("switch", "ip", "link", "set", f"n{node}r{rail}", "mtu", "1300")
                 self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", f"n{node}r{rail}", "mtu", "1500")
 
     def test_long_frames_get_lost(self):
-        """From the beginning, and from some time on; both links."""
+        """The path is narrow from the beginning, or gets narrow later; over both links."""
         for link in ("packet", "udp"):
             for before in (True, False):
                 with self.subTest(link=link, before=before):
@@ -141,16 +144,16 @@ class Cuts(Case):
                     self.doCleanups()
 
     def test_node_of_a_stopped_process(self):
-        """Its kernel has answered for it all the time, and does so no more."""
+        """The kernel of a stopped peer answered all the time, and now no longer does."""
         processes, handles = self.pair()
         processes[1].signal(signal.SIGSTOP)
         pending = self.pending(processes[0], handles[0])
         self.assertFalse(processes[0].until(lambda: processes[0].losses or pending[0] in processes[0].ends, PAUSE))
-        # An answer counts for some time, and what was asked since then has to stay without one.
+        # An answer counts for some time; all later questions must stay unanswered.
         self.all_end(processes[0], pending, self.cut("--nodes", "2", "--direction", "both"), BOUND + 2)
 
     def test_reboot(self):
-        """The node goes without a word, and a new process on its address serves those that knew the old one."""
+        """The node vanishes silently; a new process on its address serves those that knew the old one."""
         one, other = self.start(1), self.start(2, port=20031)
         handle, _ = acquaint(one, other)
         since = self.cut("--nodes", "2", "--direction", "both")
@@ -171,7 +174,7 @@ class Cuts(Case):
         """The port of the switch goes down, so that the node's own interface knows. Nothing waits for its return."""
         for node, rail in ((1, 1), (2, 1), (1, 0), (2, 0)):
             with self.subTest(node=node, rail=rail):
-                processes, handles = self.pair()  # new ones know of no rail that has failed before
+                processes, handles = self.pair()  # new processes know of no earlier rail failure
                 for _ in range(5):
                     self.both_reach(processes, handles)
                 self.set_rail(node, rail, "down")

@@ -2,8 +2,8 @@
 
     ends_test.py --build BUILD --program life_peer [--kills N] [test...]
 
-A process that ends without a word, closes while it has traffic in flight, or is killed at a random place leaves no file, name,
-segment or process, and none of its peers waits for ever.
+A process may end without closing, close while it has traffic in flight, or be killed at any point. It then leaves no
+file, name, segment or process, and no peer waits forever.
 """
 import random
 import signal
@@ -13,11 +13,11 @@ from life_process import LATE, Case, Process, acquaint, exchange, run_tests, vir
 
 BIG = 4 << 20
 LOCAL, REMOTE = 0.1, 1.0
-WATCHED = 4.0  # a peer on another node of which nothing is awaited but a message from any sender
-CLOSES = 2.0  # what peers are owed is waited for so long
+WATCHED = 4.0  # the side waits only for a message from any sender, and the peer is on another node
+CLOSES = 2.0  # so long a close waits to send what it owes to peers
 SECONDS_MAX = 20
 KILLS_SEED = 20
-# Where something could be left, as seen in a node.
+# The places in a node where something could be left.
 PLACES = "ls -A /dev/shm $TMPDIR; cat /proc/sysvipc/shm; grep -o '@.*' /proc/net/unix; cut -c1-30 /proc/net/udp /proc/net/packet"
 
 
@@ -39,13 +39,13 @@ class Ends(Case):
         return one, other, acquaint(one, other)[0]
 
     def leaves(self, process):
-        """It ends without closing anything; returns when."""
+        """Ends it without closing anything; returns the time."""
         process.process.stdin.close()
         process.process.wait(SECONDS_MAX)
         return time.monotonic()
 
     def closes(self, process):
-        """All its objects; returns how long that took."""
+        """Closes all its objects; returns how long that took."""
         began = time.monotonic()
         process.do("quit")
         self.assertEqual(process.process.wait(SECONDS_MAX), 0, process.log())
@@ -74,7 +74,7 @@ class Ends(Case):
         wildcard = one.post("any", 8, 0)
         other.kill()
         self.assertTrue(one.until(lambda: one.losses))
-        one.peer(third.name)  # answered behind what the loss has ended
+        one.peer(third.name)  # answered after the operations that the loss has ended
         self.assertNotIn(wildcard, one.ends, "one peer is left")
         last(third)
         self.all_end(one, [wildcard], time.monotonic(), WATCHED)
@@ -85,7 +85,7 @@ class Ends(Case):
             self.wildcards_end(remote, Process.kill)
 
     def test_wildcards_end_when_the_last_peer_closes(self):
-        """The other one was lost: no peer is left that could send."""
+        """The other peer was lost: no peer is left that could send."""
         self.wildcards_end(True, self.closes)
 
     def test_wildcards_of_later_end_at_once_until_a_peer_returns(self):
@@ -116,8 +116,8 @@ class Ends(Case):
         return [self.cluster.run(node, "sh", "-c", PLACES) for node in (1, 2)]
 
     def test_killed_at_random_places(self):
-        """Three processes with traffic on ports that each round uses again; all are killed, each at a moment of its own. Now and then a
-        child is left by fork, and dies with the rest."""
+        """Three processes exchange traffic on ports that each round reuses. The test kills each at a random moment. Now
+        and then one has a forked child, which dies with the rest."""
         chance = random.Random(KILLS_SEED)
         before = self.left()
         for _ in range(-(-self.kills // 3)):
@@ -133,7 +133,7 @@ class Ends(Case):
             if chance.random() < 0.3:
                 processes[0].fork("close")
             for process in chance.sample(processes, len(processes)):
-                time.sleep(chance.uniform(0, 0.02))  # not to wait for anything: the moment is what is tried
+                time.sleep(chance.uniform(0, 0.02))  # waits for nothing: the random moment is the test
                 process.kill()
             for process in processes:
                 process.close()

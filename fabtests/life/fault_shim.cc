@@ -1,11 +1,12 @@
-// Preloaded into a program that uses the provider: one call that the provider makes, of malloc or to the system, fails, once.
+// Preloaded into a program that uses the provider, this makes one of the provider's calls of malloc or of the system
+// fail once.
 //
 //   LIFE_FAULT=FUNCTION:K    the K-th call of FUNCTION by the plugin fails
 //   LIFE_FAULT_TRACE=yes     and its callers are written to standard error
 //   LIFE_FAULT_COUNTS=FILE   at exit a line "FUNCTION COUNT" for each function that it has called
 //
-// A call is the plugin's if it returns into the plugin: libfabric, the C library and the program itself are left alone. The C++
-// library is linked into the plugin, so that all its allocations are calls of malloc.
+// A call is the plugin's if it returns into the plugin. Calls of libfabric, the C library and the program itself never
+// fail. The plugin contains the C++ library, so all its allocations are calls of malloc.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -37,7 +38,7 @@ struct Call {
 
 std::atomic<std::uintptr_t> plugin_begin{0}, plugin_end{0};
 
-/// Called with what dlopen() has loaded so far.
+/// Called for each object that dlopen() has loaded so far.
 int find_plugin(dl_phdr_info* info, std::size_t, void*) {
   if (std::strstr(info->dlpi_name, "/libcluster-fi.so") == nullptr) return 0;
   std::uintptr_t end = 0;
@@ -92,7 +93,7 @@ Function real_of(Call& call) {
   return real;
 }
 
-// Errors that the kernel may give at that place; numbers and pointers fit into registers that the real functions read.
+// The errors that the kernel may return there. Numbers and pointers fit into the registers that the real functions read.
 // clang-format off
 #define LIFE_CALLS(X)                                                                                                \
   X(accept4, EMFILE) X(bind, ENOMEM) X(close_range, ENOMEM) X(connect, ENOMEM) X(epoll_create1, EMFILE)              \
@@ -137,7 +138,7 @@ extern "C" {
   }
 LIFE_CALLS(LIFE_WRAPPER)
 
-/// Both fail with the value MAP_FAILED or null; the thread's number is what pthread_create returns.
+/// Both fail with MAP_FAILED or null; pthread_create returns the error number itself.
 [[gnu::visibility("default")]] Arg life_mmap(Arg a, Arg b, Arg c, Arg d, Arg e, Arg f) __asm__("mmap");
 Arg life_mmap(Arg a, Arg b, Arg c, Arg d, Arg e, Arg f) {
   if (fails(call_mmap, __builtin_return_address(0))) return -1;

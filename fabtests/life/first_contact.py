@@ -2,9 +2,10 @@
 
     first_contact.py --build BUILD --program first_contact [--each N]
 
-Each process may have 1024 descriptors, as most systems have it. Nothing may fail. A peer of the node takes one of them, one of
-the other node at most one, while its kernel is asked whether it lives. Nor may they spend the processors on repeating
-what the others had no time to read: four frames for each peer of the other node do, and a crowd may take FRAMES_MAX.
+Each process may have 1024 descriptors, as most systems have it. Nothing may fail. A peer on the same node takes one
+descriptor. A peer on the other node takes at most one, while the endpoint asks its kernel whether it lives. Nor may
+endpoints waste processor time by retransmitting what others had no time to read: four frames for each peer on the other
+node are enough, and a crowd may take FRAMES_MAX.
 """
 import argparse
 import collections

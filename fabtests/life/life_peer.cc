@@ -1,5 +1,5 @@
-// An endpoint in a process of its own that does what its driver says, a line each, and makes progress all the time:
-// as an application that polls. Only libfabric's interface is used.
+// An endpoint in a separate process that executes its driver's commands, one per line. It makes progress all the time,
+// like an application that polls. It uses only libfabric's interface.
 //
 //   peer HEX                  adds an address; answered "peer <handle>"
 //   post <id> KIND SIZE <handle>   begins an operation: send, recv (directed), any (from any sender), write, read, atomic
@@ -178,10 +178,10 @@ class LifePeer : public MessageEndpoint {
     return value;
   }
 
-  /// What the endpoint says when a process uses it that has only inherited it.
+  /// The endpoint's error when a process that only inherited it uses it.
   long use() { return begin("send", 8, 0, nullptr); }
 
-  /// True if anything came.
+  /// True if anything arrived.
   bool progress() {
     bool any = false;
     if (!refused_.empty()) post_refused();
@@ -288,7 +288,7 @@ class LifePeer : public MessageEndpoint {
     }
   }
 
-  /// What was written into a process that has ended since is not in its successor, which the read went to.
+  /// The process that got the put may have ended since; then the read went to its successor, which lacks the bytes.
   bool of_two_lives(const Operation& put) {
     if (put.first_wrong(put.bytes.size()) == put.bytes.size()) return false;
     while (take_event()) {
@@ -335,7 +335,7 @@ void fork_child(LifePeer& peer, const std::string& what) {
   say("child " + std::to_string(child));
 }
 
-/// False: it was the last order.
+/// False after the last command.
 bool obey(LifePeer& peer, const std::string& line) {
   std::istringstream words(line);
   std::string order, id, kind;

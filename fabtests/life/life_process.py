@@ -1,6 +1,7 @@
-"""Endpoints in processes of their own (life_peer), and what is known of them by the lines they say.
+"""Endpoints in separate processes (life_peer), and their state as their output lines tell it.
 
-Events are awaited, not slept for; times are those of the monotonic clock, which all processes of this host share."""
+Tests wait for events and do not sleep for them. All times are from the monotonic clock, which all processes of this
+host share."""
 import argparse
 import os
 import queue
@@ -22,9 +23,9 @@ LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machin
 
 
 class Case(unittest.TestCase):
-    """A test of what becomes of operations when something ends."""
+    """A test of how operations end when a process or a path ends."""
     def all_end(self, process, operations, since, bound):
-        """Each with an error that has words, at most `bound` seconds after `since`."""
+        """Each operation ends with an error that has a text, at most `bound` seconds after `since`."""
         for operation in operations:
             end = process.end(operation)
             self.assertIsNotNone(end, f"{operation} never ends; {process.log()}")
@@ -34,7 +35,7 @@ class Case(unittest.TestCase):
 
 
 class Life:
-    """Of this run: the program and the directory of the plugin."""
+    """The settings of this run: the program and the directory of the plugin."""
 
     program = plugin = build = None
 
@@ -102,7 +103,7 @@ class Process:
         return True
 
     def until(self, reached, seconds=SECONDS_MAX):
-        """Waits until `reached` says so; False when it does not come to that."""
+        """Waits until `reached` is true; False on timeout."""
         deadline = time.monotonic() + seconds
         while not reached():
             if not self._next(deadline):
@@ -130,7 +131,7 @@ class Process:
         return operation
 
     def take(self):
-        """Takes in what has been said by now."""
+        """Takes in all lines that are there."""
         while self._next(0):
             pass
 
@@ -139,7 +140,7 @@ class Process:
         return self.ends[operation] if self.until(lambda: operation in self.ends, seconds) else None
 
     def volleys(self):
-        """How many messages of a volley have come by now."""
+        """The number of volley messages that have arrived."""
         self.do("volleys")
         return int(self._answer("volleys"))
 
@@ -152,7 +153,7 @@ class Process:
         return int(self._answer("used"))
 
     def signal(self, number):
-        """Returns when."""
+        """Sends the signal; returns the time."""
         os.kill(self.pid, number)
         return time.monotonic()
 

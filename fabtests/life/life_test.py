@@ -1,4 +1,4 @@
-"""What becomes of an endpoint when peers die, are stopped, fork or come back: fabtests/life.
+"""How an endpoint reacts when peers die, are stopped, fork or come back: fabtests/life.
 
     life_test.py --build BUILD --program life_peer [--rounds N] [--table] [test...]
 
@@ -224,7 +224,7 @@ class Return(LifeCase):
         handle, _ = acquaint(one, other)
         waiting = one.post("any", 8, 0)
         other.kill()
-        self.lost(one, "return")  # though nothing but a receive from any sender waits
+        self.lost(one, "return")  # though only a receive from any sender waits
         self.assertNotIn(waiting, one.ends)
         again = self.start(node, port=20011)
         self.assertEqual(again.name, other.name)
@@ -250,7 +250,7 @@ class Return(LifeCase):
 
 
 class Why(LifeCase):
-    """cluster-info tells of a process that is stuck."""
+    """cluster-info reports a stuck process."""
 
     TOOL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util", "cluster-info")
 
@@ -271,7 +271,7 @@ class Why(LifeCase):
             self.assertEqual(f"Process {process.pid} life_peer" in inside, node == 1, "in a namespace only its own")
 
     def operations(self, process, wanted):
-        """Those under way, once each has an age."""
+        """The pending operations, once each has an age."""
         for _ in range(200):
             endpoint, = json.loads(self.ask(process, "--json"))["processes"][0]["endpoints"]
             found = endpoint.get("operations", [])

@@ -2,7 +2,8 @@
 
     moves_test.py --build BUILD --program life_peer [test...]
 
-Both sides follow: the node itself, whose frames carry the new address, and the other one, which would send to the old one.
+Both sides adapt: the node itself puts the new address into its frames, and the other side no longer sends to the old
+one.
 """
 import time
 
@@ -30,7 +31,8 @@ class Moves(Case):
         self.cluster.run(node, "ip", *words)
 
     def move(self, node, down):
-        """Another hardware address, with the interface down meanwhile, as most drivers want it, or not. Returns it."""
+        """Sets another hardware address and returns it. The interface is down meanwhile, as most drivers need, or stays
+        up."""
         type(self).moves += 1
         address = f"02:00:00:00:{node:02x}:{self.moves:02x}"
         if down:
@@ -60,14 +62,14 @@ class Moves(Case):
         return processes
 
     def returns(self, process, former):
-        """To half of the rate that it had: the machine may do other things."""
+        """Waits for half of the earlier rate, since the machine may do other things."""
         deadline, rates = time.monotonic() + WITHIN, [0]
         while rates[-1] < former / 2 and time.monotonic() < deadline:
             rates.append(self.rate(process))
         self.assertGreater(rates[-1], former / 2, f"{former}, then {rates}; {process.log()}")
 
     def lines(self, process):
-        """What the provider says in the log."""
+        """The provider's log lines."""
         return [line for line in process.log().splitlines() if ":cluster:" in line]
 
     def test_in_the_midst(self):
@@ -83,7 +85,7 @@ class Moves(Case):
                     self.doCleanups()
 
     def test_before_first_contact(self):
-        """The kernel of the side that calls knows the old one. Without privilege the other side cannot write what tells it."""
+        """The caller's kernel knows the old address. Without privilege the other side cannot announce the new one."""
         for link, before in (("packet", ()), ("udp", ()), ("udp", UNPRIVILEGED)):
             for down in (False, True):
                 with self.subTest(link=link, before=before, down=down):
@@ -97,7 +99,7 @@ class Moves(Case):
                     self.doCleanups()
 
     def test_before_the_process_began(self):
-        """It has not seen the change, so no host has been notified: the caller asks."""
+        """The moved side has not seen the change, so it has notified no host: the caller asks."""
         for link in LINKS:
             with self.subTest(link=link):
                 one = self.start(1, link)

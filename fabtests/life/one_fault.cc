@@ -1,6 +1,6 @@
 // Two endpoints of one process exchange everything that the provider offers, while one call that the provider makes fails
-// (fault_shim.cc). A call or an operation may fail for that: then it is tried again, and must succeed. What is reported
-// to a sender as arrived must arrive; nothing may take longer than kPatience.
+// (fault_shim.cc). A call or an operation may fail because of that; the program then tries again, and it must succeed.
+// A message that is reported as arrived must arrive; nothing may take longer than kPatience.
 //
 // Ends with 0 and a line of what failed; with kRefused where not even a second attempt opened what is needed; otherwise
 // with 1, and says why.

@@ -1,8 +1,9 @@
-"""Paths that carry shorter frames than both interfaces say, from the beginning and from some time on: fabtests/life.
+"""Paths that carry shorter frames than both interfaces announce, from the beginning or from some time on:
+fabtests/life.
 
     path_size_test.py --build BUILD --program life_peer [test...]
 
-Messages go on in bounded time, with one line that says why they are shorter.
+Messages continue in bounded time, and one log line says why frames are shorter.
 """
 import re
 import time
@@ -43,7 +44,7 @@ class PathSize(Case):
         self.addCleanup(self.cluster.run, where, "ip", "link", "set", interface, "mtu", "1500")
 
     def ports(self, mtu):
-        """A port of the bridge takes no longer frame from the node's interface, which is refused it without a word."""
+        """A port of the bridge silently refuses longer frames from the node's interface."""
         for node in (1, 2):
             self.set_mtu("switch", f"n{node}r0", mtu)
 
@@ -52,7 +53,7 @@ class PathSize(Case):
             self.set_mtu(node, "eth0", mtu)
 
     def hop(self, mtu):
-        """Behind the bridge longer frames get lost without a word; a super-frame is cut before."""
+        """Behind the bridge longer frames are lost silently; super-frames are cut before."""
         for node in (1, 2):
             self.cluster.run("switch", "tc", "qdisc", "add", "dev", f"n{node}r0", "root", "tbf", "rate", "4gbit",
                              "burst", str(mtu + 14), "latency", "50ms")

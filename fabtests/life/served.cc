@@ -39,7 +39,7 @@ class Caller : public MessageEndpoint {
   }
 
  protected:
-  /// What has ended next, and whether well; null: nothing.
+  /// The next completed operation, and whether it succeeded; null: none.
   Message* next(bool& good) {
     fi_cq_msg_entry entry{};
     long got = fi_cq_read(cq_, &entry, 1);
@@ -114,7 +114,7 @@ class Client : public Caller {
     std::snprintf(request_.text, kBytes, "%s", name().c_str());
   }
 
-  /// Of the life that answered last; 0: none yet.
+  /// The life that answered last; 0: none yet.
   int served_by() const { return life_; }
 
   bool progress() {

@@ -1,10 +1,10 @@
-"""Two processes work at their best in the surroundings of containers and plain users: fabtests/life.
+"""Two processes work as well as possible in containers and as plain users: fabtests/life.
 
     surroundings_test.py --build BUILD --program life_peer [test...]
 
-In each of them two processes exchange checked messages, puts and atomics both ways, one is killed and the other notices, and
-one ends with all objects closed. Each says in one line of the log (FI_LOG_LEVEL=info) what it does without; what works where is
-the table of man/fi_cluster.7. The directory /dev/shm is as empty as before.
+In each environment two processes exchange checked messages, puts and atomics both ways. One is killed and the other
+notices; one closes all objects and ends. Each logs one line (FI_LOG_LEVEL=info) on what it has to do without. The table
+of man/fi_cluster.7 says what works where. Afterwards /dev/shm is as empty as before.
 """
 import os
 import re
@@ -103,7 +103,7 @@ class Surroundings(unittest.TestCase):
         return holder.pid
 
     def do(self, one, other, handle, order, seed):
-        """An order of `one`, with its end."""
+        """A command of `one`, with its end."""
         one.do(order.format(name=f"o{seed}", peer=handle, seed=seed))
         end = one.end(f"o{seed}", SECONDS_MAX)
         self.assertTrue(end and end[0] == 0, f"{order}: {end}; {one.log()}; {other.log()}")
@@ -138,7 +138,7 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(process.process.wait(SECONDS_MAX), 0, process.log())
 
     def job(self, one, other, carrier, says=(), warns=None):
-        """`says`: what stands in the log of both, once. `warns`: what one of them warns of, nothing else."""
+        """`says`: a line that both logs contain once. `warns`: the only warning of one of them."""
         handle = self.work(one, other)
         said = warnings(one.log()) + warnings(other.log())
         self.assertTrue(said and all(re.search(warns, line) for line in said) if warns else not said, said)

@@ -1,4 +1,4 @@
-"""The first warning of a fault names its cause and what to do, says it once, and is the one that the manual explains.
+"""The first warning of a fault names the cause and the remedy, appears once, and is explained in the manual.
 
     warnings_test.py --build BUILD --program life_peer [test...]
 
@@ -49,7 +49,7 @@ class Warnings(unittest.TestCase):
         return process
 
     def refused(self, node=1, before=(), **settings):
-        """What a process says that gets no endpoint."""
+        """The output of a process that gets no endpoint."""
         environment = {**os.environ, **virtual_nodes.of_provider(Life.plugin, FI_LOG_LEVEL="warn", **settings)}
         done = subprocess.run([*self.cluster.command(node), *before, Life.program], env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
@@ -194,7 +194,7 @@ class Warnings(unittest.TestCase):
         self.says(self.start(FI_CLUSTER_PEER_TIMOUT="1000").log(), "no such option", "FI_CLUSTER_PEER_TIMEOUT")
 
     def test_23_too_few_descriptors_for_an_endpoint(self):
-        """Whatever it is that gets none: the interfaces, the port, what an endpoint can do without."""
+        """Whatever lacks a descriptor: the interfaces, the port, or something that an endpoint can do without."""
         complete = 0
         for limit in (8, 16, 24, 64):
             log = self.refused(before=("prlimit", f"--nofile={limit}:{limit}"), FI_CLUSTER_RAILS="none")

@@ -2,12 +2,12 @@
 // usage: histories [--batches N] [--sides N] [--seed N | --seed-of TEXT] [--gtest_filter=...]
 //
 // In each round every side operates, at the same time, on the four words of one slot of one side: two that
-// atomics change (of 1, 2, 4 or 8 bytes), two that aligned puts and gets of 8 bytes do. Some operations report
-// nothing and are over when counters or a fenced get say so, some are fenced, some go to oneself; the owner's
-// processor loads and adds meanwhile; some sides work without calling the library. Sides keep their clock
-// readings, which one machine makes comparable. After a batch of rounds the owner of each slot judges it
-// (slot_history.h): an operation takes effect between its call and its completion, operations of one origin in
-// the order that was asked for, and the last values are in memory. Everything must end within a bound.
+// atomics change (of 1, 2, 4 or 8 bytes), two that aligned puts and gets of 8 bytes do. Some operations report nothing,
+// and counters or a fenced get tell their end; some are fenced; some go to the side itself; the owner's processor loads
+// and adds meanwhile; some sides work without calling the library. Sides keep their clock readings, which one machine
+// makes comparable. After a batch of rounds the owner of each slot judges it (slot_history.h): an operation takes
+// effect between its call and its completion, operations of one origin in the order that was asked for, and the last
+// values are in memory. Everything must end within a bound.
 //
 // That aligned puts and gets of 8 bytes are one step each is no promise; it is observed here.
 #include <rdma/fi_atomic.h>
@@ -169,7 +169,7 @@ class Player {
   }
   static std::uint64_t load(std::uint64_t& word, unsigned bits) { return take(word, bits, {}); }
 
-  /// Looks at one's own memory for a while, and calls nothing.
+  /// Looks at this side's own memory for a while without any call.
   void work(std::size_t round) {
     const std::uint64_t until = now() + random_.below(60'000);
     while (now() < until) load(memory_[round].words[0], 64);

@@ -83,7 +83,7 @@ def prepare(tree):
 
 
 def notice(looker, tree, mistake, every):
-    """(noticed, what is printed)"""
+    """(True if noticed, the line to print)"""
     _, name, old, new, looks = mistake
     path = tree / "prov" / "cluster" / "src" / name
     before = path.read_text()

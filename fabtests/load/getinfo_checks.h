@@ -9,9 +9,9 @@ namespace load {
 
 /// Every version of the interface, with and without hints.
 void check_every_version(const LibfabricLibrary& core, Expectations& verdict);
-/// What must be granted, and what must come back as it was asked for.
+/// Hints that the provider must grant, and fields that it must return as requested.
 void check_granted_hints(const LibfabricLibrary& core, Expectations& verdict);
-/// What must be refused.
+/// Hints that the provider must refuse.
 void check_refused_hints(const LibfabricLibrary& core, Expectations& verdict);
 /// Node, service, flags and addresses in hints.
 void check_addresses(const LibfabricLibrary& core, Expectations& verdict);

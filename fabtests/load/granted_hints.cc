@@ -1,4 +1,4 @@
-// What must be granted, and what must come back exactly as it was asked for.
+// Hints that the provider must grant, and fields that it must return exactly as requested.
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 

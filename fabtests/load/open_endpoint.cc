@@ -72,7 +72,7 @@ unsigned port_of(fid_ep* endpoint, Expectations& verdict) {
 
 void check_open_endpoint(const LibfabricLibrary& core, Expectations& verdict) {
   const GetinfoResult answer = ask_for_loopback(core, nullptr);
-  if (answer.list == nullptr) return;  // has been error_lines about already
+  if (answer.list == nullptr) return;  // already reported
   Objects first;
   const int error = first.open(core, answer.list.get());
   verdict.expect(error == 0, "an endpoint opens, not %d", error);

@@ -1,5 +1,5 @@
-// What must be refused: another kind of endpoint, capabilities and sizes that are not there, names
-// that no host has.
+// Hints that the provider must refuse: other kinds of endpoints, missing capabilities, too large sizes, names that no
+// host has.
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 

@@ -1,6 +1,5 @@
-// mpi_check: sends messages of all sizes in all the ways MPI programs do and looks at every byte that
-// arrives. Exit status 0 and a line that begins with PASS, or a line that begins with FAIL and another
-// status.
+// mpi_check: sends messages of all sizes in all ways that MPI programs use, and checks every byte that arrives. Exit
+// status 0 and a line that begins with PASS, or a line that begins with FAIL and another status.
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// mpi_many_ranks: what all ranks of a job do together costs, as lines for programs:
+// mpi_many_ranks: measures what all ranks of a job do together, and prints lines for programs:
 //
 //   <measure>_us <ranks> <median> <smallest> <largest>
 //

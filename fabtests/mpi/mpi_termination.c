@@ -1,6 +1,6 @@
-// mpi_termination: jobs that end in other ways than they should. The first argument says how:
+// mpi_termination: jobs that end abnormally. The first argument says how:
 //   abort     the last rank calls MPI_Abort while all others wait for it
-//   leave     the last rank exits with status 7 and without a word
+//   leave     the last rank exits with status 7 and without MPI_Finalize
 //   signal    the last rank is killed while all others send to it
 //   forever   all ranks exchange messages until the launcher is interrupted
 //   finalize  every rank finishes while its last buffered messages are still on their way

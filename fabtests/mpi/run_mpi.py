@@ -1,4 +1,4 @@
-"""Runs one MPI program over virtual nodes, and checks what it printed and which way its bytes took.
+"""Runs one MPI program over virtual nodes, and checks its output and the path of its bytes.
 
     run_mpi.py --nodes 2 --ranks 4 --path cluster --provider DIRECTORY --link udp -- mpi_check --rounds 1
     run_mpi.py --library mpich --cache DIRECTORY ... -- mpi_check      # a program of this directory, built for it
@@ -136,7 +136,7 @@ def launch(options, cluster):
 
 
 def missing(options, output, sums):
-    """What the counters do not prove; nothing if they prove that the bytes went through the provider."""
+    """What the counters fail to prove; nothing if they prove that the bytes went through the provider."""
     found = []
     if options.own_memory and options.nodes == 1:
         return found
@@ -153,7 +153,7 @@ def missing(options, output, sums):
 
 
 def left_to_mpi(options, output):
-    """What the reports of libcluster-coll do not prove; nothing if they prove that it took the calls over."""
+    """What the reports of libcluster-coll fail to prove; nothing if they prove that it took over the calls."""
     reports = re.findall(r"^libcluster-coll: rank \d+: (.*)", output, re.MULTILINE)
     sums = {}
     for call, taken, made in re.findall(r"(\w+) (\d+) of (\d+)", "\n".join(reports)):

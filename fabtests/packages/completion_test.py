@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bash completes for the commands, in a shell of its own that knows them from the directories given."""
+"""Checks bash's completions for the commands in a separate shell, which loads them from the given directories."""
 import argparse
 import os
 import subprocess
@@ -20,7 +20,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-# As `vcluster list` speaks of two clusters that run.
+# Like the output of `vcluster list` with two running clusters.
 LIST = """#!/bin/sh
 echo "one: up, 2 nodes, 1 rails, mtu 1500, rate unlimited"
 echo "  node1    10.64.0.1"

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by its own driver through Selenium, and what tests of the page look for in it."""
+"""Debian's Chromium, driven by its own driver through Selenium, and the checks that tests of the page make in it."""
 import contextlib
 import os
 import shutil
@@ -46,7 +46,7 @@ class Chromium:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def text(self, selector="body"):
-        """In one step, so that a part that is renewed meanwhile does no harm; empty if there is none."""
+        """Reads it in one step, so that a refresh of the part meanwhile does no harm; empty if there is none."""
         return self.driver.execute_script("const e = document.querySelector(arguments[0]); return e ? e.innerText : '';", selector)
 
     def count(self, selector):
@@ -86,7 +86,7 @@ class Chromium:
         self.submit("form.login button")
 
     def browser_errors(self):
-        """What the browser itself complains of: scripts and styles that the policy refuses, files that are missing."""
+        """The browser's own error messages: scripts and styles that the policy refuses, missing files."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]]
 

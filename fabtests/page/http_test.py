@@ -1,4 +1,4 @@
-"""The page without a browser: logins, what each role may, what is refused, what a large cluster looks like."""
+"""The page without a browser: logins, the rights of each role, refused requests, the view of a large cluster."""
 import json
 import sys
 import unittest

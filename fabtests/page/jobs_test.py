@@ -1,4 +1,4 @@
-"""Jobs of the page: what a request may say, how the page's own queue gives out nodes, and the pages about jobs."""
+"""Jobs of the page: valid requests, how the page's own queue assigns nodes, and the pages about jobs."""
 import asyncio
 import os
 import re

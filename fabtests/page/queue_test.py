@@ -1,5 +1,5 @@
-"""What the page makes of the answers of Slurm: whose jobs they are, whatever these are called. Programs that a test made up stand in
-for Slurm's.
+"""How the page reads Slurm's answers: it finds the owner of each job, whatever the job's name. Fake programs replace
+Slurm's.
 """
 import json
 import os

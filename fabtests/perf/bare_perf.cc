@@ -1,4 +1,4 @@
-// bare_perf: what the machine gives without any transport; see --help.
+// bare_perf: measures the machine without any transport; see --help.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

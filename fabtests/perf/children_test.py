@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users read of a program that measures, checks or builds: that it goes on, and why it ended."""
+"""What users see of a program that measures, checks or builds: its progress, and why it ended."""
 import contextlib
 import io
 import os

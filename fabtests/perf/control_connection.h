@@ -1,5 +1,5 @@
-// The TCP connection between the two sides of a measurement. It carries addresses, orders and results, and
-// serves as a barrier. Nothing is sent over it while a measurement runs.
+// The TCP connection between the two sides of a measurement. It carries addresses, commands and results, and serves as
+// a barrier. Nothing is sent over it while a measurement runs.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class ControlConnection {
   std::string take_blob();
   /// Sends mine, returns theirs.
   std::string exchange(const std::string& mine);
-  /// Returns when both sides are here; what is measured is kept going by `progress` meanwhile.
+  /// Returns when both sides are here; meanwhile `progress` keeps the measured transport going.
   void meet(const std::function<void()>& progress);
 
  private:

@@ -1,7 +1,7 @@
-// One measurement from order to result, whatever is measured. The leader (the client) decides how many
-// rounds fill the time, gives the order over the line, runs its part of every round and prints one JSON
-// object per item; the follower, or each of several, runs its own part. Before and after each run the
-// followers sleep on their lines while the leader measures how far apart the two processors are.
+// One measurement from command to result, of any measure. The leader (the client) decides how many rounds fill the
+// time, sends the command over the line, runs its part of every round and prints one JSON object per item; the
+// follower, or each of several, runs its own part. Before and after each run the followers sleep on their lines while
+// the leader measures how far apart the two processors are.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,11 @@ enum class Figure { one_way_us, round_us, messages_per_second, bytes_per_second 
 struct Benchmark {
   Figure figure = Figure::one_way_us;
   std::function<void(std::uint64_t)> lead;
-  std::function<void(std::uint64_t)> follow;  ///< empty: the follower only keeps things going
+  std::function<void(std::uint64_t)> follow;  ///< empty: the follower only makes progress
   double messages = 1;                        ///< per round
   double bytes = 0;                           ///< per round
   double pauses = 0;  ///< seconds of each round that pass on purpose, no part of the figure
-  /// The figure is the mean, not the median over short parts: what waits for its turn on a processor is
-  /// part of what is measured.
+  /// The figure is the mean, not the median over short parts: waiting for a processor is part of the measure.
   bool mean = false;
   /// If set, the leader's work overlaps this: it is given seconds of computation to do meanwhile, and the
   /// result is how much of the transfer they hid.
@@ -38,7 +37,7 @@ struct MeasurementSettings {
   int own_cpu = -1;
   int other_cpu = -1;
   std::function<Benchmark(const Item&)> work;  ///< throws std::invalid_argument if there is no such measure
-  std::function<void()> progress = [] {};      ///< keeps what is measured going while nothing is asked of it
+  std::function<void()> progress = [] {};      ///< makes progress while there is nothing to do
 };
 
 /// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is

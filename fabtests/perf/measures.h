@@ -1,5 +1,5 @@
-// The measures over libfabric: which there are, what each needs, and what both sides do in one round.
-// How often, and what is made of the time, run.h knows.
+// The measures over libfabric: their names, what each needs, and what both sides do in one round. measurement.h decides
+// how often, and computes the figures.
 #pragma once
 
 #include "endpoints.h"

@@ -1,6 +1,6 @@
 // mpi_perf: the same measures between two ranks of an MPI job, and some among all ranks of one, over the
-// transport that MPI was configured for. Rank 0 leads and prints, the others follow; orders travel on lines
-// of their own, so that nothing of the measuring passes through what is measured.
+// transport that MPI was configured for. Rank 0 leads and prints, the others follow. Commands travel on separate TCP
+// connections, so that they do not disturb the measured transport.
 #define OMPI_SKIP_MPICXX  // the C interface only
 #include <mpi.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs `cluster-perf --smoke`, and a little of `--choices`, and judges what it wrote: complete and plausible, whatever the figures are.
+"""Runs `cluster-perf --smoke`, and a little of `--choices`, and checks that the reports are complete and plausible,
+whatever the figures.
 
 usage: smoke.py BUILD
 """

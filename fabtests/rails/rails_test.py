@@ -80,7 +80,7 @@ class Pair:
 
 
 class SeveralRails:
-    """What holds for any number of rails; subclasses set RAILS."""
+    """Tests for any number of rails; subclasses set RAILS."""
 
     @classmethod
     def setUpClass(cls):

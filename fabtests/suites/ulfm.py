@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "mpi")]
 import virtual_nodes  # noqa: E402
 from mpi_libraries import LIBRARIES  # noqa: E402
 
-# What the last survivor says of each.
+# The last survivor's message for each.
 _TESTS = {"err_any": "TEST PASSED", "err_insulation": "found dead", "err_returns": "TEST PASSED",
           "getack": "TEST PASSED", "revshrink": "COMPLIANT @ repeat 99", "revshrinkkill": "COMPLIANT", "shrink": "COMPLIANT"}
 _PATHS = {"cluster": ("ofi,self", "--mca", "btl_ofi_mode", "1", "--mca", "btl_ofi_provider_include", "cluster"), "tcp": ("tcp,self",)}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs libfabric's own fabtests over `cluster`, and ends nothing that it did not start.
+"""Runs libfabric's own fabtests over `cluster`, and kills no process that it did not start.
 
 The programs are built elsewhere, from any version of libfabric. They run on two virtual nodes, both
 in one, or on loopback. Exit status 0: every test that is not excluded passed or says itself that

@@ -1,4 +1,5 @@
-"""What is run of libfabric's own fabtests: the sets of their runfabtests.sh, and what they leave out.
+"""The tests of libfabric's own fabtests that run here: the sets of their runfabtests.sh, and tests that these leave
+out.
 
 A line is a program and its arguments; SERVER and GOOD stand for addresses. Each set says how its
 programs are started (see KINDS). `quick` is for a first look, `all` is everything.
@@ -134,7 +135,7 @@ ALL = ("unit", "negative", "regression", "functional", "standard", "beyond", "mu
 NOT_COUNTING = ("fi_multi_ep", "fi_rdm_tagged_peek", "fi_unexpected_msg", "fi_inject_test", "fi_multi_recv",
                 "fi_rma_bw.* writedata", "fi_rma_pingpong")
 
-# How programs and arguments were called before they were called what stands above.
+# Earlier names of the programs and arguments above.
 FORMER_NAMES = (("fi_flood", "fi_bw"), ("fi_inject_test", "fi_msg_inject"), ("fi_multinode -x", "fi_multinode -C"))
 
 

@@ -1,4 +1,4 @@
-"""What became of a test, and the table of it."""
+"""The verdict on a test, and the table of verdicts."""
 import errno
 import re
 import sys

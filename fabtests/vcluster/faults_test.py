@@ -36,7 +36,8 @@ class Faults(unittest.TestCase):
         return self.cluster.fault_counts(*options)
 
     def send(self, way, count=FRAMES, *more, tail_lost=False):
-        """What arrived. `tail_lost`: the marks of the end are lost with the frames in front of them, and sent once more."""
+        """The frames that arrived. `tail_lost`: the end marks are lost with the frames before them, so they are sent
+        once more."""
         script = [sys.executable, "-B", TRAFFIC]
         with subprocess.Popen(self.cluster.command(2, *script, "receive", way), stdout=subprocess.PIPE, text=True) as receiver:
             address = receiver.stdout.readline().split()[1]

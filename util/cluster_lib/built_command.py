@@ -1,6 +1,7 @@
-"""A command in C++, called by its name in util/: it becomes the program of the build tree.
+"""Runs a command written in C++ by its name in util/: this process becomes the program of the build tree.
 
-It never builds: a question about a job that hangs, or about an option, is answered at once, or one line says what to type.
+It never builds: a user who asks about a hanging job or an option gets the answer at once, or one line that says what to
+type.
 """
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The environment of programs that run over one provider and no other."""
+"""The environment for programs that run over one provider and no other."""
 import os
 import re
 
@@ -11,5 +11,5 @@ def without_settings():
 
 
 def of_provider(directory, **settings):
-    """The same, with `cluster` from this directory as the only provider, and further settings."""
+    """The same, with `cluster` from this directory as the only provider, and with further settings."""
     return {**without_settings(), "FI_PROVIDER_PATH": os.path.abspath(directory), "FI_PROVIDER": "cluster", **settings}

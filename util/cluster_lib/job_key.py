@@ -1,9 +1,9 @@
-"""The key of a job, made anew on each of its nodes: of a secret that they share, and what the launcher calls the job.
+"""The key of a job. Each node computes it from a secret that all nodes share and from the launcher's name for the job.
 
     key = HMAC-SHA256(secret, "cluster job key\\0" + name of the job)      64 hexadecimal digits
 
-From the key of one job neither the secret nor the key of another job follows. A job that gets the name of an earlier one
-gets its key as well.
+The key of one job reveals neither the secret nor the key of another job. A job with the name of an earlier one also has
+its key.
 """
 import contextlib
 import errno
@@ -14,11 +14,11 @@ import re
 import secrets
 import stat
 
-# What launchers call a job, the most comprehensive first: the steps of an allocation, and processes that a job has spawned,
-# share the key of the allocation.
+# Launchers' names for a job, the widest first: the steps of an allocation, and processes that a job spawns, share the
+# key of the allocation.
 JOB_VARIABLES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE", "PMI_JOBID")
 _SECRET_MAX = 4096
-_DIGITS = re.compile(r"(?:[0-9a-fA-F]{2}){16,64}")  # what FI_CLUSTER_KEY_FILE takes
+_DIGITS = re.compile(r"(?:[0-9a-fA-F]{2}){16,64}")  # limit of FI_CLUSTER_KEY_FILE
 
 
 class JobKeyError(Exception):
@@ -26,7 +26,7 @@ class JobKeyError(Exception):
 
 
 def default_secret():
-    """The path that is used when none is named: one for the machine, or one for each user."""
+    """The default path: one for the machine, or one for each user."""
     if os.geteuid() == 0:
         return "/etc/libfabric-cluster/secret"
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
@@ -34,7 +34,7 @@ def default_secret():
 
 
 def job_name(wish=None, environment=None):
-    """By which all processes of a job know it, and no other: what the user says, else what the launcher has set."""
+    """The name that all processes of the job know and no other job has: the user's, else the launcher's."""
     if wish:
         return "job=" + wish
     values = os.environ if environment is None else environment
@@ -45,7 +45,7 @@ def job_name(wish=None, environment=None):
 
 
 def read_secret(path):
-    """The bytes of a file that its owner alone can read, and that this process may believe."""
+    """The bytes of a file that only its owner can read, and whose owner this process trusts."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -73,7 +73,7 @@ def derive(secret, name):
 
 
 def write_private(path, text, owner=None, replace=True):
-    """Puts text into a file that only its owner can read, at any time, whole or not at all."""
+    """Writes text into a file that only its owner can ever read; the file appears whole or not at all."""
     beside = f"{path}.{secrets.token_hex(8)}"
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -91,7 +91,7 @@ def write_private(path, text, owner=None, replace=True):
 
 
 def make_secret(path):
-    """A new one, which has to be copied to every node; never in the place of another."""
+    """Writes a new secret, which the user has to copy to every node; never overwrites one."""
     os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
     try:
         write_private(path, secrets.token_hex(32), replace=False)

@@ -11,7 +11,7 @@ def die_with_parent():
 
 
 def sockets(pid, table):
-    """The lines of /proc/net/TABLE, a socket each, in the network namespace of a process; none if it has ended."""
+    """The lines of /proc/net/TABLE, one per socket, in the network namespace of a process; none if it has ended."""
     try:
         with open(f"/proc/{pid}/net/{table}", encoding="ascii") as lines:
             return list(lines)[1:]

@@ -1,4 +1,4 @@
-"""Errors of the system in words: a command that ends by one says which call failed, on which file, and why."""
+"""System errors in words: a command that fails says which call failed, on which file, and why."""
 import linecache
 import os
 import re
@@ -9,14 +9,14 @@ _CALL = re.compile(r"[A-Za-z_][\w.]*(?=\()")
 
 
 def _place(error):
-    """The innermost line of our own that the error came through."""
+    """The innermost line of our own code in the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if os.path.realpath(frame.filename).startswith(_UTIL + os.sep)]
     return (ours or frames or [None])[-1]
 
 
 def _call(frame):
-    """What is called there: since Python 3.11 it is known which expression of the line."""
+    """The call in that line; from Python 3.11 on the traceback tells the exact expression."""
     line = linecache.getline(frame.filename, frame.lineno)
     begin = getattr(frame, "colno", None) or 0
     found = _CALL.search(line.encode()[begin:].decode(errors="replace"))
@@ -24,8 +24,8 @@ def _call(frame):
 
 
 def in_words(error):
-    """One line, such as `os.pidfd_open: Invalid argument (vcluster_lib/agents.py, line 89)`; with the file that the system
-    was asked for, where there is one."""
+    """One line, such as `os.pidfd_open: Invalid argument (vcluster_lib/agents.py, line 89)`; with the file that the
+    call named, if any."""
     reason = error.strerror or str(error) or type(error).__name__
     frame = _place(error)
     files = " ".join(os.fsdecode(name) if isinstance(name, (str, bytes)) else str(name)

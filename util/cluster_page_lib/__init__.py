@@ -1,4 +1,4 @@
-"""cluster-page, the cluster in a browser: nodes, links and jobs to look at, jobs to submit, orders to give.
+"""cluster-page, the cluster in a browser: it shows nodes, links and jobs; users submit jobs and act on nodes.
 
 settings      options
 assets        htmx and uPlot: fetched by npm, known by their hashes, served from here
@@ -10,6 +10,6 @@ jobs/         what users run: through Slurm, or over mpirun on the nodes that ar
 web/          requests and answers: guard (headers, origin), forms (CSRF), access (roles), pages
 server        one process: TLS, the application, the end
 
-A module knows those above it. The page is a process of its own, so that an agent stays small; it needs the agent of its
-node and root, for PAM and to run jobs as their users. Nothing is loaded from other hosts.
+A module knows those above it. The page is a separate process, so that the agent stays small. It needs the agent of its
+node, and it needs root, to ask PAM and to run jobs as their users. Browsers load nothing from other hosts.
 """

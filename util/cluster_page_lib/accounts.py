@@ -1,7 +1,7 @@
-"""Passwords are asked of PAM (service `cluster-page`; without /etc/pam.d/cluster-page what `other` says).
+"""PAM checks passwords (service `cluster-page`; without /etc/pam.d/cluster-page PAM uses `other`).
 
-Wrong ones are counted by user and address, and by address alone; after too many a caller is refused for a
-while, the password unseen. What is counted is bounded.
+The page counts wrong passwords by user and address, and by address alone. After too many it refuses the caller for a
+while without checking the password. The number of counters is bounded.
 """
 import asyncio
 import time
@@ -16,7 +16,7 @@ TEXT_MAX = 256
 
 
 class TooManyWrong(Exception):
-    """How long the caller has to wait: `seconds`."""
+    """The caller has to wait for `seconds`."""
 
     def __init__(self, seconds):
         super().__init__(f"wait {seconds:.0f} s")
@@ -24,13 +24,13 @@ class TooManyWrong(Exception):
 
 
 class WrongPasswords:
-    """Counts by key; the wait doubles with each wrong password beyond the limit, up to FORGET_SECONDS."""
+    """Counts wrong passwords by key; each one beyond the limit doubles the wait, up to FORGET_SECONDS."""
 
     def __init__(self):
-        self._counts = OrderedDict()  # key -> (how many, when the last)
+        self._counts = OrderedDict()  # key -> (count, time of the last)
 
     def wait(self, key, limit, now):
-        """Seconds until a password is looked at."""
+        """Seconds until the next password is checked."""
         count, last = self._counts.get(key, (0, now))
         if count < limit:
             return 0.0
@@ -46,7 +46,7 @@ class WrongPasswords:
         self._counts.pop(key, None)
 
     def take_back(self, key):
-        """One less: it was right after all."""
+        """Takes back one count: the password was right."""
         count, last = self._counts.get(key, (0, 0.0))
         if count > 1:
             self._counts[key] = (count - 1, last)
@@ -68,17 +68,17 @@ class Accounts:
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="pam")
 
     async def check(self, user, password, address):
-        """Whether the password is right; TooManyWrong before it is even looked at."""
+        """True if the password is right; raises TooManyWrong before it checks the password."""
         now = self._clock()
         keys = (("user", (user[:TEXT_MAX], address)), ("address", address))
         wait = max(self._wrong.wait(key, WRONG_MAX[kind], now) for kind, key in keys)
         if wait > 0:
             raise TooManyWrong(wait)
-        for _, key in keys:  # counted before it is asked, so that many at once are not one
+        for _, key in keys:  # counts before it asks PAM, so that many concurrent tries count as many
             self._wrong.add(key, now)
         good = bool(user) and not set("\0\n") & set(user + password) and len(user) <= TEXT_MAX and len(password) <= TEXT_MAX \
             and await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, user, password)
         if good:
             self._wrong.forget(keys[0][1])
-            self._wrong.take_back(keys[1][1])  # the wrong ones of others from there still count
+            self._wrong.take_back(keys[1][1])  # wrong passwords of other users from that address still count
         return bool(good)

@@ -1,4 +1,5 @@
-"""Scripts of others that browsers get from here: fetched once by npm, known by their hashes, never part of this tree.
+"""Third-party scripts that the page serves: npm fetches them once, hashes verify them, and they are never part of this
+tree.
 
 `python3 -m cluster_page_lib.assets` (util/setup --for page) fetches them; an installed tree has them from its package.
 """
@@ -33,8 +34,8 @@ def missing(where=None):
 
 
 def ensure():
-    """What the page lacks, in words, or nothing. In the source tree it is fetched, with a BuildError if it cannot be; an
-    installed tree may be of a package that was built without network and has none."""
+    """A sentence about missing scripts, or nothing. In the source tree this fetches them, or raises a BuildError. An
+    installed tree may come from a package that was built without network and has none."""
     if missing() and build.installed:
         return f"{', '.join(missing())}: not in {directory()}; pages do not refresh themselves and show no graphs and no output of jobs"
     if missing():
@@ -45,7 +46,7 @@ def ensure():
 
 
 def fetch(target):
-    """Puts the files there, all or none."""
+    """Installs the files: all or none."""
     os.makedirs(target, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         for package, (digest, paths) in PACKAGES.items():

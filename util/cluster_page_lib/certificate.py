@@ -1,4 +1,4 @@
-"""The certificate of the page, made at the first start where none is given: its fingerprint is what users compare."""
+"""The certificate of the page. If the operator gives none, the first start makes one; users compare its fingerprint."""
 import hashlib
 import os
 import re
@@ -41,7 +41,7 @@ def ensure(settings):
 
 
 def fingerprint(path):
-    """SHA-256, as browsers show it."""
+    """The SHA-256 fingerprint, as browsers show it."""
     with open(path, encoding="ascii") as file:
         first = re.search(r"-+BEGIN CERTIFICATE.*?END CERTIFICATE-+", file.read(), re.DOTALL).group(0)
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest().upper()

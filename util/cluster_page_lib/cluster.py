@@ -1,4 +1,5 @@
-"""What the agent of this node knows. However many look, the agent is asked at most once in FRESH_SECONDS."""
+"""The knowledge of this node's agent. However many users look, the page asks the agent at most once in
+FRESH_SECONDS."""
 import asyncio
 import time
 
@@ -10,7 +11,7 @@ HISTORY = 40
 
 
 class Cluster:
-    """`ask(operation, arguments)` may block; it runs in a thread. AgentError where the agent does not answer."""
+    """`ask(operation, arguments)` may block; it runs in a thread. Raises AgentError if the agent does not answer."""
 
     def __init__(self, ask=query.ask_locally):
         self._ask = ask

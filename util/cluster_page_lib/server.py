@@ -1,4 +1,4 @@
-"""The process: its parts put together, TLS, and the end."""
+"""The process: it connects the parts, sets up TLS, and handles the end."""
 import asyncio
 import contextlib
 import socket
@@ -21,7 +21,7 @@ CONNECTIONS_MAX = 256
 
 
 def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
-    """Parts that are not given are the real ones."""
+    """Uses the real parts unless the caller gives others."""
     role_of = role_of or Roles(settings.look, settings.submit, settings.operate).of
     cluster = cluster or Cluster()
     return Context(settings, cluster, accounts or Accounts(), Sessions(), RoleCache(role_of), jobs or queues.choose(settings, cluster))
@@ -55,7 +55,7 @@ def main(settings):
     server = configured(settings, context)
     mark = certificate.fingerprint(certificate.ensure(settings)[0])
     print(f"cluster-page: SHA-256 of its certificate {mark}", flush=True)
-    print(f"cluster-page: https://{socket.gethostname()}:{opened.getsockname()[1]}/", flush=True)  # the last line: it listens
+    print(f"cluster-page: https://{socket.gethostname()}:{opened.getsockname()[1]}/", flush=True)  # the last line: the page listens
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(server.serve(sockets=[opened]))
     return 0

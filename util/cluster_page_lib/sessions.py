@@ -1,5 +1,6 @@
-"""Users that are logged in. A session is known by a secret in a cookie, of which only the hash is kept, and has a token that
-every form must carry. It ends with a logout, half an hour after its user was last active, and after half a day."""
+"""Users that are logged in. A secret in a cookie identifies a session; the page keeps only its hash. Each session has a
+token that every form must carry. It ends with a logout, half an hour after its user was last active, or after half a
+day."""
 import hashlib
 import hmac
 import secrets
@@ -28,7 +29,7 @@ class Sessions:
         self._clock, self._sessions = clock, {}
 
     def begin(self, user):
-        """The secret of a new session."""
+        """Opens a session and returns its secret."""
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if self._lives(one, now)}
         own = [key for key, one in self._sessions.items() if one.user == user]
@@ -43,7 +44,7 @@ class Sessions:
         return now - session.active < IDLE_SECONDS and now - session.began < AGE_SECONDS
 
     def find(self, secret, active):
-        """The session, or None. `active`: the user did something; a page that refreshes itself is not the user."""
+        """The session, or None. `active`: the user did something; a page that refreshes itself does not count."""
         session = self._sessions.get(_hash(secret)) if secret else None
         now = self._clock()
         if session is None or not self._lives(session, now):

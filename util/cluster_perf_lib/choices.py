@@ -1,7 +1,8 @@
-"""What was chosen between nodes, and what else there was: ways to send and receive frames, measured without the provider.
+"""Compares the provider's way to send and receive frames between nodes with the alternatives, measured without the
+provider.
 
-A question is asked of `bare_perf`: each of its ways is a set of options, and the one the provider goes is marked. The
-answer is a table in Markdown."""
+A question compares several ways. Each way is a set of options of `bare_perf`; the provider's own way is marked. The
+answer is a Markdown table."""
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,7 +15,7 @@ from .transports import BETWEEN, Transport
 # As os/packet_sender.cc and os/packet_ring.cc do it.
 _OURS = {"frames-as": "udp", "vnet-header": True, "send-by": "sendmmsg", "batch": 32, "receive-by": "ring",
          "slot-bytes": 65664, "slots": 64, "behind": "filter"}
-_SAME_PHASE = 1.6  # runs with a cache line so many times nearer or farther than usual are left out
+_SAME_PHASE = 1.6  # runs whose cache-line time differs from the usual one by more than this factor are left out
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _transport(question, way):
 
 
 def turns(questions, place):
-    """What a schedule is made of."""
+    """The runs for the schedule."""
     return [(place, _transport(question, way), Group(question.name, list(way.items or question.items)))
             for question in questions for way in question.ways]
 
@@ -113,26 +114,27 @@ def _head(item):
 
 
 def _usual(samples):
-    """The distance of the processors in most runs of a question: what is compared must have met the same."""
+    """The distance of the processors in most runs of a question: only runs at the same distance are comparable."""
     return median(max(sample["line_ns"]) for sample in samples)
 
 
 def in_phase(samples):
-    """The samples that met the usual distance, before and after."""
+    """The samples taken at the usual distance, both before and after the run."""
     usual = _usual(samples)
     return [sample for sample in samples
             if usual / _SAME_PHASE <= min(sample["line_ns"]) and max(sample["line_ns"]) <= usual * _SAME_PHASE]
 
 
 def _figure(item, value):
-    """Of streams the time of one frame."""
+    """For streams, the time of one frame."""
     if item.measure == "frame_rate":
         return f"{1e9 / value:,.0f} ns"
     return value_text(value, "B/s" if item.measure == "super" else "us")
 
 
 def _cell(item, samples):
-    """The best run, and the median in brackets: a virtual machine may be slower by half for a while, which shows in both."""
+    """The best run, and the median in brackets: a virtual machine can be half as fast for a while, and the two figures
+    show that."""
     mine = [sample for sample in samples if (sample["measure"], sample["bytes"]) == (item.measure, item.bytes)]
     if not mine:
         return "-"

@@ -1,4 +1,4 @@
-"""Options, the order of things, and messages."""
+"""Options, the sequence of steps, and messages."""
 import argparse
 import json
 import os
@@ -10,8 +10,8 @@ from cluster_lib import build, system_errors
 from . import choices, machine, markdown, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
 
-_SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
-# Those that can be the best: rxd is slower by far, and would take most of the time.
+_SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, present wherever libfabric is
+# The peers that can be the best: rxd is far slower and would take most of the time.
 _README_TRANSPORTS = [name for name in transports.names() if name not in ("rxd", "cluster/safe")]
 _PLACES = (transports.INSIDE, transports.BETWEEN)
 
@@ -168,7 +168,7 @@ def _measure(options):
     if options.agents and not where[0].cluster:
         raise PerfError("--agents needs virtual nodes: run it as root")
     collected = samples.Samples()
-    extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
+    extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase of most runs
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
                 "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "crowd": options.crowd, "repetitions": chosen.repetitions,
@@ -206,7 +206,7 @@ def _text(figures):
 
 
 def _plot(figures, directory):
-    """Plots are drawn by whichever Python has matplotlib: Debian's package serves Debian's Python only."""
+    """Draws the plots with whichever Python has matplotlib: Debian's package serves Debian's Python only."""
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plots.py")
     source = os.path.join(directory, "report.json")
     os.makedirs(directory, exist_ok=True)
@@ -227,7 +227,7 @@ def _plot(figures, directory):
 
 
 def _python_with_matplotlib():
-    """Debian's package serves Debian's Python only, which need not be this one."""
+    """Finds a Python with matplotlib: Debian's package serves Debian's Python only, which may be another one."""
     for interpreter in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         if subprocess.run([interpreter, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
             return interpreter

@@ -1,7 +1,8 @@
-"""Open MPI over `cluster` beside Open MPI's own transports, between two virtual nodes and inside one, without hardware:
-installs and builds what is missing, checks data, measures, prints one table and in words what won, and removes everything again.
+"""Compares Open MPI over `cluster` with Open MPI's own transports, between two virtual nodes and inside one, without
+hardware. It installs and builds what is missing, checks data, measures, prints a table and a verdict, and removes
+everything again.
 
-Without root nothing can be installed and no node made: then only the figures inside a node are taken.
+Without root it can install nothing and make no node: then it measures only inside a node.
 """
 import argparse
 import os
@@ -18,7 +19,7 @@ _TRANSPORTS = ("mpi:cluster", "mpi:vader", "mpi:tcp")
 # Open MPI 4.1.4 fails these tests of mpi_check by itself: it sends the bytes of a repeated buffered send only once, and
 # without a matching transport it writes behind the buffer of a large truncated message.
 _FAIL_ANYWHERE, _FAIL_WITHOUT_MATCHING = ("persistent_buffered",), ("truncation",)
-# Without this choice it uses one-sided operations that its transport lacks, and fails.
+# By default it uses one-sided operations that its transport lacks, and fails.
 _CHECK_OPTIONS = ("--mca", "osc", "pt2pt,sm", "--mca", "mpi_yield_when_idle", "1")
 _CHECK_SECONDS = 300  # an idle machine needs less than 30
 

@@ -1,8 +1,8 @@
-"""What ends a run."""
+"""Errors that end a run."""
 
 
 class PerfError(Exception):
-    """Nothing can be measured; the text names cause and cure."""
+    """Nothing can be measured; the text names cause and remedy."""
 
 
 class Skipped(Exception):

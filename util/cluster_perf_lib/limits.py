@@ -1,7 +1,7 @@
-"""The bare limit of a figure: what the machine gives to the simplest code that can be written, in the same run.
+"""The bare limit of a figure: the result of the simplest possible code on the same machine in the same run.
 
-_LIMITS says which item of bare_perf bounds which measure. It is a limit of one copy, one line of a cache, one frame at a
-time: a transport in which both sides copy, or many messages share a frame, may be beyond it."""
+_LIMITS says which item of bare_perf bounds which measure. The limit assumes one copy, one cache line, one frame at a
+time. A transport can beat it if both sides copy, or if many messages share a frame."""
 from dataclasses import dataclass
 
 from .rows import value_text
@@ -19,14 +19,15 @@ class Limit:
     most: int  # up to here
     bare: str
     bytes: int = 0  # of the bare item; 0: those of the message
-    wait: str = ""  # how the sides wait; empty: in any way
+    wait: str = ""  # how the sides wait; empty: any way
 
 
-_LIMITS = (  # of those that apply the first counts
+_LIMITS = (  # the first that applies counts
     Limit(INSIDE, ("wake",), 0, 64, "futex", 8, "block"),
     Limit(BETWEEN, ("wake",), 0, 64, "asleep", 64, "block"),
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 0, 8, "ring", 8),
-    # With more slots the ring, which has a number in each, is slower than a transport that copies as a whole.
+    # Each slot of the ring has a number, so with more slots it is slower than a transport that copies the message as a
+    # whole.
     Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 9, 256, "ring"),
     Limit(INSIDE, ("latency",), 16 * _KIB, _ANY, "copy"),  # a smaller copy takes next to no time
     Limit(INSIDE, ("rate", "put_rate", "put_shared_rate"), 0, 8, "ring_rate", 8),
@@ -44,7 +45,7 @@ def _applies(limit, result):
 
 
 def of(result, results):
-    """The bare result that bounds this one and was measured in the same phase, in the unit of this one; or None."""
+    """The bare result that bounds this one, from the same phase and in the same unit; or None."""
     if result["level"] not in ("fabric", "mpi") or not result["median"]:
         return None
     for limit in _LIMITS:
@@ -59,14 +60,14 @@ def of(result, results):
 
 
 def _in_unit(bare, unit):
-    """Bytes per second as the time that one message takes, where a time is asked for."""
+    """Converts bytes per second to the time of one message, if the unit is a time."""
     if (bare["unit"], unit) == ("B/s", "us"):
         return {**bare, "unit": unit, "median": 1e6 * bare["bytes"] / bare["median"]}
     return bare
 
 
 def text(result, bare):
-    """`1.6 of 0.13 us`: a time is so many times the limit, a rate so large a share of it."""
+    """`1.6 of 0.13 us`: for a time, the multiple of the limit; for a rate, the share of it."""
     if bare is None:
         return "-"
     times = result["median"] / bare["median"]
@@ -74,14 +75,14 @@ def text(result, bare):
 
 
 def nearest(row, results):
-    """(result, bare): of our transports in a row the one that is nearest to its limit; or None."""
+    """(result, bare) of the transport of ours in a row that comes nearest to its limit; or None."""
     pairs = [(result, of(result, results)) for result in row.ours()]
     pairs = [(result, bare) for result, bare in pairs if bare]
     return max(pairs, key=lambda pair: times_as_good(*pair)) if pairs else None
 
 
 def beside(results):
-    """For programs: each figure of ours and of peers that has a limit, how far it is from it; below 1 is worse."""
+    """For programs: the ratio to the limit of each figure of ours and of peers that has one; below 1 is worse."""
     found = []
     for result in results:
         bare = of(result, results)

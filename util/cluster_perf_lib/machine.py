@@ -1,4 +1,4 @@
-"""The machine and the software that were measured, for the report."""
+"""Describes the measured machine and its software, for the report."""
 import datetime
 import os
 import platform

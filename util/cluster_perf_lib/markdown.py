@@ -10,7 +10,8 @@ _BEFORE = {"mpi": "MPI, ", "crowd": "MPI, more ranks than processors, "}
 
 
 def _processor_time(row):
-    """The row of what a gigabyte costs both sides, out of a row in which they waited asleep; None if that is not known."""
+    """The row with the cost of a gigabyte on both sides, from a row in which they slept while waiting; None if
+    unknown."""
     cells = {name: {**{key: value for key, value in result.items() if key != "far"}, "median": result["cpu_seconds_per_gb"], "unit": "s/GB"}
              for name, result in row.cells.items() if "cpu_seconds_per_gb" in result}
     return Row(row.place, row.level, f"processor time, {row.name}", cells) if cells else None
@@ -53,7 +54,7 @@ def _table(results, place):
 
 
 def render(report):
-    """What names revision, machine, kernel and date, the tables, and how to read them."""
+    """The document: revision, machine, kernel and date, then the tables and how to read them."""
     settings, results = report["settings"], report["results"]
     lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}."]
     for place in _HEADS:

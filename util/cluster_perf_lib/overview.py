@@ -2,8 +2,8 @@
 
     python3 util/cluster_perf_lib/overview.py prov/cluster/docs/perf/newest.md docs/pictures/figures.svg
 
-A bar for each line that is named below: how many times as good as the best peer, better to the right of the line that
-stands for that peer, worse to its left. The figures stand beside it as text, by which a test compares picture and tables.
+Each line named below gets a bar: its speedup over the best peer. Bars right of that peer's line are better, bars left
+of it are worse. The figures stand beside the bar as text; a test compares them with the tables.
 """
 import re
 import sys
@@ -18,7 +18,7 @@ SHOWN = {
                       "MPI, bandwidth 1 MB x 16")}
 _BETTER, _WORSE, _EDGE = "#1e8449", "#b9770e", "#555555"
 _TICKS = {0.25: "¼", 0.5: "½", 1: "best peer", 2: "2 x", 4: "4 x", 8: "8 x", 16: "16 x"}
-_COLUMNS = {"cluster": 1.27, "best peer": 1.74, "times": 1.93}  # where each ends, in widths of the axes
+_COLUMNS = {"cluster": 1.27, "best peer": 1.74, "times": 1.93}  # where each column ends, in widths of the axes
 
 
 @dataclass
@@ -27,21 +27,21 @@ class Line:
     name: str
     ours: str
     peer: str
-    times: str  # as good as the best peer; `~` behind it where the phases differ
+    times: str  # the speedup over the best peer; `~` behind it where the phases differ
 
     def ratio(self):
         return float(self.times.rstrip("~"))
 
 
 def _best(cells):
-    """The better of our transports: the shorter time, the greater rate. Cells of one line have one unit."""
+    """The better of our transports: the shorter time or the higher rate. All cells of a line have the same unit."""
     known = [cell for cell in cells if cell != "-"]
     choose = min if known[0].split()[1].startswith("us") else max
     return choose(known, key=lambda cell: float(cell.split()[0]))
 
 
 def lines(text):
-    """The lines that are shown, by the tables of the document; KeyError if one of them is not there."""
+    """Finds the lines to show in the tables of the document; raises KeyError if one is missing."""
     found, head = {}, []
     for row in re.findall(r"^\| (.*) \|$", text, re.MULTILINE):
         cells = row.split(" | ")

@@ -19,7 +19,7 @@ class Place:
         return self.cluster.command(self._nodes[side], *words) if self.cluster else list(words)
 
     def set_agents(self, running):
-        """Starts or stops the agents of the nodes, unless they are so already."""
+        """Starts or stops the agents of the nodes, unless they are already in that state."""
         if self.cluster:
             self.cluster.set_agents(running)
 
@@ -34,7 +34,7 @@ class Place:
 
 
 def make(names, mtu, rails, rate, say, kind="perf"):
-    """The places out of those asked for that are possible here."""
+    """The requested places that are possible here."""
     reason = temporary.unavailable_reason()
     if reason:
         if INSIDE not in names:
@@ -51,6 +51,6 @@ def make(names, mtu, rails, rate, say, kind="perf"):
 
 
 def processors():
-    """The two processors that are measured; both the same where there is only one."""
+    """The two processors to measure; both the same where there is only one."""
     allowed = sorted(os.sched_getaffinity(0))
     return (allowed[0], allowed[1] if len(allowed) > 1 else allowed[0])

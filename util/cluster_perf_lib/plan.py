@@ -1,6 +1,6 @@
-"""What is measured in which mode: groups of items, each group one run of a measuring program.
+"""The plan of each mode: groups of items; each group is one run of a measuring program.
 
-An item is MEASURE:BYTES:WINDOW, as the programs understand it (`fabric_perf --help` explains the measures)."""
+An item is MEASURE:BYTES:WINDOW in the syntax of the programs (`fabric_perf --help` explains the measures)."""
 from dataclasses import dataclass, field
 
 from .transports import BETWEEN, INSIDE
@@ -18,7 +18,7 @@ class Item:
 
 @dataclass
 class Group:
-    """Items that one run measures. `needs` names what a transport must be able to do."""
+    """The items of one run. `needs` names the abilities that a transport must have."""
     name: str
     items: list
     needs: str = "tagged"
@@ -34,7 +34,7 @@ class Plan:
     repetitions: int
     milliseconds: float
     mpi_groups: list = field(default_factory=list)
-    crowd_groups: list = field(default_factory=list)  # of MPI jobs with more ranks than processors
+    crowd_groups: list = field(default_factory=list)  # MPI jobs with more ranks than processors
 
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -42,7 +42,7 @@ SIZES = [1, 4, 8, 16, 64, 256, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB,
 
 
 def window_for(size):
-    """Enough messages under way to fill any transport, and no more memory than needed."""
+    """A window large enough to fill any transport, without more memory than needed."""
     if size <= 16 * _KIB:
         return 64
     return 16 if size <= _MIB else 4 if size <= 16 * _MIB else 2
@@ -86,7 +86,7 @@ def full():
 
 
 def quick():
-    """What the targets of the project speak of, in less than three minutes."""
+    """The figures in the project's targets, in less than three minutes."""
     common = Group("common", [Item("latency", 8), Item("latency", 64), Item("latency", 4 * _KIB), Item("rate", 8, 64),
                               Item("bandwidth", 4 * _KIB, 64), Item("bandwidth", 64 * _KIB, 16), Item("bandwidth", _MIB, 16)])
     mpi = Group("common", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", 64 * _KIB, 16),
@@ -131,7 +131,7 @@ def demo():
 
 
 def smoke():
-    """A few seconds: does it all work?"""
+    """Shows in a few seconds that everything works."""
     common = Group("common", [Item("latency", 8), Item("rate", 8, 16), Item("bandwidth", 64 * _KIB, 4)])
     return Plan(groups=[common, Group("remote", [Item("put", 4 * _KIB, 4)], needs="rma")], mpi_groups=[],
                 bare_inside=[Item("ring", 8), Item("copy", 64 * _KIB)],
@@ -139,7 +139,7 @@ def smoke():
 
 
 def with_only(plan, measures):
-    """The plan with only some measures; bare limits stay."""
+    """The plan reduced to some measures; it keeps the bare limits."""
     for groups in (plan.groups, plan.mpi_groups, plan.crowd_groups):
         for group in groups:
             group.items = [item for item in group.items if item.measure in measures]
@@ -148,6 +148,6 @@ def with_only(plan, measures):
 
 
 def measures():
-    """What can be measured, and what a transport must be able to do for it."""
+    """The measures, and the abilities that each needs from a transport."""
     everything = full()
     return {item.measure: group.needs for group in everything.groups + everything.crowd_groups for item in group.items}

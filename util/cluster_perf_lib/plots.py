@@ -85,7 +85,7 @@ def _over_size(report, place, level, measure, scale, ylabel, title, directory, w
 
 
 def _ratios(report, place, level, measure, directory, written):
-    """How many times as good ours is as each peer, for each size."""
+    """The speedup of ours over each peer, for each size."""
     curves = {}
     for ratio in report["ratios"]:
         subject = (ratio["place"], ratio["level"], ratio["measure"], ratio["wait"])

@@ -34,7 +34,7 @@ class Child:
             self.lines.put(None)
 
     def wait_for_line(self, start, seconds):
-        """The first line that begins like this; Skipped if the program ends before it says so."""
+        """The first line with this beginning; raises Skipped if the program ends before it prints one."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -48,7 +48,7 @@ class Child:
                 return line
 
     def finish(self, seconds):
-        """The exit status; a program that does not end in time is ended, and its status is None."""
+        """The exit status; kills a program that does not end in time and returns None."""
         try:
             status = self.process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -61,7 +61,7 @@ class Child:
 
     def failure_reason(self):
         status = self.process.returncode
-        # Open MPI frames what it says by lines of dashes.
+        # Open MPI frames its messages with lines of dashes.
         lines = [line.strip() for line in self.error_lines if line.strip(" -\t=*")] or self.output_lines
         own = [line for line in lines if line.startswith(f"{self.name}: ") or " ERROR " in line]
         if status in (1, 2, 3) and own:

@@ -1,4 +1,4 @@
-"""The figures for programs, and the check that they are all there."""
+"""The figures for programs, and the check that none is missing."""
 import json
 import math
 
@@ -34,12 +34,12 @@ def make(machine, settings, collected):
 
 
 def condensed(report):
-    """Without the single samples: what is worth keeping for years."""
+    """The report without the single samples: the part worth keeping for years."""
     return {**report, "samples": []}
 
 
 def write(report, path):
-    """A line per entry: short enough to read, and to compare by line."""
+    """One line per entry: short enough to read, and to compare line by line."""
     parts = []
     for key, value in report.items():
         if isinstance(value, list) and value:
@@ -67,7 +67,7 @@ def _wrong_values(kind, entry):
 
 
 def faults(report):
-    """What is wrong with a report, a line each; empty if it is complete and plausible."""
+    """The defects of a report, one line each; empty if it is complete and plausible."""
     found = []
     if report.get("format") != FORMAT:
         found.append(f"format {report.get('format')} instead of {FORMAT}")

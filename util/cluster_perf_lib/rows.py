@@ -1,6 +1,6 @@
-"""The lines of the tables: what is compared with what, and the words for sizes and values.
+"""The lines of the tables: which figures are compared, and how sizes and values are written.
 
-A row holds what one measurement gave over each transport."""
+A row holds the results of one measurement over each transport."""
 from dataclasses import dataclass
 
 from .samples import compare, is_ours, spread_of
@@ -45,7 +45,7 @@ def ratio_text(found):
 
 
 def _memory(result):
-    """Inside a node it matters where remote memory lies."""
+    """Names the kind of remote memory, which matters inside a node."""
     if result["place"] != INSIDE or result["measure"].partition("_")[0] not in ("put", "get"):
         return ""
     return ", shared mapping" if "_shared" in result["measure"] else ", private memory"
@@ -72,20 +72,21 @@ class Row:
         return [result for name, result in self.cells.items() if is_ours(name) and result["median"]]
 
     def comparison(self, ours):
-        """This result of ours beside the peer that does best against it, whatever phases were met; None without a peer."""
+        """Compares this result of ours with its strongest peer, in whatever phase; None without a peer."""
         peers = [result for name, result in self.cells.items() if not is_ours(name) and result["median"]]
         return min((compare(ours, peer) for peer in peers), key=lambda each: each.times) if peers and ours["median"] else None
 
     def comparisons(self):
-        """One of each of ours that has a peer."""
+        """A comparison for each of ours that has a peer."""
         return [found for found in map(self.comparison, self.ours()) if found]
 
     def spread(self):
-        """The widest spread among the cells, as a share of the median; None without figures."""
+        """The widest spread of any cell, as a share of its median; None without figures."""
         return max((spread_of(result) for result in self.cells.values() if result["median"]), default=None)
 
     def winner(self):
-        """The best of ours beside its best peer, if each of ours has a peer that is ahead by more than the spread; or None."""
+        """Compares the best of ours with its best peer if each of ours loses to a peer by more than the spread; else
+        None."""
         found = self.comparisons()
         if not found or any(1 <= each.times * (1 + self.spread()) for each in found):
             return None

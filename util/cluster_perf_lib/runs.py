@@ -28,7 +28,7 @@ class Runner:
         return build.path(name, self.build)
 
     def run(self, place, transport, group):
-        """Samples of one run; Skipped if the transport cannot do this here."""
+        """The samples of one run; raises Skipped if the transport cannot do this here."""
         items = [item for item in group.items if item.bytes <= transport.bytes_max]
         if not items:
             return []
@@ -43,7 +43,7 @@ class Runner:
         return self._pair(place, transport, items, group.wait)
 
     def distance(self):
-        """Nanoseconds a cache line takes between the two processors; 0 if that cannot be found out."""
+        """The nanoseconds that a cache line takes between the two processors; 0 if unknown."""
         own, other = processors()
         child = Child([self.program("bare_perf"), "--distance", "--cpu", str(own), "--other-cpu", str(other)], None)
         return float(child.output_lines[-1]) if child.finish(20) == 0 and child.output_lines else 0.0
@@ -98,7 +98,7 @@ class Runner:
         return [json.loads(line) for line in lines if line.startswith('{"measure"')]
 
     def mpirun(self, place, transport, options, limit, program):
-        """The lines that an MPI job over the transport prints; Skipped if it fails."""
+        """The lines that an MPI job over the transport prints; raises Skipped if it fails."""
         child = Child(place.mpirun([*options, *transport.arguments, *program]), transports.environment(transport, self.build))
         status = child.finish(limit + _START_SECONDS)
         if status in (None, _OVERTIME):

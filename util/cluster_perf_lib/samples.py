@@ -2,8 +2,9 @@
 
 The distance between two virtual processors changes, and with it everything that passes through memory (a factor of two
 to four). A run belongs to the near phase if a cache line took at most twice the shortest time seen, before it and after
-it. Medians are taken over near runs; where a transport has none, over all its runs, and that is said. Two figures
-are compared in a phase that both have, in the near one if possible; as they are if there is none, and the ratio is marked."""
+it. Medians cover near runs; where a transport has none they cover all its runs, and the report says so. Two figures are
+compared in a phase that both have, if possible the near one. Without a common phase they are compared anyway, and the
+ratio is marked."""
 from dataclasses import dataclass
 from statistics import median
 
@@ -15,7 +16,7 @@ def lower_is_better(unit):
 
 
 class Samples:
-    """What was measured. A key is (place, level, transport, measure, bytes, window)."""
+    """All samples. A key is (place, level, transport, measure, bytes, window)."""
 
     def __init__(self):
         self.samples = []
@@ -140,7 +141,7 @@ def compare(ours, peer):
 
 
 def ratios(results):
-    """Each of ours beside each peer: how many times as good, above 1 is better, whatever the unit."""
+    """The speedup of each of ours over each peer: above 1 is better, whatever the unit."""
     found = []
     for ours in (result for result in results if is_ours(result["transport"])):
         for peer in (result for result in results if not is_ours(result["transport"])):

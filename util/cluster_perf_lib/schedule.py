@@ -1,5 +1,5 @@
-"""All runs of a plan in an order that is fair: repetition by repetition, group by group, the transports one after the
-other, so that whatever the machine does meanwhile happens to all of them."""
+"""Puts all runs of a plan in a fair order: repetition by repetition, group by group, one transport after the other. So
+every transport meets the same changes of the machine."""
 import time
 
 from . import transports
@@ -10,7 +10,7 @@ EXTRA_ROUNDS = 2  # for turns that had no run with the processors near each othe
 
 
 def _bare_groups(items):
-    """`stream` has a run of its own: it ends when a datagram is lost, which must not cost the other limits."""
+    """`stream` has its own run: it ends when a datagram is lost, and the other limits must not depend on that."""
     streams = [item for item in items if item.measure == "stream"]
     others = [item for item in items if item not in streams]
     return [Group(name, chosen) for name, chosen in (("bare", others), ("stream", streams)) if chosen]
@@ -34,7 +34,7 @@ def make_turns(plan, places, asked, libraries):
 
 
 def beside_agents(turns):
-    """Each turn of ours in a node of its own twice: agents do not run, then they do."""
+    """Runs each turn of ours twice in a separate node: without agents, then with them."""
     for place, transport, group in turns:
         yield place, transport, group
         if transport.is_ours and place.cluster:
@@ -42,7 +42,7 @@ def beside_agents(turns):
 
 
 def beside_keys(turns):
-    """Each turn of ours three times: without a key, then with frames authenticated, then encrypted."""
+    """Runs each turn of ours three times: without a key, then with frames authenticated, then with frames encrypted."""
     for place, transport, group in turns:
         yield place, transport, group
         if transport.is_ours:
@@ -51,7 +51,7 @@ def beside_keys(turns):
 
 
 class Schedule:
-    """Runs the turns; progress is passed to `say`."""
+    """Runs the turns and reports progress to `say`."""
 
     def __init__(self, runner, turns, repetitions, extra_rounds, collected, say):
         self.runner = runner

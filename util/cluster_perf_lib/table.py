@@ -22,13 +22,14 @@ def _spread_cell(row):
 
 
 def _ratio_cell(row, name):
-    """`x 1.8 shm` for one of ours: beside the best peer."""
+    """`x 1.8 shm`: one of ours compared with its best peer."""
     found = row.comparison(row.cells[name]) if name in row.cells else None
     return ratio_text(found) if found else "-"
 
 
 def _bare_cells(block, results):
-    """For each row how far the one of ours is from its limit that is nearest to it; empty if no row has a limit."""
+    """For each row the ratio to the limit of the transport of ours that comes nearest to it; empty if no row has a
+    limit."""
     pairs = [limits.nearest(row, results) for row in block]
     return [limits.text(*pair) if pair else "-" for pair in pairs] if any(pairs) else []
 
@@ -63,7 +64,8 @@ def warnings(results):
 
 
 def _cpu(results):
-    """Processor time of both sides, where they waited asleep: a side that spins uses all there is, and so does one that pauses."""
+    """Processor time of both sides, for rows in which they slept while waiting: a side that spins or pauses uses all
+    its time."""
     mine = [result for result in results
             if result["wait"] == "block" and result["measure"] != "wake" and "cpu_us_per_message" in result]
     lines = ["", "Processor time of both sides together, waiting asleep"] if mine else []
@@ -76,8 +78,8 @@ def _cpu(results):
 
 
 def _beside(results, end, heading):
-    """What was measured with something beside it, at the end of its name: so many times as good as without, and the spread
-    without."""
+    """For transports that ran beside something, which a suffix of the name tells: the ratio to the run without it, and
+    the spread without it."""
     plain = {_subject(result, result["transport"]): result for result in results}
     lines = []
     for result in results:

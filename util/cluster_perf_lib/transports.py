@@ -7,9 +7,9 @@ from cluster_lib import build
 from cluster_lib.environment import of_provider, without_settings
 
 INSIDE, BETWEEN = "inside", "between"
-AGENTS = "/agents"  # end of the name of one that is measured beside running agents
-KEYED = ("/auth", "/encrypt")  # end of the name of one whose endpoints have a key; the value of FI_CLUSTER_SECURITY
-CROWD_RANKS = 8  # of the jobs of kind `crowd`, unless others are asked for
+AGENTS = "/agents"  # suffix of a transport measured beside running agents
+KEYED = ("/auth", "/encrypt")  # suffix of a transport whose endpoints have a key: the value of FI_CLUSTER_SECURITY
+CROWD_RANKS = 8  # ranks of jobs of kind `crowd`, unless the user asks for others
 _MIB = 1 << 20
 
 
@@ -38,7 +38,7 @@ class Transport:
 
 _CM = ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster")
 _OB1 = ("--mca", "pml", "ob1", "--mca", "btl")
-# Ranks that wait give way: what Open MPI does by itself when it knows that there are more of them than processors.
+# Waiting ranks yield, as Open MPI does by itself when it knows that ranks outnumber processors.
 _YIELD = ("--mca", "mpi_yield_when_idle", "1")
 _PACKET, _UDP = {"FI_CLUSTER_LINK": "packet"}, {"FI_CLUSTER_LINK": "udp"}
 
@@ -49,7 +49,7 @@ _KNOWN = [
     Transport("cluster/udp", (BETWEEN,), "fabric", "cluster", environment=_UDP),
     Transport("shm", (INSIDE,), "fabric", "shm"),
     Transport("tcp", (INSIDE, BETWEEN), "fabric", "tcp;ofi_rxm", needs_address=True),
-    # rxd is two orders slower with large messages: beyond 1 MB it would take all the time there is.
+    # rxd is two orders of magnitude slower with large messages: beyond 1 MB it would take all the time.
     Transport("rxd", (INSIDE, BETWEEN), "fabric", "udp;ofi_rxd", needs_address=True, bytes_max=_MIB),
     Transport("psm3", (INSIDE, BETWEEN), "fabric", "psm3", environment={"PSM3_HAL": "sockets"}),
     Transport("ucx", (INSIDE,), "ucx", environment={"UCX_TLS": "shm,self"}),
@@ -102,13 +102,14 @@ def with_agents(transport):
 
 
 def with_key(transport, end):
-    # The key is of this measurement alone and keeps nothing secret.
+    # The key is for this measurement only and protects nothing.
     return replace(transport, name=transport.name + end, environment={
         **transport.environment, "FI_CLUSTER_KEY": "5e" * 32, "FI_CLUSTER_SECURITY": end.removeprefix("/")})
 
 
 def environment(transport, directory):
-    """That of this process without settings that would turn a transport into another one, and with those of this one."""
+    """The environment of this process without settings that would change the transport, and with those of this
+    transport."""
     ours = transport.provider == "cluster"
     values = of_provider(os.path.dirname(build.path("cluster-fi", directory))) if ours else without_settings()
     return {**values, **transport.environment}

@@ -1,7 +1,7 @@
-"""UCX has a measuring program of its own, ucx_perftest. Its figures are taken as it prints them: the median of its
-latencies, and overall rates; it sends without waiting for answers, which the other programs do once per window. Inside a
-node it puts into, and gets from, memory that it has allocated so that both sides map it, always in the same place: that
-is compared with shared mappings only, where fabric_perf does the same."""
+"""UCX has a measuring program of its own, ucx_perftest. Its printed figures are used unchanged: the median latency, and
+overall rates. It never waits for answers, whereas the other programs wait once per window. Inside a node it puts into
+and gets from the same place of memory that both sides map. So its figures are compared with shared mappings only, where
+fabric_perf does the same."""
 import os
 import time
 
@@ -51,7 +51,7 @@ def _figures(item, csv, iterations, seconds):
 
 
 def run(place, environment, item, milliseconds):
-    """One sample, or Skipped."""
+    """Returns one sample, or raises Skipped."""
     own, other = processors()
     port = 20000 + os.getpid() % 20000
     iterations = _iterations(item, milliseconds)

@@ -1,6 +1,6 @@
-"""In words, below the table of the demo: which lines each of ours wins, which a peer wins, and why.
+"""The sentences below the table of the demo: which lines each of ours wins, which a peer wins, and why.
 
-A line counts as won if the one is ahead of the other by more than the spread of both."""
+One wins a line if it is ahead of the other by more than the spread of both."""
 from dataclasses import dataclass
 
 from .rows import ratio_text, rows, transport_text
@@ -40,7 +40,7 @@ _AHEAD = (
 
 
 def _reason(known, found):
-    """Why this one won or lost, as far as that is known; the first that applies."""
+    """The reason why this one won or lost, as far as known; the first that applies."""
     ours, peer = transport_text(found.ours["transport"]), transport_text(found.peer["transport"])
     measure, size = found.ours["measure"], found.ours["bytes"]
     return next((reason.text for reason in known
@@ -49,7 +49,7 @@ def _reason(known, found):
 
 
 def _lines(head, entries, known):
-    """A line for those that one reason explains."""
+    """A line for all figures with the same reason."""
     by_reason = {}
     for row, found in entries:
         by_reason.setdefault(_reason(known, found), []).append(f"{row.name} ({ratio_text(found)})")
@@ -57,7 +57,7 @@ def _lines(head, entries, known):
 
 
 def _of_transport(name, block):
-    """What there is to say about one of ours in one place."""
+    """The verdict on one of ours in one place."""
     compared = [(row, row.comparison(row.cells[name])) for row in block if name in row.cells]
     compared = [(row, found) for row, found in compared if found]
     ahead = [(row, found) for row, found in compared if found.times > 1 + found.spread()]

@@ -1,4 +1,4 @@
-"""What a program needs to run as a user: numbers, groups, environment, directory."""
+"""What a program needs to run as a user: ids, groups, environment, directory."""
 import os
 import pwd
 

@@ -1,7 +1,7 @@
-"""Whether what others say is what it should be: cards and reports of other agents, reports of processes on this node.
+"""Checks input from outside: cards and reports of other agents, and reports of processes on this node.
 
-Each function returns the value, or raises AgentError. It looks at whatever a part of this program reads or a page shows: names,
-kinds and bounds. What it does not know it lets pass, so that a later version may say more.
+Each function returns the value or raises AgentError. It checks the names, types and bounds of every field that this
+program reads or a page shows. It ignores unknown fields, so that a later version can add some.
 """
 import ipaddress
 
@@ -21,7 +21,7 @@ def _need(condition, what):
 
 
 def _shallow(value, levels=LEVELS_MAX):
-    """What is nested deeper than any answer cannot be handed on as JSON."""
+    """Refuses a value that is nested deeper than any answer: the JSON encoder could not write it."""
     _need(levels > 0, "too many levels")
     for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _shallow(entry, levels - 1)
@@ -111,7 +111,7 @@ _REPORT = _fields({"card": _CARD, "load": _LOAD, "links": _all(_LINK), "findings
 
 
 def card(value, name):
-    """What a node of that name says of its rails."""
+    """The card of the node of that name: its rails."""
     _shallow(value)
     _CARD(value)
     _need(value["name"] == name, f"it calls itself {value['name']}, not {name}")
@@ -119,7 +119,7 @@ def card(value, name):
 
 
 def report(value, name):
-    """What a node of that name reports (view.py)."""
+    """The report of the node of that name (view.py)."""
     _shallow(value)
     _REPORT(value)
     card(value["card"], name)
@@ -127,6 +127,6 @@ def report(value, name):
 
 
 def process(value):
-    """What a process says of its endpoints, by cluster-info."""
+    """The report of a process about its endpoints, from cluster-info."""
     _PROCESS(value)
     return value

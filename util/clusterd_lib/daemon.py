@@ -1,7 +1,7 @@
 """The process: protocol, measuring and answers on one event loop.
 
 The loop wakes when the protocol or a link has something due, or something arrives. If it wakes late, because the host
-was busy or suspended, the detector is notified: what is overdue then says nothing about others.
+was busy or suspended, the detector is notified: its overdue timers then say nothing about other nodes.
 """
 import asyncio
 import random
@@ -27,8 +27,8 @@ from .transport import Transport
 from .view import View
 
 LATE_SECONDS = 0.3
-FAILED_SECONDS = 1.0  # after a turn that raised an error, the next
-AHEAD_SECONDS = 86400  # clocks of nodes differ, and a node counts on when it refutes
+FAILED_SECONDS = 1.0  # pause after a turn that raised an error
+AHEAD_SECONDS = 86400  # clocks differ between nodes, and a node raises its number when it refutes
 
 
 class Daemon:
@@ -55,7 +55,8 @@ class Daemon:
         self._timer, self._due, self._tasks = None, 0.0, []
 
     def _highest_incarnation(self):
-        """An incarnation begins as the seconds since 1970. No host without a key may name one far beyond them."""
+        """An incarnation begins as the seconds since 1970. Without a key, agents believe no incarnation far beyond
+        that."""
         return wire.NUMBER_MAX if self.key else min(int(time.time()) + AHEAD_SECONDS, wire.NUMBER_MAX)
 
     def living(self):
@@ -68,7 +69,7 @@ class Daemon:
         return await query.ask(name, address, self.settings.port, self.key, operation, arguments, seconds)
 
     async def ask_node(self, name, operation, arguments=None, seconds=query.SECONDS_MAX):
-        """The same at a node by name, by whichever of its rails is well."""
+        """The same for a node by name, over any rail that is up."""
         address = dict(self.living()).get(name)
         if address is None:
             raise AgentError(f"{name} is down or unknown")
@@ -84,7 +85,7 @@ class Daemon:
 
     def _fetch_card(self, name):
         address = dict(self.living()).get(name)
-        if address and len(self.agent.membership.members) <= 100:  # in large clusters the survey comes by
+        if address and len(self.agent.membership.members) <= 100:  # in large clusters the survey fetches it later
             self._spawn(self.survey.fetch_card(name, address))
 
     def _spawn(self, work):
@@ -95,7 +96,7 @@ class Daemon:
 
     @staticmethod
     async def _again_and_again(work):
-        """What has to go on as long as the agent does begins anew if it fails."""
+        """Runs a task as long as the agent runs: starts it again if it fails."""
         while True:
             try:
                 await work()
@@ -126,7 +127,7 @@ class Daemon:
                 self.survey.on_hello(message, rail, address, now)
 
     def rearm(self):
-        """After something was done that has a deadline of its own."""
+        """Wakes the loop after a call that set a new deadline."""
         self._arm()
 
     def _arm(self, not_before=0.0):

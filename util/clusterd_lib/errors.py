@@ -2,4 +2,4 @@
 
 
 class AgentError(Exception):
-    """What is wrong and what helps, for the one that started the command."""
+    """What is wrong and what helps, for the user who started the command."""

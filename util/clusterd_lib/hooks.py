@@ -1,5 +1,5 @@
-"""The command that runs when a node's state changes, one at a time and in order. Nodes are called as hosts are (wire.py), so
-their names are no options of the command."""
+"""The command that runs when a node's state changes, one at a time and in order. Node names follow the rules of host
+names (wire.py), so the command cannot mistake one for an option."""
 import asyncio
 import os
 

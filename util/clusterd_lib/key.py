@@ -1,5 +1,5 @@
-"""The key of the cluster, by which agents know each other's messages. With it a process can do what an agent can, so it is
-believed only in a file that root, or the user of this process, has made and no other user can read."""
+"""The key of the cluster, with which agents sign their messages. A process that has the key can do all that an agent
+can. So this reads the key only from a file that root or this process's user owns and no other user can read."""
 import os
 import stat
 

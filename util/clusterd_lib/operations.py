@@ -1,7 +1,7 @@
-"""What can be asked of an agent, and what each caller may ask.
+"""The operations of an agent, and who may call which.
 
-From other agents: `card` and `report` are for the nodes in the table; everything else needs the key. From users of this
-node: everything may look that has an account, orders need the role.
+Other agents: nodes in the table may read `card` and `report`; everything else needs the key. Users of this node: every
+account may look; actions need the role.
 """
 import asyncio
 import time
@@ -75,21 +75,21 @@ class Operations:
 
     async def _status(self, _caller, arguments):
         await self.refresh_endpoints()
-        if not arguments.get("wait", True):  # a caller that asks every second takes what there is
+        if not arguments.get("wait", True):  # a caller that asks every second gets what is there
             self._daemon.reports.look()
         else:
             try:
                 await asyncio.wait_for(self._daemon.reports.complete(), 5)
             except asyncio.TimeoutError:
-                pass  # what has come so far
+                pass  # what has arrived so far
             await self.refresh_endpoints()  # two looks give rates
         return self._daemon.view.everything(int(arguments.get("history", 100)))
 
     def order(self, user, node, order, reason):
-        """For users: the caller has looked at the role."""
+        """For users: the caller of this function has checked the role."""
         daemon = self._daemon
         if order not in ORDERS:
-            raise AgentError(f"'{order}' is no order: drain, isolate or resume")
+            raise AgentError(f"'{order}' is no action: drain, isolate or resume")
         if node not in daemon.agent.membership.members:
             raise AgentError(f"{node} is unknown")
         words = {"drain": "drained", "isolate": "isolated", "resume": "resumed"}[order]
@@ -123,7 +123,7 @@ class Operations:
         return await self._receivers.result(int(arguments["port"]))
 
     async def rates(self, name):
-        """Bits a second that reach a node over each rail, one after the other."""
+        """The bits per second that reach a node over each rail, measured one rail after the other."""
         found = []
         for (peer, number), link in sorted(self._daemon.survey.monitor.links.items()):
             if peer != name:
@@ -133,7 +133,7 @@ class Operations:
             try:
                 await rate.send((link.address[0], port), source)
             except OSError:
-                pass  # the answer says how much came
+                pass  # the answer says how much arrived
             bits = await self._daemon.ask_node(name, "rate-result", {"port": port})
             link.rate = float(bits)
             found.append({"rail": number, "bits_per_second": bits})

@@ -1,16 +1,16 @@
-"""Questions and orders: between agents over TCP, from this node's users over a local socket.
+"""Queries and actions: agents send them to each other over TCP, and users of this node over a local socket.
 
-Both carry frames of a 4-byte length and JSON. Over TCP each side begins with a random challenge; a request and its
-answer are signed with the key over both challenges and the name of the node that is asked, so that neither can be
-repeated, nor be for another node. Without a key only questions are answered, and only those of nodes that are in the
-table; orders need a key. What passes is signed, not secret.
+Both carry frames of a 4-byte length and JSON. Over TCP each side begins with a random challenge. The key signs each
+request and each answer together with both challenges and the name of the node that is asked, so nobody can replay them
+or redirect them to another node. Without a key an agent answers queries only, and only those of nodes in its table;
+actions need a key. The traffic is signed, not secret.
 
 The local socket is abstract, named LOCAL_NAME, so every network namespace has its own and a crash leaves nothing
-behind. The kernel says which user asks. Any user may take that name while no agent has it, so the asker looks which user
-listens: it has to be root, or the user that asks.
+behind. The kernel tells which user asks. While no agent has the name, any user can take it, so the caller checks who
+listens: root or the caller's own user.
 
-Connections are counted: from other nodes and from users apart, so that neither keeps out the other, and by node and by
-user, so that none keeps out the rest. One that does not begin with a request soon is closed.
+The agent limits connections. Other nodes and users have separate limits, so neither keeps out the other; each node and
+each user has a limit too, so none keeps out the rest. The agent closes a connection that sends no request soon.
 """
 import asyncio
 import hmac
@@ -120,7 +120,7 @@ class Server:
         try:
             await serve(source, reader, writer)
         except (OSError, EOFError, AgentError, asyncio.TimeoutError, asyncio.LimitOverrunError):
-            pass  # the caller is gone, or is none of ours
+            pass  # the caller is gone, or does not speak this protocol
         finally:
             gate.leave(source)
             writer.close()

@@ -1,8 +1,8 @@
-"""Commands that users start on other nodes, as themselves: what ssh would do, by the key of the cluster.
+"""Commands that users start on other nodes as themselves: as ssh does, but secured by the key of the cluster.
 
-A user asks the agent of the own node (the kernel tells the user), which asks the agent of the other node. Both look at
-the role. Only launchers of jobs use it: the command gets no input, its output is dropped, and the answer comes when it
-has begun, so that nothing stays open as long as a job runs.
+A user asks the agent of the user's own node (the kernel tells who it is), which asks the agent of the other node. Both
+check the role. Only launchers of jobs use this: the command gets no input, its output is dropped, and the answer comes
+when it has started, so no connection stays open while the job runs.
 """
 import asyncio
 import tempfile

@@ -1,7 +1,7 @@
-"""What other agents report, fetched only while a person or a program looks.
+"""The reports of other agents, fetched only while a person or a program looks.
 
-Every look keeps the reports coming for a while. In a small cluster they are a second old at most; in a large one each
-node is asked less often, so that this agent asks at most ASKED_PER_SECOND.
+Every look makes this agent fetch reports for a while. In a small cluster they are a second old at most; in a large one
+each node is asked less often, so that this agent asks at most ASKED_PER_SECOND.
 """
 import asyncio
 import time
@@ -23,7 +23,7 @@ class Reports:
         self._fresh = asyncio.Condition()
 
     def look(self):
-        """Keeps reports coming."""
+        """Makes this agent go on fetching reports."""
         self._looked_at = time.monotonic()
         self._wake.set()
 
@@ -48,7 +48,7 @@ class Reports:
             try:
                 self._latest[name] = (time.monotonic(), checked.report(await self._ask(name, address, "report", {}, 3), name))
             except AgentError:
-                pass  # the detector says whether it lives; without a key one may say what makes no sense
+                pass  # the detector decides whether it lives; without a key anyone can send a malformed report
 
     async def run(self):
         gate = asyncio.Semaphore(ASKED_AT_ONCE)

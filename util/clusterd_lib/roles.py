@@ -1,4 +1,4 @@
-"""What a user may: look, submit jobs, operate; each includes those before it."""
+"""The roles of users: look, submit jobs, operate; each includes those before it."""
 import grp
 import pwd
 

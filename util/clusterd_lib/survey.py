@@ -1,7 +1,7 @@
-"""What this node measures, and what others say of themselves: cards, links, wrong hellos, findings, load.
+"""What this node measures, and what other nodes report about themselves: cards, links, wrong hellos, findings, load.
 
-A card is a node's name, its rails and its port. It is fetched when a node is first seen or is back, and again now and
-then, so that a changed MTU is noticed.
+A card has a node's name, rails and port. The agent fetches it when it first sees a node or sees it again, and now and
+then later, to notice a changed MTU.
 """
 import asyncio
 import socket
@@ -28,12 +28,13 @@ def card_pause(nodes):
 
 
 def card_bytes_per_second(nodes):
-    """At most, in both roles: what a node sends for the cards that it asks for and for its own, which as many ask for."""
+    """Upper bound of what a node sends: for the cards that it fetches, and for its own card, which as many others
+    fetch."""
     return (nodes - 1) / card_pause(nodes - 1) * CARD_BYTES
 
 
 class Route(NamedTuple):
-    """Where a node may be reached that has no measured link."""
+    """The addresses of a node that has no measured link."""
     rail: int
     address: tuple  # (text, port)
 
@@ -79,8 +80,8 @@ class Survey:
                 self._transport.names_of[socket.inet_ntop(socket.AF_INET, record.address[0]), record.address[1]] = record.name
 
     def routes(self, name):
-        """By which rails a node may be reached: those that are well; all that it named if none is, or none is measured
-        because it was down; the one on which its hello came if it has named none."""
+        """The rails by which to reach a node: those that are up. If none is up or measured, all that the node has
+        named; if it has named none, the rail on which its hello came."""
         card = self._last_cards.get(name)
         if card is None:
             return [self._hello_routes[name]] if name in self._hello_routes else []
@@ -88,7 +89,7 @@ class Survey:
                                              for number, rail in enumerate(card["rails"][:len(self.rails)])]
 
     def address_of(self, name):
-        """The address for a connection to a node; empty if none is known but that of its record."""
+        """The address for a connection to a node; empty if only that of its record is known."""
         routes = self.routes(name)
         return min(routes, key=lambda route: getattr(route, "lost_in_a_row", 0)).address[0] if routes else ""
 
@@ -97,8 +98,8 @@ class Survey:
             wire.ECHO_REPLY, message.sequence, self._settings.name, "", message.number))
 
     async def fetch_card(self, name, address):
-        """Asks a node what its rails are, once at a time, over one rail after the other; a node that does not answer is
-        asked again later. The address is that of its record."""
+        """Asks a node for its rails: one request at a time, over one rail after the other. If the node does not answer,
+        the agent asks again later. The address is that of its record."""
         if name in self._fetching:
             return
         self._fetching.add(name)
@@ -109,12 +110,12 @@ class Survey:
                         await self._ask(name, known, self._settings.port, self._key, "card", seconds=3), name))
                     break
                 except AgentError:
-                    pass  # it is asked again as long as it has no card
+                    pass  # asked again until its card is here
         finally:
             self._fetching.discard(name)
 
     def set_card(self, name, card):
-        """The card has been looked at (checked.py)."""
+        """Takes over a card that has been checked (checked.py)."""
         self.cards[name] = self._last_cards[name] = card
         if card["rails"]:
             self._transport.names_of[card["rails"][0]["address"], card["port"]] = name
@@ -123,7 +124,7 @@ class Survey:
             for number, entry in enumerate(card["rails"][:len(self.rails)])], time.monotonic())
 
     def forget(self, name):
-        """A node is down: its links are not measured."""
+        """A node is down: stop measuring its links."""
         self.cards.pop(name, None)
         self.monitor.set_peer(name, [], time.monotonic())
 
@@ -168,7 +169,7 @@ class Survey:
                 self._tell_new_findings()
 
     def _look_here(self):
-        """At this node's load, clock and interfaces."""
+        """Looks at this node's load, clock and interfaces."""
         self.load.take(time.time(), [rail["device"] for rail in self.rails])
         jumped = self._clock.look(*clocks())
         if jumped:

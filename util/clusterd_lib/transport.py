@@ -1,7 +1,7 @@
-"""UDP sockets of an agent: one a rail, bound to its address, and one for multicast.
+"""UDP sockets of an agent: one per rail, bound to its address, and one for multicast.
 
-What arrives passes the gate (protocol/wire.py) here and nowhere else; what does not is counted by its reason. A message
-to a node leaves by the rail that is well, by all that may be while that is in question (measure/links.py).
+Arriving datagrams pass the gate (protocol/wire.py) here and nowhere else; refused ones are counted by reason. A message
+to a node leaves by a rail that is up, or by all usable rails while that one is in doubt (measure/links.py).
 """
 import errno
 import ipaddress
@@ -29,8 +29,8 @@ class _Rail:
 
 
 class Transport:
-    """`received(message, address, rail, by_hello)` is called for each message; `routes(name)` gives the rails by which a
-    node can be reached and its addresses there, if that is known (survey.py)."""
+    """`received(message, address, rail, by_hello)` is called for each message; `routes(name)` returns the rails that
+    reach a node and its addresses there, if known (survey.py)."""
 
     def __init__(self, loop, settings, key, received):
         self._loop, self._settings, self._key = loop, settings, key
@@ -81,7 +81,7 @@ class Transport:
             try:
                 data, extra, _, address = opened.recvmsg(65536, 128)
             except OSError:
-                return  # nothing left, or a path error that belongs to one datagram
+                return  # nothing left, or a path error of one datagram
             try:
                 message = wire.decode(data, self._tag, self._key)
             except wire.Rejected as reason:
@@ -99,7 +99,7 @@ class Transport:
         try:
             rail.socket.sendto(data, address)
         except OSError:
-            pass  # lost, as on the wire: the probe that is not answered says it
+            pass  # lost, as on the wire: the unanswered probe will show it
 
     def _rail_towards(self, address):
         """The rail whose network has the address, or the first."""
@@ -121,7 +121,7 @@ class Transport:
             self._put(rail, where, data)
 
     def send_echo(self, rail, address, message, size):
-        """An echo of `size` bytes with its IP header, as long as needed for 0."""
+        """An echo of `size` bytes with its IP header; 0: as short as possible."""
         if rail >= len(self._rails):
             return
         data = self.encode(message)

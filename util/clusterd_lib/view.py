@@ -1,10 +1,10 @@
-"""The cluster as one value: nodes, rails as a matrix, endpoints, history. Made of the table, of what this node
-measures, and of what others report."""
+"""The cluster as one value: nodes, rails as a matrix, endpoints, history. It combines the table, this node's
+measurements and the reports of others."""
 import time
 
 from .protocol import wire
 
-MATRIX_NODES_MAX = 64  # a matrix of more is unreadable; the table says which nodes have bad links
+MATRIX_NODES_MAX = 64  # a larger matrix is unreadable; the table shows which nodes have bad links
 ORDERS = {wire.NO_ORDER: "", wire.DRAIN: "drained", wire.ISOLATE: "isolated"}
 
 
@@ -14,7 +14,7 @@ class View:
         self._reports, self._history = reports, history
 
     def own_report(self):
-        """What this node tells others."""
+        """What this node reports to others."""
         links = self._survey.links()
         if len(self._agent.membership.members) > MATRIX_NODES_MAX:
             links = [link for link in links if link["state"] == "down" or link["loss"] > 0.01]
@@ -45,7 +45,7 @@ class View:
         return [self.node(name) for name in sorted(self._agent.membership.members, key=natural)]
 
     def links(self):
-        """Every link that was measured, from both ends: `from`, `peer`, rail..."""
+        """Every measured link, from both ends: `from`, `peer`, rail..."""
         found = []
         for name in sorted(self._agent.membership.members, key=natural)[:MATRIX_NODES_MAX]:
             report = self.report(name)

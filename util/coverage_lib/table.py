@@ -1,4 +1,4 @@
-"""Reads what `llvm-cov export -format=lcov` says of the lines of all files and shows those below one directory.
+"""Reads the line counts of `llvm-cov export -format=lcov` and shows those of the files below one directory.
 
 table.py DIRECTORY COMPONENTS LEAST MISSING: a table of lines per file and per component ("wire,protocol"), and, if MISSING is
 "yes", the lines that were not run. Exit status 1: a component has less than LEAST percent.
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def counted_lines(export):
-    """Path to {line: how often it ran}, of each file with any."""
+    """Path -> {line: run count}, for each file that has any."""
     files = {}
     for line in export:
         what, _, rest = line.strip().partition(":")
@@ -34,7 +34,7 @@ def show_row(name, run, count):
 
 
 def show_component(component, files):
-    """Prints its rows and returns how many percent of its lines were run."""
+    """Prints the rows of a component and returns the percentage of its lines that ran."""
     run = {path: sum(count > 0 for count in lines.values()) for path, lines in files.items()}
     for path, lines in files.items():
         show_row(f"  {path.name}", run[path], len(lines))

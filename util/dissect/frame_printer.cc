@@ -14,7 +14,7 @@ bool has_magic(ConstBytes bytes) {
   return !bytes.empty() && std::to_integer<std::uint8_t>(bytes[0]) == wire::kMagic;
 }
 
-/// A part of a frame that was too long for its path begins and ends anywhere in it.
+/// If a frame was too long for its path, its parts begin and end anywhere in it.
 void write_segments(const wire::FrameView& frame, std::FILE* out) {
   ConstBytes bytes = frame.segments;
   if (frame.in_part()) {

@@ -1,5 +1,5 @@
-// The dissector's output: a line per frame, with --segments a line per segment, and a summary. Frames are
-// checked by the code that endpoints use and printed by that of traces; nothing here knows the wire format.
+// The dissector's output: a line per frame, with --segments a line per segment, and a summary. The endpoints'
+// own code checks frames, and that of traces prints them; nothing here knows the wire format.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// cluster-dissect: frames of a capture, or of an interface, as text.
+// cluster-dissect: prints the frames of a capture or of an interface.
 #include <pcap/pcap.h>
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@ namespace {
 using namespace cluster::dissect;
 
 constexpr int kSnapshotBytes = 262144;  // super-frames whole
-constexpr int kReadTimeoutMs = 100;     // how long a live capture collects before it hands on
+constexpr int kReadTimeoutMs = 100;     // how long a live capture collects frames before it hands them on
 constexpr int kBufferBytes = 64 << 20;
 
 struct CommandLine {

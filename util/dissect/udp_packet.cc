@@ -34,8 +34,8 @@ ConstBytes ip_of(ConstBytes packet, Framing framing) {
 
 std::uint16_t port_at(ConstBytes udp, std::size_t at) { return static_cast<std::uint16_t>(half_at(udp, at)); }
 
-/// The payload, as long as the UDP header says and the capture has. A super-frame above 64 KB has UDP length
-/// 0.
+/// The payload: the length in the UDP header, at most what was captured. A super-frame above 64 KB has UDP
+/// length 0.
 bool read_udp(ConstBytes udp, UdpPacket& out) {
   if (udp.size() < kUdpBytes) return false;
   const std::size_t length = half_at(udp, 4);

@@ -1,5 +1,5 @@
 // Finds the UDP datagram in a captured packet: Ethernet with or without VLAN tags, Linux's "any" interface,
-// or IP directly; IPv4 and IPv6. Pure. Packets with fragments or extension headers are skipped: the provider
+// or IP directly; IPv4 and IPv6. Pure. It skips packets with fragments or extension headers: the provider
 // sends none.
 #pragma once
 

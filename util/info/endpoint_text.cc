@@ -27,7 +27,8 @@ std::string size_text(const std::string& bytes) {
 }
 
 std::string paragraph(const std::string& text) {
-  constexpr std::size_t kParagraphMax = 96;  // a line has 100 characters, further ones begin with four blanks
+  // Lines have at most 100 characters; continuation lines begin with four blanks.
+  constexpr std::size_t kParagraphMax = 96;
   std::string lines = "  ";
   std::size_t begin = 0;
   while (text.size() - begin > kParagraphMax) {
@@ -63,7 +64,7 @@ std::string setup_text(const Report& report) {
   return options.empty() ? text : text + paragraph("set:" + options);
 }
 
-/// In the column of the rail, for a peer on this node: how often large messages are copied.
+/// For a peer on this node, the column of the rail shows how often large messages are copied.
 std::string copies_text(const Record& peer) {
   if (peer["single_copy"].empty()) return "";
   return peer["single_copy"] == "yes" ? "1 copy" : "2 copies";
@@ -126,7 +127,7 @@ std::string peers_text(const Report& report) {
   return text;
 }
 
-/// Operations that differ only in their age are one line, with the age of the oldest.
+/// Operations that differ only in their age share one line, with the age of the oldest.
 std::string operations_text(const Report& report) {
   std::vector<std::vector<std::string>> rows;
   std::map<std::vector<std::string>, std::size_t> seen;

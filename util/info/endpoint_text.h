@@ -9,7 +9,8 @@
 namespace cluster::info {
 
 std::string endpoints_text(const EndpointReports& answers, bool operations);
-/// A sentence for each endpoint: what it waits for, and from which peer; then the launchers that ranks may wait for.
+/// A sentence for each endpoint, on what it waits for and from which peer; then the launchers that ranks may
+/// wait for.
 std::string reasons_text(const EndpointReports& answers);
 /// The members `"processes": [...]` and `"foreign_endpoints": N`.
 std::string endpoints_json(const EndpointReports& answers);

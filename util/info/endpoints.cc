@@ -23,7 +23,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A stopped process, or a forked child that only inherited the socket, does not answer.
+/// How long to wait: a stopped process, or a forked child that only inherited the socket, does not answer.
 constexpr std::chrono::seconds kAnswerTimeout{5};
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
@@ -51,13 +51,13 @@ std::string command_of(int process) {
   return command;
 }
 
-/// 0 if it may not be seen.
+/// 0 if this process may not see it.
 ino_t network_of(const std::string& process) {
   struct stat status {};
   return ::stat(("/proc/" + process + "/ns/net").c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-/// True outside of all containers: some settings of the network are those of the node, and are shown there only.
+/// True outside of all containers: the kernel shows some network settings of the node only there.
 bool in_first_network() { return ::access("/proc/sys/net/core/dev_weight", F_OK) == 0; }
 
 /// One process of each network namespace that this one may enter, its own ("self") first.
@@ -74,7 +74,7 @@ std::vector<std::string> networks() {
   return found;
 }
 
-/// This thread is in the network namespace of another process as long as this object lives.
+/// Moves this thread to the network namespace of another process as long as this object lives.
 class NetworkVisit {
  public:
   explicit NetworkVisit(const std::string& process) {
@@ -101,7 +101,7 @@ struct Query {
   bool open = true;
 };
 
-/// Connecting is the request.
+/// The connection itself is the request.
 Query ask(const std::string& name) {
   Query question;
   question.answer.endpoint = name.substr(provider::kReportSocketPrefix.size());

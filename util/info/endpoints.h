@@ -1,6 +1,7 @@
-// The endpoints of running processes: found by the names of their report sockets, and queried
-// (provider/report_server.h). A user queries his own endpoints in this network namespace, root those of all users,
-// and in all namespaces of the node: where it runs outside of any container, or names the process.
+// Finds the endpoints of running processes by the names of their report sockets, and queries them
+// (provider/report_server.h). A user queries the user's own endpoints in this network namespace. Root queries
+// those of all users; outside of any container, or for a process that root names, also in all other
+// namespaces of the node.
 #pragma once
 
 #include <string>
@@ -17,11 +18,11 @@ struct EndpointReport {
   std::string network;   ///< a process of its network namespace: "self", or its number
   std::string endpoint;  ///< its address
   std::string trouble;   ///< why there is no report
-  Launcher launcher;     ///< of its process, where that was asked for
+  Launcher launcher;     ///< of its process, if requested
   Report report;
 };
 
-/// Any endpoint there is, asked or not.
+/// True if there is any endpoint, queried or not.
 struct Neighbour {
   std::string network;
   std::string endpoint;

@@ -1,14 +1,15 @@
-// Variables of libfabric that decide whether it finds the provider at all: where one is wrong the provider is never
-// loaded, and can say nothing about it. Only files are looked at; nothing is loaded here either.
+// Checks the variables by which libfabric finds the provider. If one is wrong, libfabric never loads the
+// provider, so the provider cannot report it. The check only looks at files and loads nothing.
 #pragma once
 
 #include <string>
 
 namespace cluster::info {
 
-/// What is wrong with a value of FI_PROVIDER, with the cure; empty if nothing is, or it is not set (null).
+/// What is wrong with a value of FI_PROVIDER, with the remedy; empty if nothing is, or if it is not set
+/// (null).
 std::string provider_trouble(const char* value);
-/// The same of FI_PROVIDER_PATH: directories, and files behind an @, with colons in between.
+/// The same for FI_PROVIDER_PATH: directories, and files behind an @, separated by colons.
 std::string provider_path_trouble(const char* value);
 
 }  // namespace cluster::info

@@ -54,13 +54,13 @@ std::optional<std::string> from_environment(const OptionRow& row) {
   return said == nullptr ? std::nullopt : std::optional<std::string>(said);
 }
 
-/// A record of kind ignored_option for each variable that looks like an option and is none: it has no effect.
+/// A record of kind ignored_option for each variable that looks like an option but is none: it has no effect.
 void report_ignored_options(Report& report) {
   for (const provider::UnknownOption& unknown : provider::unknown_options(environ))
     report.emplace_back("ignored_option").text("option", unknown.name).text("why", unknown.line);
 }
 
-/// A record of kind warning for each setting that cannot have the effect that was wanted.
+/// A record of kind warning for each setting that cannot have the intended effect.
 void report_warnings(const Options& options, std::span<const InterfaceAddress> places,
                      const InterfaceAddress* chosen, Report& report) {
   const auto warn = [&report](const std::string& why) {
@@ -108,7 +108,7 @@ void report_interface(const os::Interface& interface, const std::string& address
   if (interface.speed_mbit > 0) record.number("speed_mbit", static_cast<std::uint64_t>(interface.speed_mbit));
 }
 
-/// In the order in which endpoints take them.
+/// In the order in which endpoints prefer them.
 void report_interfaces(std::span<const InterfaceAddress> places, const InterfaceAddress* chosen,
                        Report& report) {
   for (const InterfaceAddress& place : places) {

@@ -1,5 +1,5 @@
-// The host report as text: what is used and why, what is not and why not, and the options. Only the layout is
-// chosen here.
+// The host report as text: what endpoints use and why, what they do not use and why not, and the options.
+// This file decides only the layout.
 #pragma once
 
 #include <string>

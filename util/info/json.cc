@@ -63,7 +63,7 @@ std::string json_members(const Report& report) {
     for (std::size_t i = 0; i < report.size(); ++i) {
       if (report[i].kind() != kind) continue;
       if (is_single(kind) && !objects.empty())
-        break;  // a process that says it twice spoils no other's report
+        break;  // a process that reports it twice spoils no other report
       if (!objects.empty()) objects += ",\n  ";
       objects += "{" + json_facts(report[i]) + parts_of(report, i) + "}";
     }

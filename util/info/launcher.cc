@@ -17,13 +17,13 @@
 namespace cluster::info {
 namespace {
 
-// As the kernel has them, which keeps 15 characters.
+// Cut to 15 characters, as the kernel keeps them.
 constexpr std::array<std::string_view, 16> kLaunchers = {
     "mpirun", "mpiexec",    "mpiexec.hydra",   "orterun",         "orted",  "prterun",
     "prte",   "prted",      "hydra_pmi_proxy", "hydra_bstrap_pr", "oshrun", "shmemrun",
     "srun",   "slurmstepd", "flux-shell",      "pbs_mom"};
 constexpr int kAncestorsMax = 32;
-constexpr unsigned kRetransmissions = 2;  // one may be bad luck
+constexpr unsigned kRetransmissions = 2;  // one may be chance
 
 std::string file_of(int process, const char* name) { return "/proc/" + std::to_string(process) + "/" + name; }
 
@@ -37,7 +37,7 @@ Process look_at(int process) {
   std::string text;
   std::getline(file, text);
   const std::size_t begin = text.find('(');
-  const std::size_t end = text.rfind(')');  // the command may hold brackets
+  const std::size_t end = text.rfind(')');  // the command may contain brackets
   if (begin == std::string::npos || end == std::string::npos) return {};
   Process found{text.substr(begin + 1, end - begin - 1), 0};
   std::istringstream words(text.substr(end + 1));

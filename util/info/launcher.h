@@ -1,5 +1,5 @@
-// The launcher of a rank on this node (mpirun, orted, hydra, slurmstepd), and its TCP connections that nothing answers:
-// ranks that wait for no peer may wait for it.
+// The launcher of a rank on this node (mpirun, orted, hydra, slurmstepd), and its unanswered TCP connections:
+// ranks that wait for no peer may wait for the launcher.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct SilentConnection {
 };
 
 struct Launcher {
-  int process = 0;  ///< 0: none is known
+  int process = 0;  ///< 0: unknown
   std::string command;
   std::vector<SilentConnection> silent;
 };

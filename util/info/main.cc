@@ -1,4 +1,4 @@
-// cluster-info: what endpoints would use on this node, and what the endpoints of running processes do.
+// cluster-info: shows what endpoints would use on this node, and what the endpoints of running processes do.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -27,7 +27,7 @@ struct CommandLine {
   std::vector<int> pids;
 };
 
-/// The words of a wrong one are CLI11's otherwise: of numbers and types.
+/// Otherwise CLI11 words the error for a wrong one in terms of numbers and types.
 std::string process_id(const std::string& word) {
   const bool number =
       !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
@@ -55,7 +55,7 @@ void declare(CLI::App& app, CommandLine& line) {
       "  vcluster exec node1 cluster-info --pid 4711 --json");
 }
 
-/// What is to be said of a process that was named and has none.
+/// The message for a named process that has no endpoint.
 std::string no_endpoint_text(int pid) {
   const std::string name = "process " + std::to_string(pid);
   if (::kill(pid, 0) != 0 && errno == ESRCH) return name + ": no such process";
@@ -66,7 +66,7 @@ std::string no_endpoint_text(int pid) {
          " has no endpoint that this user may see (mpirun is not a rank: name a process that it has started)";
 }
 
-/// False, after a message for each, if a process named on the command line has no endpoint.
+/// Prints a message for each process named on the command line that has no endpoint; false if there is one.
 bool all_found(const CommandLine& line, const EndpointReports& answers) {
   bool there = true;
   for (const int pid : line.pids) {

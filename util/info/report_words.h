@@ -1,5 +1,5 @@
-// What several texts about a report have in common: its records by kind, and numbers in words. Which facts a report
-// has is the business of provider/endpoint_report.h.
+// Functions that several texts about a report share: finding records by kind, and writing numbers.
+// provider/endpoint_report.h decides which facts a report has.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace cluster::info {
 
-/// The first of its kind; one without facts if there is none.
+/// The first record of that kind; a record without facts if there is none.
 const Record& find(const Report& report, const char* kind);
-/// "12.3 us": the unit in which it has one to three digits before the point.
+/// "12.3 us": in the unit that gives one to three digits before the point.
 std::string duration_text(const std::string& ns);
 /// "1 message", "2 messages".
 std::string counted(std::size_t count, const char* what);

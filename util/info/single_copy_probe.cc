@@ -30,7 +30,7 @@ int read_from(pid_t read) {
   return errno != 0 ? errno : kWrong;
 }
 
-/// A child that has the secret and lives until it is killed; -1 if there can be none.
+/// Forks a child that has the secret and lives until it is killed; -1 on failure.
 pid_t start_holder() {
   int ready[2];
   if (::pipe(ready) != 0) return -1;

@@ -1,5 +1,5 @@
-// A text table with aligned columns. Lines have at most 100 characters where possible: the last column is
-// wrapped.
+// A text table with aligned columns. It wraps the last column, so that lines have at most 100 characters
+// where possible.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ const Record& peer_record(const Report& report, const std::string& name) {
   return found != report.end() ? *found : find(report, "");
 }
 
-/// With its process, if that is in the same network.
+/// The peer, with its process if that is in the same network.
 std::string name_of(const std::string& peer, const EndpointReport& answer,
                     const std::vector<Neighbour>& neighbours) {
   for (const Neighbour& each : neighbours) {
@@ -34,7 +34,7 @@ std::string name_of(const std::string& peer, const EndpointReport& answer,
   return peer;
 }
 
-/// Messages that no receive matches: of one peer, or of all.
+/// Messages that match no receive: from one peer, or from all.
 std::string messages_text(const Report& report, std::size_t count, const std::string& peer) {
   if (count == 0) return "";
   std::string text = counted(count, "message") + (count == 1 ? " waits" : " wait") +
@@ -60,7 +60,7 @@ std::string silence_text(const Record& peer) {
   return text;
 }
 
-/// What else is known of the peer that may be the reason.
+/// Other known facts about the peer that may be the reason.
 std::string hints_text(const Report& report, const Record& peer) {
   std::string hints;
   if (!peer["lost"].empty()) {
@@ -75,7 +75,7 @@ std::string hints_text(const Report& report, const Record& peer) {
   return hints;
 }
 
-/// Those that no receive from any peer will hear again.
+/// Lost peers, from which no receive gets a message again.
 std::string lost_text(const EndpointReport& answer, const std::vector<Neighbour>& neighbours) {
   std::string text;
   std::size_t lost = 0;
@@ -106,7 +106,7 @@ std::string operation_text(const Record& operation, const std::string& peer) {
 }
 
 bool waits_for_a_peer(const EndpointReport& answer) {
-  if (!answer.trouble.empty()) return true;  // nothing is known of it
+  if (!answer.trouble.empty()) return true;  // nothing is known about it
   const std::vector<const Record*> operations = operations_of(answer.report);
   return std::any_of(operations.begin(), operations.end(), [](const Record* each) { return !stands(*each); });
 }

@@ -1,6 +1,6 @@
-// Why a program does not go on: for each endpoint a sentence that names what it has waited for longest, from which
-// peer, and what is known of that peer. Buffers for many messages that any peer may send stand as long as the
-// program runs: they wait for nothing.
+// Says why a program makes no progress. For each endpoint a sentence names the operation that has waited
+// longest, its peer, and what is known about that peer. Buffers for many messages from any peer stay posted
+// as long as the program runs, so they do not count as waiting.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace cluster::info {
 
-/// Operations that have waited longest come first; those that are too new to have an age come last.
+/// Sorts operations by age, the oldest first; those too new to have an age come last.
 std::vector<const Record*> operations_of(const Report& report);
 /// "was lost 7.0 s ago (peer unreachable)".
 std::string loss_text(const Record& peer);
 std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>& neighbours);
-/// A line for each launcher none of whose ranks waits for a peer: they may wait for the launcher.
+/// A line for each launcher whose ranks wait for no peer: they may wait for the launcher.
 std::string launchers_text(const std::vector<EndpointReport>& answers);
 
 }  // namespace cluster::info

@@ -6,16 +6,16 @@
     network    bridges, ports, addresses and shaping
     temporary  clusters that live as long as one process
     state      the record of a cluster under /run/vcluster/NAME
-    cluster    up, down: the modules above together
-    launchers  the mpirun of each MPI library, and how it gets the nodes
-    mpi_job    one run of it, from start to nothing left
+    cluster    up and down, by the modules above
+    launchers  the mpirun of each MPI library, and how it learns the nodes
+    mpi_job    one run of mpirun, from its start until nothing is left
     agents     clusterd in every node
-    accounts   accounts of the nodes alone, to log in to the page
+    accounts   accounts that exist only in the nodes, to log in to the page
     page       cluster-page in the first node
     slurm      slurmctld, slurmd, munged
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
-    native_build  the parts in C and C++, built at their first use
+    native_build  builds the parts in C and C++ at their first use
     units      numbers with units, as on a command line
     cli        options, help, output; those of faults in faults_cli, of agents in agents_cli
 

@@ -1,7 +1,7 @@
-"""Accounts that exist in the nodes of one cluster alone, to log in to its page: one for each role, one password for all.
+"""Accounts that exist only in the nodes of one cluster, to log in to its page: one for each role, one password for all.
 
-/etc/passwd, group and shadow are copied, completed and mounted over those of the machine, in the nodes only. Accounts of
-the machine keep their passwords.
+vcluster copies /etc/passwd, group and shadow, adds the accounts, and mounts the copies over the originals, in the nodes
+only. Accounts of the machine keep their passwords.
 """
 import os
 import secrets
@@ -13,7 +13,7 @@ from .errors import VclusterError
 
 _FILES = ("passwd", "group", "shadow")
 _FIRST_NUMBER = 64100
-# account -> groups besides its own; an account of that name in the machine is left as it is
+# account -> groups besides its own; if the machine has an account of that name, it stays unchanged
 ACCOUNTS = {"look": (), "submit": ("cluster-submit",), "operate": ("cluster-submit", "cluster-operate")}
 
 
@@ -32,7 +32,7 @@ def _names(path):
 
 
 def make(record):
-    """Adds them to every node; the password is returned and kept in a file of root's."""
+    """Adds the accounts to every node; returns the password and keeps it in a file that belongs to root."""
     base = directory(record)
     os.makedirs(base, mode=0o755)
     for name in _FILES:

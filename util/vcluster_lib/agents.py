@@ -1,4 +1,4 @@
-"""An agent (clusterd) in every node of a cluster. All of them share a key that is made for the cluster."""
+"""An agent (clusterd) in every node of a cluster. All agents share a key made for the cluster."""
 import contextlib
 import os
 import secrets
@@ -17,7 +17,7 @@ _UTIL = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def ensure():
-    """What agents need: Debian's Python packages, the provider and cluster-info."""
+    """Provides what agents need: Debian's Python packages, the provider and cluster-info."""
     words = [_SYSTEM_PYTHON, "-c", f"import {_MODULES}"]
     if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
         build.packages("agent")
@@ -80,7 +80,7 @@ def is_running(record, holder):
 
 
 def stop(record, holder, number=signal.SIGTERM):
-    """Ends the agent of a node: with SIGKILL its node looks dead to the others."""
+    """Ends the agent of a node; after SIGKILL the node looks dead to the others."""
     if not is_running(record, holder):
         raise VclusterError(f"no agent is running in {holder['label']}")
     handle = os.pidfd_open(record["agents"][holder["label"]]["pid"])

@@ -1,4 +1,5 @@
-"""The few calls of bpf(2) that fault injection needs: from a program to its maps, reading and writing their one entry."""
+"""The few calls of bpf(2) that fault injection needs: they find the maps of a program, and read and write their one
+entry."""
 import ctypes
 import os
 import platform
@@ -30,7 +31,7 @@ def _info(descriptor, text=b""):
 
 
 def maps_of(program):
-    """Names and ids of the maps of a program that is known by its id."""
+    """Names and ids of the maps of the program with this id."""
     descriptor = _call(_PROGRAM_BY_ID, struct.pack("=I", program))
     try:
         ids = (ctypes.c_uint32 * _MAPS_MAX)()

@@ -145,7 +145,7 @@ def _need_root():
         raise VclusterError("needs root, as it makes and enters namespaces of the kernel: try sudo")
 
 
-# command -> (programs it runs, packages that have them)
+# command -> (programs it runs, packages that contain them)
 _NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc",), "nodes"), "mpirun": (("mpirun",), "demo")}
 
 

@@ -1,4 +1,4 @@
-"""Making clusters and taking them down."""
+"""Makes clusters and takes them down."""
 import os
 import shlex
 import sys
@@ -54,7 +54,7 @@ def _build(record):
 
 
 def up(name, nodes, rails, mtu, rate):
-    """Makes a cluster; leftovers of an interrupted run under the same name are cleared first."""
+    """Makes a cluster; first clears leftovers of an interrupted run under the same name."""
     _check(nodes, rails, mtu, rate)
     state.check_name(name)
     with state.lock():
@@ -76,7 +76,7 @@ def up(name, nodes, rails, mtu, rate):
 
 
 def down(name):
-    """Ends everything that runs in the nodes, then the nodes; nothing remains."""
+    """Ends everything that runs in the nodes, then the nodes, so that nothing remains."""
     state.check_name(name)
     with state.lock():
         if name not in state.names():

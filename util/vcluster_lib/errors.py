@@ -1,4 +1,4 @@
-"""What went wrong, in one line, for the user."""
+"""Errors of one line, for the user."""
 
 
 class VclusterError(Exception):

@@ -1,10 +1,10 @@
 """Fault injection at the ports of the switch, per node, rail and direction.
 
-A *place* is one direction of one port: `n2r0/to` is on the way to node2 on rail 0, `n2r0/from` comes from it. At each
-place with faults stands a program of the kernel (native/faults.bpf.c) with a map of settings and one of counts; new
-settings are written into the map while frames pass. Delayed frames go through a process in the switch's namespace
-(native/delay_queue.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
-node's own interface on the way from it.
+A *place* is one direction of one port: `n2r0/to` is on the way to node2 on rail 0, `n2r0/from` comes from it. Each
+place with faults has a program in the kernel (native/faults.bpf.c) with a map of settings and one of counts; vcluster
+writes new settings into the map while frames pass. Delayed frames go through a process in the switch's namespace
+(native/delay_queue.cc). A token bucket implements rate and buffer: behind the program on the way to a node, in front of
+the node's own interface on the way from it.
 
 No super-frame passes a place whole: a pair of interfaces in the switch cuts them before, so that frames are lost one by
 one, as on a wire.
@@ -20,10 +20,10 @@ from . import bpf, namespaces, native_build, network, processes, state
 from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
-ONLY = ("all", "udp", "ethertype")  # by number, as native/faults.h has them
+ONLY = ("all", "udp", "ethertype")  # by number, as in native/faults.h
 COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "longest_gap_ns")  # struct fault_counts
 _SETTINGS_LAYOUT = "=12Q"
-_COUNTS_LAYOUT = "=10Q"  # two more are the program's own
+_COUNTS_LAYOUT = "=10Q"  # the program uses two more itself
 _ALWAYS = 2**32
 _HOOK = {"to": "egress", "from": "ingress"}
 _MARK = {"to": 0x56430001, "from": 0x56430002}
@@ -52,7 +52,8 @@ def _tc(record, *words):
 
 
 def _burst_probability(loss, burst):
-    """How often a run of `burst` losses must begin among the frames outside of runs, for `loss` of all to be lost."""
+    """The probability with which a frame outside of runs must begin a run of `burst` losses, so that the share `loss`
+    of all frames is lost."""
     return loss / (burst * (1 - loss) + loss) if loss else 0
 
 
@@ -73,7 +74,7 @@ def _load(record, device, hook, section):
 
 
 def _attach(record, place):
-    """Puts the program in its place; returns the ids of its maps."""
+    """Attaches the program at its place; returns the ids of its maps."""
     port, hook = _port(place), _HOOK[_direction(place)]
     _load(record, port, hook, "tc")
     shown = json.loads(_tc(record, "-json", "filter", "show", "dev", port, hook))
@@ -82,7 +83,7 @@ def _attach(record, place):
 
 
 def _shaped(record, place):
-    """Holder and device whose queue limits this direction."""
+    """The holder and the device whose queue limits this direction."""
     node, rail = _numbers(place)
     return (record["switch"], _port(place)) if _direction(place) == "to" else (record["nodes"][node - 1], f"eth{rail}")
 
@@ -95,7 +96,7 @@ def _set_rate(record, place, rate, buffer):
 
 
 def _update_segmenter(record, wanted):
-    """There while there are faults."""
+    """The cutter exists while there are faults."""
     if wanted and "cutter" not in record:
         record["cutter"] = network.make_segmenter(record["switch"], record["mtu"])
         _load(record, "cut", "ingress", "tc/cut")
@@ -120,7 +121,7 @@ def _stop_delay_queue(record):
 
 
 def _update_delay_queue(record):
-    """One delay queue process for all places that delay frames; a new one when the places change."""
+    """Starts one delay queue process for all places that delay frames; replaces it when the places change."""
     wanted = {place: entry for place, entry in record["faults"].items() if _holds(entry)}
     holder = record.get("delay_queue")
     if holder and holder["places"] == sorted(wanted) and processes.start_time(holder["pid"]) == holder["start"]:
@@ -141,12 +142,12 @@ def _update_delay_queue(record):
 
 
 def _output_device(place):
-    """Towards a node frames go on through its port; those from a node through the bridge, which finds the port."""
+    """Frames to a node go on through its port; frames from a node go through the bridge, which finds the port."""
     return _port(place) if _direction(place) == "to" else f"rail{_numbers(place)[1]}"
 
 
 def apply(record, places, settings, rate=None, buffer=None):
-    """From now on exactly these faults happen at these places; counts begin anew."""
+    """Sets exactly these faults at these places; counts restart at zero."""
     entries = record.setdefault("faults", {})
     _update_segmenter(record, True)
     for place in places:
@@ -166,7 +167,7 @@ def apply(record, places, settings, rate=None, buffer=None):
 
 
 def clear(record, places):
-    """Nothing happens at these places any more."""
+    """Removes all faults from these places."""
     entries = record.setdefault("faults", {})
     for place in [place for place in places if place in entries]:
         if entries[place]["rate"]:
@@ -187,7 +188,7 @@ def _tail_drops(record, place):
 
 
 def describe(record):
-    """What is set and what happened, place by place."""
+    """The settings and the counts of each place."""
     described = []
     for place, entry in sorted(record.get("faults", {}).items(), key=lambda item: (_numbers(item[0]), item[0])):
         node, rail = _numbers(place)

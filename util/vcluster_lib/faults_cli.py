@@ -53,7 +53,7 @@ def add_parser(commands, with_name):
 
 
 _WHAT = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_by", "delay", "jitter", "rate", "buffer")
-_SHAPE = ("rate", "buffer")  # these need no look at single frames
+_SHAPE = ("rate", "buffer")  # these work without looking at single frames
 
 
 def _places(record, options):
@@ -98,7 +98,7 @@ def run(name, options):
         raise VclusterError(f"--buffer {options.buffer}: a queue fills only where there is a --rate")
     if not (options.clear or options.list):
         state.running(name)
-        native_build.ensure_compiler()  # before the lock: it may take minutes
+        native_build.ensure_compiler()  # before taking the lock: it may take minutes
     with state.lock():
         record = state.running(name)
         places = _places(record, options)

@@ -1,8 +1,8 @@
-"""The launchers of the MPI libraries: how each is recognised, and given the nodes and our agent instead of ssh.
+"""The launchers of the MPI libraries: how to recognise each, and how to give it the nodes and our agent instead of ssh.
 
-Known are Open MPI up to 4 (orted), Open MPI from 5 on (prted), MPICH and Intel MPI (hydra). They agree in one thing: a
-remote daemon is started by `AGENT [OPTIONS] NODE COMMAND`, so one agent that enters the node serves them all. What they
-differ in is in this module only.
+It knows Open MPI up to 4 (orted), Open MPI from 5 on (prted), MPICH and Intel MPI (hydra). All start a remote daemon by
+`AGENT [OPTIONS] NODE COMMAND`, so one agent that enters the node serves them all. All their differences are in this
+module.
 """
 import dataclasses
 import glob
@@ -14,8 +14,8 @@ import subprocess
 from . import state
 from .errors import VclusterError
 
-# Options of any mpirun that are followed by one value or two; the first word that is none is the program. Where two
-# launchers share an option, it has as many values in both.
+# Options of any mpirun that take one value or two; the first other word is the program. An option that two launchers
+# share takes as many values in both.
 _ONE_VALUE = {
     # Open MPI
     "-x", "-n", "-np", "-c", "-N", "-H", "-host", "-hostfile", "-machinefile", "-bind-to", "-map-by", "-rank-by",
@@ -42,7 +42,7 @@ def option_length(word):
 
 
 class _Request:
-    """What the user's own mpirun options already decide."""
+    """The decisions that the user's own mpirun options already make."""
 
     def __init__(self, words):
         self.count, self.options, self.parameters = None, set(), set()
@@ -68,10 +68,10 @@ class Launcher:
 
     kind: str  # orte, prrte, mpich, intel
     program: str
-    environment: dict  # what its programs need beside the caller's variables; None takes one away
+    environment: dict  # variables that its programs need besides the caller's; None removes one
 
     def collectives(self):
-        """What puts libcluster-coll into the ranks: the library is for one ABI."""
+        """The settings that load libcluster-coll into the ranks: each build of it is for one ABI."""
         name = f"libcluster-coll-{'mpich' if self.kind in ('mpich', 'intel') else 'openmpi'}.so"
         here = os.path.dirname(os.path.realpath(__file__))
         places = [os.path.join(path, "..", "..", "coll") for path in os.environ.get("FI_PROVIDER_PATH", "").split(":") if path]
@@ -83,7 +83,7 @@ class Launcher:
         raise VclusterError(f"--coll: there is no {name}: build it (ninja -C build/release), or install the package")
 
     def command(self, record, words, slots, chosen):
-        """The complete command line, to be run in the first node."""
+        """The complete command line, to run in the first node."""
         request = _Request(words)
         nodes = chosen or record["nodes"]
         ranks = request.count or len(nodes) * (slots or 1)
@@ -107,7 +107,7 @@ def _open_mpi(kind, base, request, labels, slots, ranks):
     if not request.decides(_PLACE):
         line += ["--host", ",".join(f"{label}:{slots}" for label in labels)]
     if not request.decides(_BIND):
-        # Every node believes that it owns all cores: bound, the first rank of each would share core 0.
+        # Every node believes that it owns all cores. With binding, the first rank of each node would share core 0.
         line += ["--bind-to", "none"]
     if ranks > len(os.sched_getaffinity(0)) and "mpi_yield_when_idle" not in request.parameters:
         line += ["--mca", "mpi_yield_when_idle", "1"]
@@ -118,10 +118,11 @@ def _hydra(kind, base, request, labels, slots, ranks):
     word = "bootstrap" if kind == "intel" else "launcher"
     line = [f"-{word}", "ssh", f"-{word}-exec", os.path.join(base, "agent")]
     if kind == "intel":
-        # None of mpirun's own variables go to the ranks: those of the agent do, the same but for the node's name.
+        # mpirun passes none of its own variables to the ranks. They get those of the agent: the same except for the
+        # node's name.
         line.append("-genvnone")
         if ranks > len(os.sched_getaffinity(0)) and "I_MPI_THREAD_YIELD" not in os.environ:
-            line += ["-genv", "I_MPI_THREAD_YIELD", "2"]  # ranks that wait give way
+            line += ["-genv", "I_MPI_THREAD_YIELD", "2"]  # waiting ranks yield the processor
     if not request.decides(_PLACE):
         line += ["-hosts", ",".join(labels)]
         if not request.decides(_PER_NODE):
@@ -130,7 +131,7 @@ def _hydra(kind, base, request, labels, slots, ranks):
 
 
 def _recognise(program, environment):
-    """Which launcher a program is, by what it says of its version."""
+    """Recognises a launcher by its version text."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=60,
                               env={**os.environ, **environment}).stdout
@@ -147,7 +148,7 @@ def _recognise(program, environment):
 
 
 def _surroundings(prefix):
-    """What programs of an installation outside of the system's directories need."""
+    """The variables for programs of an installation outside the system's directories."""
     before = {name: os.environ.get(name) for name in ("PATH", "LD_LIBRARY_PATH")}
     return {"PATH": ":".join(filter(None, [os.path.join(prefix, "bin"), before["PATH"]])),
             "LD_LIBRARY_PATH": ":".join(filter(None, [os.path.join(prefix, "lib"), before["LD_LIBRARY_PATH"]]))}
@@ -172,11 +173,12 @@ def find(wish=None):
         program = hydra
     kind = _recognise(program, environment)
     if kind == "intel":
-        # Every node believes that it owns all cores: pinned, the first rank of each would share core 0.
+        # Every node believes that it owns all cores. With pinning, the first rank of each node would share core 0.
         environment["I_MPI_PIN"] = os.environ.get("I_MPI_PIN", "off")
         if prefix:
             environment["I_MPI_ROOT"] = prefix
     if kind == "mpich":
-        # Its mpirun would give the first node's name to the ranks of all others; without any variable it cannot spawn.
+        # Its mpirun would pass the first node's name to the ranks of all others; with no variable at all it cannot
+        # spawn.
         environment["VCLUSTER_NODE"] = None
     return Launcher(kind, program, environment)

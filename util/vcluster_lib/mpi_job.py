@@ -1,4 +1,4 @@
-"""mpirun over the nodes: one daemon per node, brought there by a launch agent in the place of ssh."""
+"""Runs mpirun over the nodes: a launch agent, in place of ssh, starts one daemon per node."""
 import contextlib
 import ctypes
 import os
@@ -16,7 +16,7 @@ _ABORT_GRACE_SECONDS = 10.0
 
 
 def _exec_mpirun(record, holder, line, job, old_mask, parent, additions):
-    """In the child: enter the first node and turn into mpirun. Never returns."""
+    """In the child: enters the first node and becomes mpirun. Never returns."""
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
@@ -34,7 +34,7 @@ def _exec_mpirun(record, holder, line, job, old_mask, parent, additions):
 
 
 def _watch(child):
-    """Waits for mpirun and hands signals on; returns its exit status as a shell would."""
+    """Waits for mpirun and forwards signals; returns its exit status as a shell would."""
     deadline = None
     watched = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     while True:
@@ -43,7 +43,7 @@ def _watch(child):
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
         if deadline and time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)  # our own unreaped child: the number cannot have been recycled
+            os.kill(child, signal.SIGKILL)  # our own unreaped child: the kernel cannot have reused the number
             deadline = None
         information = signal.sigtimedwait(watched, 1.0)
         if information is None or information.si_signo == signal.SIGCHLD:
@@ -56,7 +56,7 @@ def _watch(child):
 
 @contextlib.contextmanager
 def _key_of(record, job):
-    """A file with the key of the job, as long as that runs; what the job finds in its environment."""
+    """Keeps a file with the key of the job while the job runs; yields the job's environment variables for it."""
     base = state.directory(record["name"])
     secret, path = os.path.join(base, "secret"), os.path.join(base, f"{job}.key")
     if not os.path.exists(secret):
@@ -69,7 +69,7 @@ def _key_of(record, job):
 
 
 def run(record, launcher, words, slots, chosen, keyed=False, collectives=False):
-    """Runs mpirun in the first chosen node; afterwards nothing of the job is left."""
+    """Runs mpirun in the first chosen node, then removes everything that is left of the job."""
     job = str(uuid.uuid4())
     with _key_of(record, job) if keyed else contextlib.nullcontext({}) as additions:
         return _run(record, launcher.command(record, words, slots, chosen), (chosen or record["nodes"])[0], job,
@@ -91,7 +91,7 @@ def _run(record, line, holder, job, additions):
 
 
 def agent(record, words):
-    """Called by launchers in the place of ssh: [OPTIONS] NODE COMMAND..., the words joined for a shell as ssh does."""
+    """Launchers call this in place of ssh: [OPTIONS] NODE COMMAND... It joins the words for a shell, as ssh does."""
     while words and words[0].startswith("-"):
         words = words[1:]
     if not words:

@@ -1,4 +1,4 @@
-"""Entering a node, and starting the process that keeps a node alive."""
+"""Enters a node, and starts the process that keeps a node alive."""
 import ctypes
 import os
 import select
@@ -81,9 +81,10 @@ def start_node(label, hosts_file, temporary_directory, environment):
         f"mount -t tmpfs -o mode=1777,nosuid,nodev vcluster-tmp {shlex.quote(temporary_directory)}",
         f"mount --bind {shlex.quote(hosts_file)} /etc/hosts",
         "mount -t sysfs -o nosuid,nodev,noexec sysfs /sys",
-        # libfabric's verbs provider reads all of it, 0.1 s of processor time, in every process that uses any provider.
+        # libfabric's verbs provider reads the whole file in every process, whatever provider it uses: 0.1 s of
+        # processor time.
         "[ ! -e /proc/kallsyms ] || mount --bind /dev/null /proc/kallsyms",
     ])
-    # Slave, not private: what is mounted on the machine later is seen in the nodes; nothing ever goes the other way.
+    # Slave, not private: nodes see later mounts of the machine; the machine never sees those of the nodes.
     options = ["--net", "--uts", "--ipc", "--mount", "--propagation", "slave"]
     return _spawn_holder(label, options, script, environment)

@@ -1,4 +1,5 @@
-"""The parts of vcluster in C and C++: built at their first use and after each change, kept under /run/vcluster."""
+"""Builds the parts of vcluster in C and C++ at their first use and after each change; keeps them under
+/run/vcluster."""
 import glob
 import hashlib
 import os
@@ -27,13 +28,13 @@ def _fingerprint():
 
 
 def ensure_compiler():
-    """Installs it when it is missing, which takes minutes."""
+    """Installs the compiler if it is missing, which takes minutes."""
     if any(shutil.which(command[0]) is None for command in _COMMANDS.values()):
         build.packages("faults")
 
 
 def built(source):
-    """Path of the program built from a file in native/."""
+    """The path of the program built from a file in native/."""
     directory = os.path.join(state.ROOT, ".native-" + _fingerprint())
     target = os.path.join(directory, source.partition(".")[0])
     if os.path.exists(target):
@@ -41,7 +42,7 @@ def built(source):
     command = _COMMANDS[source]
     print(f"vcluster: building {source}, once", file=sys.stderr, flush=True)
     os.makedirs(directory, exist_ok=True)
-    # Where <asm/types.h> lies on Debian; a compiler for another machine does not look there by itself.
+    # The place of <asm/types.h> on Debian; a compiler for another machine does not look there by itself.
     places = [f"-I{place}" for place in glob.glob("/usr/include/*-linux-gnu")]
     new = f"{target}.{os.getpid()}"
     result = subprocess.run([*command, *places, "-o", new, *(["-c"] if source.endswith(".c") else []),

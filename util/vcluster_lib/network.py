@@ -8,9 +8,9 @@ import json
 from . import namespaces, units
 
 _MILLISECOND_BURST = 1000  # bytes of burst = rate in bytes per second / this
-_BURST_BYTES_MIN = 70_000  # one super-frame of 64 KB must fit, or the shaper would have to cut it
-_SHORT_BURST = 10_000  # a tenth of a millisecond: what a timer of the kernel may be late
-_PORT_BUFFER_BYTES = 512 * 1024  # what a modest switch keeps per port
+_BURST_BYTES_MIN = 70_000  # one super-frame of 64 KB must fit, or the shaper must cut it
+_SHORT_BURST = 10_000  # a tenth of a millisecond: a kernel timer can be that late
+_PORT_BUFFER_BYTES = 512 * 1024  # the buffer per port of a modest switch
 
 
 def address(subnet, rail, node):
@@ -32,23 +32,24 @@ def _ip_batch(holder, lines):
 
 
 def _quiet_ipv6(holder):
-    """Without duplicate address detection and router solicitations a fresh node is silent and ready at once."""
+    """Turns off duplicate address detection and router solicitations, so that a fresh node is silent and ready at
+    once."""
     script = "for f in accept_dad router_solicitations accept_ra; do " \
              "p=/proc/sys/net/ipv6/conf/default/$f; [ ! -w $p ] || echo 0 > $p; done"
     namespaces.run_in(holder, ["sh", "-c", script], kinds=("net",))
 
 
 def _plain_switch(switch):
-    """A switch has no firewall: without this every frame would be shown to the host's (br_netfilter)."""
+    """Keeps the host's firewall (br_netfilter) away from the frames: a switch has none."""
     script = "for f in iptables ip6tables arptables; do " \
              "p=/proc/sys/net/bridge/bridge-nf-call-$f; [ ! -w $p ] || echo 0 > $p || exit; done"
     namespaces.run_in(switch, ["sh", "-c", script], kinds=("net",))
 
 
 def shape(holder, device, rate, buffer=None, mtu=0):
-    """Limits what leaves a device to `rate` bits per second. With `buffer` the queue in front of it has exactly so many
-    bytes, and hardly more may pass at once; without, super-frames of 64 KB pass whole and the queue is that of a modest
-    switch."""
+    """Limits what leaves a device to `rate` bits per second. With `buffer` the queue in front of it has exactly that
+    many bytes, and a burst is hardly larger. Without, super-frames of 64 KB pass whole and the queue is that of a
+    modest switch."""
     if buffer:
         burst, limit = max(2 * (mtu + 18), rate // 8 // _SHORT_BURST), buffer
     else:
@@ -60,7 +61,7 @@ def shape(holder, device, rate, buffer=None, mtu=0):
 
 
 def restore_shape(holder, device, settings):
-    """Takes back shape(): as `up` had made it."""
+    """Undoes shape(): restores what `up` set."""
     if settings["rate"]:
         shape(holder, device, units.rate("--rate", settings["rate"]))
     else:
@@ -68,7 +69,7 @@ def restore_shape(holder, device, settings):
 
 
 def make_segmenter(switch, mtu):
-    """A pair of interfaces, `cutter` and `cut`, that no super-frame passes whole; returns the index of the first."""
+    """Makes the pair of interfaces `cutter` and `cut`, which cuts every super-frame; returns the index of the first."""
     # Above gso_max_size the kernel cuts in software, whatever the device could do.
     pair = f"link add cutter mtu {mtu} gso_max_size {mtu + 15} type veth peer name cut mtu {mtu}"
     ends = [f"link set {end} addrgenmode none up" for end in ("cutter", "cut")]

@@ -1,7 +1,7 @@
-"""The page (cluster-page) of a cluster: a process in its first node, with a socket that listens outside of the nodes.
+"""The page (cluster-page) of a cluster: a process in its first node whose socket listens outside the nodes.
 
-A socket stays in the network where it was made, so a browser of this machine reaches the page on the loopback interface,
-and the page reaches the agent of its node.
+A socket stays in the network namespace where it was made. So a browser on this machine reaches the page on the loopback
+interface, and the page reaches the agent of its node.
 """
 import os
 import signal
@@ -23,7 +23,7 @@ _SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def ensure():
-    """What the page needs, before the cluster is made; why there will be none, or nothing."""
+    """Provides what the page needs before the cluster is made; returns the reason if there can be no page."""
     words = [_SYSTEM_PYTHON, "-c", f"import {_MODULES}"]
     try:
         if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
@@ -50,8 +50,8 @@ def _listener():
 
 
 def _readable_tree(record):
-    """The directory util, where jobs of every user reach it: a source tree may lie where they cannot go, so the nodes
-    have it, to be read, under the cluster's own directory as well."""
+    """The directory util at a path that every user's jobs can read. The source tree may be in a private directory, so
+    the nodes also mount it read-only under the cluster's own directory."""
     if build.installed:
         return _UTIL
     place = os.path.join(state.directory(record["name"]), "tree")
@@ -63,7 +63,7 @@ def _readable_tree(record):
 
 
 def start(record, options=()):
-    """Starts it and waits until it listens; its address is in the record."""
+    """Starts the page and waits until it listens; the record has its address."""
     holder = record["nodes"][0]
     util = _readable_tree(record)
     directory = os.path.join(state.directory(record["name"]), "page")

@@ -1,8 +1,8 @@
-"""Finding and ending exactly the processes that are ours.
+"""Finds and ends exactly the processes that are ours.
 
-A process number alone is never trusted, it may have been recycled: a holder is known by its number and its start
-time, everything else by the namespaces it lives in or by a unique mark in its environment. Signals go through a
-pidfd that was opened before the identity was looked at, so nothing can slip in between.
+The kernel reuses process numbers, so a number alone proves nothing. The number and the start time identify a holder; a
+process's namespaces, or a unique mark in its environment, identify everything else. Signals go through a pidfd that was
+opened before the identity check, so no other process can take the number in between.
 """
 import contextlib
 import os
@@ -76,8 +76,8 @@ def _signal_all(handles, number):
 
 
 def await_line(stream, word, seconds):
-    """Whether a line with this word came; the stream is closed then. A whole line: what a program still writes into a
-    pipe that is closed would end it."""
+    """True if a line with this word came; then closes the stream. It reads the whole line, since a program that writes
+    to a closed pipe ends."""
     said, deadline = b"", time.monotonic() + seconds
     while not any(word in line for line in said.split(b"\n")[:-1]):
         readable, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
@@ -90,7 +90,7 @@ def await_line(stream, word, seconds):
 
 
 def wait_all(handles, seconds):
-    """Waits until every process has ended or the time is over; returns the handles that are left."""
+    """Waits until every process has ended or the time is over; returns the handles of those that remain."""
     deadline = time.monotonic() + seconds
     left = list(handles)
     while left:
@@ -106,7 +106,8 @@ def wait_all(handles, seconds):
 
 
 def end_all(matches, grace=2.0):
-    """Ends every process that matches, politely and then not; returns how many resisted (0 is the normal case)."""
+    """Ends every process that matches, first with SIGTERM, then with SIGKILL; returns how many survived (normally
+    0)."""
     for attempt in range(6):
         handles = open_matching(matches)
         if not handles:

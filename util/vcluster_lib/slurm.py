@@ -1,7 +1,7 @@
-"""Slurm in the nodes of a cluster: munged and slurmd in each, slurmctld in the first, all of one configuration.
+"""Slurm in the nodes of a cluster: munged and slurmd in each, slurmctld in the first, all with one configuration.
 
-/etc/slurm and /run/munge are mounted over those of the machine, in the nodes only, so sbatch and the others find what
-belongs to their node. Whole nodes are given to jobs. What a node keeps is in /run/vcluster/NAME/slurm/NODE.
+The nodes mount their own /etc/slurm and /run/munge over the machine's, so sbatch and the other commands find their
+node's Slurm. Jobs get whole nodes. A node's state is in /run/vcluster/NAME/slurm/NODE.
 """
 import os
 import secrets
@@ -15,7 +15,7 @@ from . import namespaces, state
 from .errors import VclusterError
 
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch")
-_PROCESSORS = 64  # of each node; ranks of a job share what there is
+_PROCESSORS = 64  # per node; the ranks of a job share the real processors
 _READY_SECONDS = 60
 _CONFIGURATION = """\
 ClusterName={name}
@@ -43,7 +43,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def ensure():
-    """The packages, before the cluster is made."""
+    """Installs the packages, before the cluster is made."""
     if any(shutil.which(program) is None for program in _PROGRAMS):
         build.packages("slurm")
 
@@ -62,7 +62,7 @@ def _prepare(record, base):
         file.write(_CONFIGURATION.format(name=record["name"], first=labels[0], nodes=",".join(labels), base=base,
                                          processors=_PROCESSORS))
     with open(os.path.join(base, "etc", "cgroup.conf"), "w", encoding="utf-8") as file:
-        file.write("CgroupPlugin=cgroup/v1\n")  # needs no mounted hierarchy, of which nodes have none
+        file.write("CgroupPlugin=cgroup/v1\n")  # needs no mounted cgroup hierarchy: nodes have none
     with open(os.open(os.path.join(base, "munge.key"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400), "wb") as file:
         file.write(secrets.token_bytes(128))
     for place in ("/etc/slurm", "/run/munge"):

@@ -1,7 +1,7 @@
-"""What is remembered about a cluster: /run/vcluster/NAME/state.json, hosts, agent and an empty directory `tmp`.
+"""The record of a cluster: /run/vcluster/NAME/state.json, hosts, agent and an empty directory `tmp`.
 
-The state is written before the first process starts and again after each one, so an interrupted `up` can always be
-undone. `ready` is true only when everything stands.
+`up` writes the state before it starts the first process and again after each one, so `down` can always undo an
+interrupted `up`. `ready` is true only when the cluster is complete.
 """
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from . import processes
 from .errors import VclusterError
 
 ROOT = "/run/vcluster"
-MARK = "VCLUSTER_ID"  # carries the cluster's unique identity into every process started in it
+MARK = "VCLUSTER_ID"  # gives every process started in the cluster the cluster's unique identity
 SUBNETS = range(64, 192)
 
 
@@ -30,7 +30,7 @@ def directory(name):
 
 @contextlib.contextmanager
 def lock():
-    """One `up` or `down` at a time on this machine."""
+    """Allows one `up` or `down` at a time on this machine."""
     os.makedirs(ROOT, mode=0o755, exist_ok=True)
     with open(os.path.join(ROOT, ".lock"), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -78,7 +78,7 @@ def is_running(state):
 
 
 def running(name):
-    """The state of a cluster that stands; a clear error otherwise."""
+    """The state of a complete cluster; a clear error otherwise."""
     state = load(check_name(name))
     if state is None:
         others = ", ".join(names())
@@ -99,7 +99,7 @@ def node(state, text):
 
 
 def free_subnet():
-    """A second octet no other cluster here uses: not needed for isolation, only to tell clusters apart."""
+    """A second octet that no other cluster here uses: isolation does not need it, people do, to tell clusters apart."""
     used = {state["subnet"] for state in map(load, names()) if state}
     for subnet in SUBNETS:
         if subnet not in used:
@@ -108,7 +108,7 @@ def free_subnet():
 
 
 def environment(state, holder, job=None):
-    """What a process in a node finds in its environment beside the caller's own variables."""
+    """The variables of a process in a node besides the caller's own."""
     values = dict(os.environ)
     values.update({
         MARK: state["id"], "VCLUSTER_NAME": state["name"], "VCLUSTER_NODE": holder["label"],

@@ -1,7 +1,7 @@
 """Clusters that live as long as one process: for the demo, the benchmark and the tests.
 
-Their names carry the process id of their owner, so that the next user removes them when the owner was killed before it
-could."""
+Their names contain the process id of their owner. If the owner is killed before it can remove its cluster, the next
+user does."""
 import atexit
 import json
 import os
@@ -60,31 +60,31 @@ class Cluster:
     def command(self, node, *words):
         """Words that run a command in a node (1, 2... or `switch`, which has a network namespace only)."""
         kinds = ["--net"] if node == "switch" else ["--net", "--uts", "--ipc", "--mount"]
-        # nsenter, not `vcluster exec`: an interpreter less to start, and some tests run hundreds of commands.
+        # nsenter, not `vcluster exec`: that saves starting an interpreter, and some tests run hundreds of commands.
         return ["nsenter", "--target", str(self._holder(node)["pid"]), *kinds, f"--wdns={os.getcwd()}", "env",
                 f"TMPDIR={os.path.join(state.directory(self.name), 'tmp')}", *words]
 
     def run(self, node, *words, **options):
-        """What a command in a node prints; it must succeed."""
+        """The output of a command in a node; it must succeed."""
         return subprocess.run(self.command(node, *words), check=True, capture_output=True, text=True,
                               timeout=_SECONDS_MAX, **options).stdout
 
     def links(self, node):
-        """`ip -statistics link` of a node: interface name to what is known about it."""
+        """`ip -statistics link` of a node: interface name -> its data."""
         return {entry["ifname"]: entry for entry in json.loads(self.run(node, "ip", "-s", "-json", "link", "show"))}
 
     def mpirun(self, *words):
         return [sys.executable, "-B", TOOL, "mpirun", "--name", self.name, *words]
 
     def faults(self, *options):
-        """`vcluster faults`; what it prints."""
+        """Runs `vcluster faults`; returns its output."""
         result = vcluster("faults", "--name", self.name, *options, capture_output=True)
         if result.returncode != 0:
             raise RuntimeError(result.stderr.strip())
         return result.stdout
 
     def fault_counts(self, *options):
-        """The counts of every place, a dictionary each."""
+        """The counts of every place, one dictionary each."""
         return [place["counts"] for place in json.loads(self.faults("--list", "--json", *options))]
 
     def listens(self, node, port):
@@ -92,11 +92,12 @@ class Cluster:
         return processes.listens(self._holder(node)["pid"], port)
 
     def sockets(self, node, table):
-        """The lines of /proc/net/TABLE in a node, a socket each."""
+        """The lines of /proc/net/TABLE in a node, one per socket."""
         return processes.sockets(self._holder(node)["pid"], table)
 
     def set_agents(self, running):
-        """Starts or stops the agents of all nodes, unless they are so already; RuntimeError with the reason."""
+        """Starts or stops the agents of all nodes, unless they are already in that state; raises RuntimeError with the
+        reason."""
         if running != self._agents_run:
             result = vcluster("agents", "--name", self.name, "--start" if running else "--stop", "all", capture_output=True)
             if result.returncode != 0:

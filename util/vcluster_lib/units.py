@@ -22,7 +22,7 @@ def rate(option, text):
 
 
 def share(option, text):
-    """A part of one of '1%' or '1': percent both."""
+    """The share that '1%' or '1' stands for: both are percent."""
     number, _ = _split(text, "%?")
     if number is None or number > 100:
         raise VclusterError(f"{option} {text}: give percent of all frames, such as 1% (0 to 100)")

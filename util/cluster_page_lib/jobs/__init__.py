@@ -1,3 +1,3 @@
-"""What users run. A queue has `submit`, `jobs`, `job`, `cancel` and `output`. There are two: `slurm`, which takes orders about
-nodes as well, and `own_queue`, which starts mpirun on nodes that no other job has. Commands are lists of words; no field
-of a form ever meets a shell."""
+"""What users run. A queue has `submit`, `jobs`, `job`, `cancel` and `output`. There are two: `slurm` also drains and
+resumes nodes; `own_queue` starts mpirun on nodes that no other job has. Commands are lists of words; no shell ever
+reads a field of a form."""

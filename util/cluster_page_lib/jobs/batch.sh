@@ -1,3 +1,3 @@
 #!/bin/sh
-# What sbatch runs for a program of the form: its words come as arguments and are never read by a shell again.
+# sbatch runs this for a program from the form. The words of the program are arguments; no shell parses them again.
 exec mpirun "$@"

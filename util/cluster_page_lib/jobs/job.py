@@ -14,7 +14,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 class BadRequest(Exception):
-    """What is wrong with a request, for its sender."""
+    """The request is wrong; the text tells its sender why."""
 
 
 @dataclasses.dataclass
@@ -79,7 +79,7 @@ def _words(form):
 
 
 def read(form):
-    """A Request; BadRequest says what is wrong."""
+    """Returns a Request; raises BadRequest, which says what is wrong."""
     name = form.get("name", "").strip()
     if not _NAME.fullmatch(name):
         raise BadRequest("name: up to 64 letters, digits, blanks and . _ + - of ASCII")

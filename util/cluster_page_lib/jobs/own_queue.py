@@ -1,7 +1,7 @@
-"""Jobs without Slurm: each gets nodes of its own, in the order in which they came, and runs as its user under mpirun.
+"""Jobs without Slurm: each gets nodes of its own, in the order of submission, and runs as its user under mpirun.
 
-A node is free if it is up, neither drained nor isolated, and no job has it. What is known of a job is in a directory of
-its own, readable by root, its output by its user as well. Jobs end with the page; those that a crash left open are lost.
+A node is free if it is up, neither drained nor isolated, and no job has it. Each job has a directory, which root can
+read; the user can read the output. Jobs end with the page; jobs that a crash left open count as lost.
 """
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ class OwnQueue:
         self._jobs, self._requests, self._processes = {}, {}, {}
         self._wake, self._tasks = asyncio.Event(), set()
 
-    # --- what the page asks for
+    # --- calls of the page
 
     async def submit(self, user, request):
         """The number of the new job."""
@@ -69,7 +69,7 @@ class OwnQueue:
             piece = file.read(PIECE_BYTES)
         return piece, offset + len(piece)
 
-    # --- its life
+    # --- start, run, end
 
     async def start(self):
         os.makedirs(self._directory, mode=0o711, exist_ok=True)
@@ -116,7 +116,7 @@ class OwnQueue:
         self._wake.set()
 
     async def _place_again_and_again(self):
-        """The oldest first: a job that waits for many nodes is not overtaken."""
+        """The oldest job starts first: none overtakes a job that waits for many nodes."""
         while True:
             self._wake.clear()
             for job in sorted((job for job in self._jobs.values() if job.state == QUEUED), key=lambda job: int(job.number)):
@@ -126,7 +126,7 @@ class OwnQueue:
                 await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS)
 
     async def _place(self, job):
-        """Starts it if there are nodes for it."""
+        """Starts the job if enough nodes are free."""
         try:
             good = [node["name"] for node in (await self._cluster.status())["nodes"]
                     if node["state"] in ("up", "returned") and not node["order"] and is_name(node["name"])]  # a line of a hostfile
@@ -181,7 +181,7 @@ class OwnQueue:
             self._end(job, FAILED if status else ENDED, f"status {status}" if status else "")
 
     async def _stop(self, job):
-        """mpirun ends its ranks on all nodes; a script's children are of its group."""
+        """Ends the job: mpirun ends its ranks on all nodes; the children of a script are in its process group."""
         process = self._processes.get(job.number)
         for number in (signal.SIGTERM, signal.SIGKILL):
             if process is None or process.returncode is not None:

@@ -1,4 +1,4 @@
-"""Which queue runs the jobs of this page."""
+"""Chooses the queue that runs the jobs of this page."""
 import subprocess
 
 from .own_queue import OwnQueue
@@ -15,7 +15,7 @@ def _slurm_answers():
 
 
 def choose(settings, cluster):
-    """None where no jobs are wanted."""
+    """Returns None if the operator wants no jobs."""
     if settings.jobs == "none":
         return None
     if settings.jobs == "slurm" or settings.jobs == "auto" and _slurm_answers():

@@ -1,11 +1,11 @@
 """Jobs through Slurm: sbatch as the user, squeue, scontrol and scancel. Slurm is asked at most once in FRESH_SECONDS.
 
-Users choose the names of their jobs, and squeue prints them as they are, lines and all. So each job begins with a word that
-no user can know beforehand, made anew for each question and handed to squeue in its environment, which other users cannot
-read. The user of a job is a field that Slurm sets; scancel gets it, too, and cancels no job of another user.
+Users choose the names of their jobs, and squeue prints names unchanged, even with line breaks. So a fresh random word,
+which no user can guess, begins each job in the output. squeue gets it in its environment, which other users cannot
+read. Slurm itself sets the user of a job; scancel gets the user too and cancels no job of another user.
 
-The output of a job of this page is a file in its user's home directory, which is read as that user, whatever a link there
-may point to.
+The output of a job of this page is a file in its user's home directory. The page reads it as that user, so a link there
+reveals nothing else.
 """
 import asyncio
 import os
@@ -23,7 +23,7 @@ FRESH_SECONDS = 0.8
 ASK_SECONDS = 15
 PIECE_BYTES = 64 << 10
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
-_FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name last: it may have any character
+_FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name comes last: it may contain any character
 _FIELDS = 11
 _STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
            "COMPLETED": ENDED, "CANCELLED": CANCELLED}
@@ -31,7 +31,7 @@ _SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
 
 
 async def _run(*words, stdin=b"", **options):
-    """The bytes that a command prints; AgentError with what it complains of."""
+    """The output of a command; raises AgentError with its error message."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, **options)
@@ -48,7 +48,7 @@ async def _run(*words, stdin=b"", **options):
 
 
 def _at(text):
-    """Seconds since 1970 of Slurm's time, 0 for none."""
+    """Slurm's time as seconds since 1970, 0 for none."""
     try:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     except ValueError:
@@ -56,7 +56,7 @@ def _at(text):
 
 
 def _rows(said, word):
-    """The fields of each job; `word` is what stands behind the number of each."""
+    """The fields of each job; `word` stands behind the number of each."""
     parts = re.split(rf"^([^|\n]+)\|{word}\|", said, flags=re.MULTILINE)
     for number, rest in zip(parts[1::2], parts[2::2]):
         fields = [number, *rest.split("|", _FIELDS - 2)]
@@ -79,13 +79,13 @@ class SlurmQueue:
     def __init__(self, settings):
         self._settings = settings
         self._jobs, self._asked_at, self._asking = [], float("-inf"), asyncio.Lock()
-        self._ranks = {}  # of the jobs that were submitted here
+        self._ranks = {}  # of the jobs submitted here
 
     async def start(self):
-        """Slurm runs by itself."""
+        """Nothing to start: Slurm runs by itself."""
 
     async def stop(self):
-        """Its jobs go on."""
+        """Nothing to end: Slurm's jobs go on."""
 
     @staticmethod
     def _output_name(number):
@@ -131,7 +131,7 @@ class SlurmQueue:
         return None
 
     async def cancel(self, job, _by):
-        """The page has looked at the role."""
+        """The page has checked the role."""
         await _run("scancel", f"--user={job.user}", job.number)
         self._asked_at = float("-inf")
 
@@ -142,10 +142,10 @@ class SlurmQueue:
             piece = await _run("/bin/dd", f"if={path}", "iflag=skip_bytes,count_bytes,nonblock", f"skip={offset}", "bs=64K",
                                f"count={PIECE_BYTES}", "status=none", **options)
         except AgentError:
-            piece = b""  # it has not begun, or is on another node
+            piece = b""  # the job has not begun, or runs on another node
         return piece, offset + len(piece)
 
     async def order(self, node, order, reason):
-        """Slurm gives no jobs to a node that is drained here."""
+        """Tells Slurm, which then gives no jobs to a node that is drained here."""
         words = ["scontrol", "update", f"nodename={node}", f"state={_SLURM_ORDERS[order]}"]
         await _run(*words, *([] if order == "resume" else [f"reason={reason or 'page'}"]))

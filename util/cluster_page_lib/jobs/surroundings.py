@@ -1,4 +1,5 @@
-"""The environment in which jobs run over the provider: Open MPI of Debian needs no option then, in scripts as in forms."""
+"""The environment in which jobs run over the provider: with it Debian's Open MPI needs no options, in scripts as in
+forms."""
 import os
 
 from cluster_lib import build
@@ -7,14 +8,14 @@ _UTIL = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 
 
 def _provider_directory(settings):
-    """Where the plugin is, or nothing where libfabric finds it by itself."""
+    """The directory of the plugin, or nothing where libfabric finds it by itself."""
     if settings.provider or os.environ.get("FI_PROVIDER_PATH"):
         return settings.provider or os.environ["FI_PROVIDER_PATH"]
     return "" if build.installed else os.path.dirname(build.path("cluster-fi"))
 
 
 def of_provider(settings):
-    """`cluster` under Open MPI 4."""
+    """The settings for `cluster` under Open MPI 4."""
     values = {"FI_PROVIDER": "cluster", "OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_osc": "pt2pt,sm",
               "OMPI_MCA_mtl_ofi_provider_include": "cluster"}
     directory = _provider_directory(settings)
@@ -24,14 +25,14 @@ def of_provider(settings):
 
 
 def of_request(base, request):
-    """With what the user adds; every rank gets it, by whatever mpirun it is started."""
+    """The environment with the user's additions; every rank gets it, whichever mpirun starts it."""
     values = {**base, **request.environment}
     names = [name for name in values if not name.startswith("OMPI_")]
     return {"OMPI_MCA_mca_base_env_list": ";".join(names), **values}
 
 
 def of_agents(hostfile):
-    """Remote daemons are started by the agents, on the nodes of the job; ranks may share processors."""
+    """The agents start mpirun's remote daemons on the nodes of the job; ranks may share processors."""
     values = {"OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": f"/usr/bin/python3 -B {os.path.join(_UTIL, 'cluster-remote')}",
               "OMPI_MCA_orte_default_hostfile": hostfile, "OMPI_MCA_hwloc_base_binding_policy": "none",
               "OMPI_MCA_mpi_yield_when_idle": "1"}

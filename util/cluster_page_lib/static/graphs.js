@@ -1,4 +1,5 @@
-// The graphs of a node, drawn by uPlot from /node/NAME/series, and the newest values in words for those that do not see them.
+// Draws the graphs of a node by uPlot from /node/NAME/series, and writes the newest values as text for people who do
+// not see graphs.
 "use strict";
 (function () {
   const place = document.querySelector("[data-series]");

@@ -1,4 +1,4 @@
-// Says so when the page has lost its connection; everything else is htmx, told by attributes.
+// Tells the user when the page has lost its connection; htmx does everything else, by attributes.
 "use strict";
 (function () {
   const stale = document.getElementById("stale");

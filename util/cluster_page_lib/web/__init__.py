@@ -1,1 +1,1 @@
-"""Requests and answers. Every route goes through access.page, so that none is open by mistake; a test counts them."""
+"""Requests and answers. Every route goes through access.page, so that none is open by mistake; a test checks this."""

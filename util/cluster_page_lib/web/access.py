@@ -1,4 +1,4 @@
-"""Which role each page needs: every handler is wrapped here, with the role that it needs.
+"""The role that each page needs: this module wraps every handler with its role.
 
 A handler is awaited with (request, visit); `visit` has the session, the role and, for a POST, the checked form.
 """
@@ -39,7 +39,7 @@ class Visit:
 
 
 class RoleCache:
-    """Roles are looked up again after a few seconds: a user that is taken out of a group loses the role without a logout."""
+    """Looks up roles again after a few seconds, so that a user who leaves a group loses the role without a logout."""
 
     def __init__(self, of, clock=time.monotonic):
         self._of, self._clock, self._known = of, clock, {}
@@ -60,7 +60,7 @@ def to_login(request):
 
 
 def page(path, needed, handler, method="GET"):
-    """A route. `needed` None: before the login."""
+    """A route. `needed` None: open before the login."""
 
     async def serve(request):
         context = request.app.state.context

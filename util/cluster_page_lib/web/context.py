@@ -1,4 +1,4 @@
-"""What handlers share: the parts of the program, and the templates."""
+"""State that all handlers share: the parts of the program, and the templates."""
 import os
 import time
 
@@ -23,7 +23,7 @@ class Context:
         self._templates.globals["role_names"] = roles.NAMES
 
     def shared(self, name, status, make):
-        """What `make()` gives, once for all that ask while the agent's answer is the same."""
+        """The result of `make()`, computed once while the agent's answer is unchanged."""
         kept = self._shared.get(name)
         if kept is None or kept[0] is not status:
             kept = self._shared[name] = (status, make())

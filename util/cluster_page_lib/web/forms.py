@@ -1,4 +1,4 @@
-"""Forms: read once, bounded, and only with the token of the session."""
+"""Forms: each is read once, is bounded, and must carry the token of the session."""
 from urllib.parse import parse_qsl
 
 BYTES_MAX = 256 << 10
@@ -6,7 +6,7 @@ FIELDS_MAX = 64
 
 
 class BadForm(Exception):
-    """Why a form is refused, for its sender; `status` is that of HTTP."""
+    """The form is refused; the text tells its sender why, `status` is the HTTP status."""
 
     def __init__(self, text, status=400):
         super().__init__(text)
@@ -14,7 +14,7 @@ class BadForm(Exception):
 
 
 async def read(request, session):
-    """Field -> text. Without a session, at the login, the origin alone counts."""
+    """Field -> text. At the login there is no session, so only the origin is checked."""
     body = b""
     async for piece in request.stream():
         body += piece

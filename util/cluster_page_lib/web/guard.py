@@ -1,8 +1,9 @@
-"""Around every request: what a browser may do with our answers, and that a form came from our own pages.
+"""Guards every request: it limits what a browser may do with our answers, and checks that a form came from our own
+pages.
 
-A change is refused unless the browser says that it comes from this very page (Origin), whatever token it carries. There
-is no inline script or style anywhere, so the policy allows none: text of a user that found its way into a page as markup
-would not run.
+It refuses a change unless the browser says that it comes from this site (Origin), whatever token the form carries. The
+policy forbids inline scripts and styles, and no page has any: if a user's text got into a page as markup, it would not
+run.
 """
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse

@@ -1,4 +1,5 @@
-"""Jobs: the queue, the form, a job with its output as it comes, cancel. Output is for its user and for operators."""
+"""Pages about jobs: the queue, the form, a job with its live output, cancel. Only the job's user and operators see
+output."""
 import codecs
 from urllib.parse import quote
 
@@ -76,7 +77,7 @@ async def job_part(request, visit):
 
 
 async def output(request, visit):
-    """What has come since `from`, and an element that asks for the rest, as long as there can be more."""
+    """The output since `from`, and, as long as there can be more, an element that asks for the rest."""
     job = await _found(request, visit, to_read=True)
     text = request.query_params.get("from", "0")
     offset = int(text) if text.isdigit() and len(text) < 16 else 0

@@ -1,4 +1,5 @@
-"""The page of a node: its state and orders, graphs of the last minutes, its links and endpoints, why operations wait."""
+"""The page of a node: its state, actions on it, graphs of the last minutes, its links and endpoints, and why operations
+wait."""
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -46,7 +47,8 @@ async def part(request, visit):
 
 
 async def series(request, _visit):
-    """What the graphs show, by columns: times, processor, memory, then each device's bytes a second in and out."""
+    """What the graphs show, in columns: times, processor, memory, then the bytes per second in and out of each
+    device."""
     name = request.path_params["name"]
     await request.app.state.context.cluster.node(name)
     samples = await request.app.state.context.cluster.series(name)
@@ -70,7 +72,7 @@ async def order(request, visit):
     await context.cluster.node(name)
     wanted, reason = visit.form.get("order", ""), " ".join(visit.form.get("reason", "").split())
     if wanted not in ORDERS or not reason.isprintable() or len(reason) > REASON_MAX:
-        raise forms.BadForm(f"no such order, or a reason of more than {REASON_MAX} characters")
+        raise forms.BadForm(f"no such action, or a reason of more than {REASON_MAX} characters")
     await context.cluster.order(visit.user, name, wanted, reason)
     if hasattr(context.jobs, "order"):
         await context.jobs.order(name, wanted, f"{visit.user}: {reason}" if reason else visit.user)

@@ -1,4 +1,4 @@
-"""The overview: nodes, the picture, links, findings, history; in large clusters a table by pages."""
+"""The overview: nodes, the picture, links, findings, history; large clusters get a paged table."""
 import collections
 
 from markupsafe import Markup
@@ -43,7 +43,7 @@ def _cell(source, peer, rail, link):
 
 
 class Choice:
-    """Which nodes of a large cluster are shown: words in the address, nothing else."""
+    """The part of a large cluster that is shown; the URL alone decides it."""
 
     def __init__(self, query):
         self.text = query.get("text", "")[:64]
@@ -54,7 +54,7 @@ class Choice:
             self.number = 0
 
     def of(self, nodes):
-        """(nodes of this page, how many there are in all, number of pages)"""
+        """(nodes of this page, number of all nodes, number of pages)"""
         found = [node for node in nodes if self.text.lower() in node["name"].lower() and self.state in ("", _state_of(node))]
         pages = max(1, -(-len(found) // ROWS_A_PAGE))
         self.number = min(self.number, pages - 1)
@@ -81,7 +81,7 @@ async def _links_text(request, visit):
         matrices, names = _matrices(status)
         bad = [link for link in status["links"] if matrix.quality(link) in (matrix.DOWN, matrix.LOSSY)][:200]
         return context.text("links_part.html", visit, matrices=matrices, names=names, bad=bad, many=len(names) > 64,
-                            picture=Markup(topology.draw(status)))  # escapes what it draws
+                            picture=Markup(topology.draw(status)))  # it escapes all text
     return context.shared("links", status, make)
 
 

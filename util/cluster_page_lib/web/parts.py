@@ -1,5 +1,6 @@
-"""Parts of a page that refresh themselves: a part asks again with the mark of what it shows, and gets nothing if that is
-still so. What did not change keeps its place, its focus, and the ear of a screen reader."""
+"""Parts of a page that refresh themselves. A part asks again with the mark of its present text; if that is unchanged
+the answer is empty. So an unchanged part keeps its scroll position and focus, and a screen reader does not read it
+again."""
 import hashlib
 
 from starlette.responses import HTMLResponse, Response
@@ -18,5 +19,5 @@ def answer(request, text):
 
 
 def first(text):
-    """The same, inside of a page."""
+    """The same, for a part inside a page."""
     return text.replace("@MARK@", mark_of(text))

@@ -1,4 +1,5 @@
-"""Style, scripts and the fetched packages: a fixed list, read at the start, open to all."""
+"""Style, scripts and the fetched packages: the page reads a fixed list of files at its start and serves them to
+everyone."""
 import os
 
 from starlette.responses import Response

@@ -1,12 +1,12 @@
 """What endpoints of the provider send and receive over time: the rates of each, and totals of each job that only grow.
 
-The counters of an endpoint begin at 0 and end with it, so their sum over the endpoints that run drops when one closes; a
-program that takes differences would read that as a restart. Here what each endpoint has added since the last look goes
-to the totals of its job, and to those of the path to the peer's node. What it did between the last look and its end is
-not seen.
+The counters of an endpoint begin at 0 and end with it, so their sum over the endpoints that run drops when one closes;
+a program that takes differences would read that as a restart. So this adds what each endpoint counted since the last
+look to the totals of its job and of the path to the peer's node. It misses what an endpoint does between the last look
+and its end.
 
-A process says itself of which job it is. A job belongs to the user of the first process of it that is seen: processes
-of other users that claim it count as those without a job.
+A process itself says which job it belongs to. A job belongs to the user of its first process that the agent sees. If a
+process of another user claims that job, it counts as a process without a job.
 
 Bounds: JOBS_MAX jobs and PEERS_MAX paths at a time, further ones count as OTHER; a job is forgotten KEEP_SECONDS after
 its last endpoint.
@@ -42,7 +42,7 @@ def owner_of(pid):
 
 
 def stuck(endpoint):
-    """In words, each peer that owes an answer and has been silent for longer than any retransmission should take."""
+    """A sentence for each peer that owes an answer and is silent for longer than any retransmission should take."""
     found = []
     for peer in endpoint.get("peers", []):
         owed = peer.get("queued_frames", 0) + sum(rail.get("in_flight_frames", 0) for rail in peer.get("rails", []))
@@ -53,7 +53,8 @@ def stuck(endpoint):
 
 
 class _Totals:
-    """Of one job on this node, or of one path: numbers that only grow, and how many there are now."""
+    """The totals of one job on this node, or of one path: counters that only grow, and the number of present endpoints
+    or peers."""
 
     def __init__(self):
         self.counted, self.gauges, self.seen_at = defaultdict(int), defaultdict(int), 0.0
@@ -94,7 +95,7 @@ class Accounting:
         return job if user is not None and self._owners.setdefault(job, user) == user else ""
 
     def _added(self, key, numbers, last):
-        """What has been added since the last look; all of it if this is a new one."""
+        """What an endpoint or peer has added since the last look; everything if it is new."""
         self._last[key] = numbers
         before = last.get(key, {})
         restarted = any(value < before.get(name, 0) for name, value in numbers.items())

@@ -1,7 +1,7 @@
-"""Jumps of the clock: the time of day goes another way than the clock that only counts.
+"""Jumps of the clock: the time of day and the monotonic clock advance by different amounts.
 
-Time servers slew by less than a thousandth. A host that was suspended is distinguished by a third clock, which counts
-while it sleeps.
+Time servers slew by less than a thousandth. A third clock, which also counts while the host sleeps, tells a suspended
+host from a clock that was set.
 """
 JUMP_SECONDS = 0.5
 
@@ -11,7 +11,7 @@ class ClockWatch:
         self._last = (wall, steady, boot)
 
     def look(self, wall, steady, boot):
-        """What has happened since the last look, in words; empty if nothing has."""
+        """What happened since the last look, in words; empty if nothing did."""
         passed = [now - then for now, then in zip((wall, steady, boot), self._last)]
         self._last = (wall, steady, boot)
         slept = passed[2] - passed[1]

@@ -1,10 +1,11 @@
-"""What running endpoints of the provider on this node say: `cluster-info --all --json`, in a process of its own.
+"""The reports of the provider's running endpoints on this node, read by `cluster-info --all --json` in a separate
+process.
 
-Endpoints are asked every few seconds and only while somewhere a person or a program looks, so that a job that nothing
-looks at is not disturbed. `--why` is used if the installed cluster-info offers it.
+The agent queries endpoints every few seconds, and only while a person or a program looks somewhere, so that it does not
+disturb other jobs. `--why` is used if the installed cluster-info offers it.
 
-A process says what it likes of its endpoints, and any user may start one: what makes no sense is left out, and hides no
-other process.
+Any user can start a process that reports anything about its endpoints. The agent leaves out malformed reports; they
+hide no other process.
 """
 import asyncio
 import json
@@ -20,7 +21,7 @@ BYTES_MAX = 4 << 20
 
 
 def _sensible(process):
-    """What a process says, or in its place that this makes no sense."""
+    """The report of a process, or a note in its place if the report is malformed."""
     try:
         for endpoint in checked.process(process)["endpoints"]:  # what is set, not what could be
             endpoint["options"] = [option for option in endpoint.get("options", []) if option.get("from") not in (None, "default")]

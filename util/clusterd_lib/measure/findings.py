@@ -1,4 +1,4 @@
-"""What is wrong with the wiring or the settings, from what nodes say of themselves and what arrives where.
+"""What is wrong with the wiring or the settings, judged by the nodes' cards and by the rails on which hellos arrive.
 
 A card is what a node says of itself: name and rails (rails.py). Pure functions; each finding is a dict with node,
 rail (or None), kind and text, the text with the cure.
@@ -11,7 +11,7 @@ def _finding(node, rail, kind, text):
 
 
 def _common(values):
-    """What most have; None if there is nothing to compare."""
+    """The value that most nodes have; None if there is nothing to compare."""
     counted = Counter(value for value in values if value)
     return counted.most_common(1)[0][0] if counted else None
 

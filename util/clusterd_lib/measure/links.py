@@ -1,12 +1,12 @@
 """Round trip, loss and path MTU of every rail of this node to the same rail of every other node.
 
 An echo leaves for one link after the other, each about once a second in a small cluster, and never more than
-ECHOES_PER_SECOND in a large one. A link whose echo is lost is tried again at once: after three in a row it is down, and
-what agents say to each other takes another rail until an echo comes back. Loss and round trip are those of the last 64
-echoes, smoothed as RFC 6298 does.
+ECHOES_PER_SECOND in a large one. After a lost echo the link sends another at once. After three lost in a row it is
+down, and the agents use another rail until an echo returns. Loss and round trip are those of the last 64 echoes,
+smoothed as RFC 6298 does.
 
 Every 16th echo of a link is as long as its rail's MTU allows and may not be fragmented. If long ones are lost while
-short ones arrive, shorter ones find the path MTU (RFC 8899).
+short ones arrive, the agent searches for the path MTU with shorter ones (RFC 8899).
 
 Timers: the next echo, and the answer to each.
 """
@@ -26,7 +26,8 @@ UNKNOWN, UP, DOWN = "unknown", "up", "down"
 
 
 def bytes_per_second(mtu):
-    """At most, in both roles, IP and UDP headers included: as many answers leave as echoes, and they are short."""
+    """Upper bound for echoes and answers together, with IP and UDP headers: each echo gets one answer, which is
+    short."""
     return 2 * ECHOES_PER_SECOND * ECHO_BYTES + ECHOES_PER_SECOND / LONG_EVERY * (mtu - ECHO_BYTES)
 
 
@@ -135,7 +136,7 @@ class LinkMonitor:
                 link.long_tries = 0
                 link.long_size = next((smaller for smaller in SIZES if smaller < size), SIZES[-1])
                 link.path_mtu = min(link.path_mtu or size, link.long_size)
-            self._echo(link, now, short=True)  # was it the length, or is the link cut?
+            self._echo(link, now, short=True)  # is the frame too long, or the link cut?
             return
         self._note(link, 0)
         link.lost_in_a_row += 1
@@ -156,8 +157,8 @@ class LinkMonitor:
             self._changed(link, old)
 
     def usable(self, peer):
-        """Rails by which a message to a peer should leave: the first that is well; all that are not down while the
-        first has an open question."""
+        """Rails by which a message to a peer should leave: the first that is up. While an echo of that one is
+        unanswered, all that are not down."""
         links = [link for (name, _), link in self.links.items() if name == peer and link.state != DOWN]
         links.sort(key=lambda link: link.rail)
         if links and links[0].lost_in_a_row == 0 and links[0].state == UP:

@@ -4,7 +4,7 @@ from collections import deque
 
 import psutil
 
-SAMPLES_MAX = 300  # ten minutes, at one in two seconds
+SAMPLES_MAX = 300  # ten minutes, one sample every two seconds
 
 
 class Load:

@@ -1,6 +1,7 @@
-"""How many bits a second pass a link: one TCP connection over it for a second, as fast as both ends go.
+"""How many bits per second a link carries: one TCP connection sends over it for a second, as fast as both ends can.
 
-The side that is asked opens a port for one connection from the node that asks, counts, and answers when it is closed.
+The target opens a port for one connection from the node that asks, counts the bytes, and answers when the connection is
+closed.
 """
 import asyncio
 import socket
@@ -38,7 +39,7 @@ def _count(opened, peer):
 
 
 class Receivers:
-    """The side that is asked: `open` gives a port, `result` waits for what came."""
+    """The target's side: `open` returns a port, `result` waits for the count."""
 
     def __init__(self):
         self._counting = {}

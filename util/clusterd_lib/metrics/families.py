@@ -1,9 +1,9 @@
-"""Families of metrics, made anew at each scrape from a picture of this agent.
+"""Families of metrics, built at each scrape from a snapshot of this agent.
 
-Names begin with clusterd_ for what the agent finds out, cluster_ for what endpoints of the provider count. Base units:
-seconds, bytes, ratios from 0 to 1. Every node tells of itself, so a cluster of n nodes has n times what one has; what
-grows with the number of nodes is bounded: states of single nodes up to NODES_MAX, links up to LINKS_MAX, the worst first.
-Jobs and paths are bounded where they are counted (measure/accounting.py). clusterd_series_left_out says what was cut.
+Metrics that the agent measures begin with clusterd_, counters of the provider's endpoints with cluster_. Base units:
+seconds, bytes, ratios from 0 to 1. Every node reports about itself, so n nodes give n times the series of one. Series
+that grow with the number of nodes are bounded: at most NODES_MAX nodes and LINKS_MAX links, the worst first. Jobs and
+paths are bounded where they are counted (measure/accounting.py). clusterd_series_left_out counts what was left out.
 """
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
@@ -15,7 +15,7 @@ _REFUSED = "refused_"
 
 
 def counter_name(name):
-    """The provider's name of a counter, as Prometheus would have it: the unit last."""
+    """The name of a provider's counter after the conventions of Prometheus: the unit comes last."""
     for unit in ("bytes", "frames", "datagrams", "sessions"):
         if name.startswith(unit + "_"):
             name = f"{name[len(unit) + 1:]}_{unit}"
@@ -58,7 +58,7 @@ def _nodes(picture):
     nodes = picture["nodes"]
     yield _gauge("clusterd_nodes", "Nodes in each state, as seen from here.", ["state"],
                  [([state], sum(found == state for found, _ in nodes.values())) for state in STATES])
-    yield _gauge("clusterd_nodes_drained", "Nodes that get no jobs by an order.", [],
+    yield _gauge("clusterd_nodes_drained", "Nodes that an operator has drained, so that they get no jobs.", [],
                  [([], sum(order == "drained" for _, order in nodes.values()))])
     shown = sorted(nodes, key=lambda name: (nodes[name][0] == "up", name))[:NODES_MAX]
     yield _gauge("clusterd_node_state", f"1 for the state of a node as seen from here, of {NODES_MAX} nodes at most.",
@@ -130,7 +130,7 @@ def _paths(accounting):
 
 
 def families(picture):
-    """All of them; what endpoints have sent is picture["accounting"]."""
+    """All families; picture["accounting"] has what endpoints have sent."""
     for part in (_agent, _nodes, _rails, _links):
         yield from part(picture)
     yield from _jobs(picture["accounting"])

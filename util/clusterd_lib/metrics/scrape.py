@@ -1,7 +1,7 @@
-"""One HTTP request for /metrics, and from where it is permitted: this node, the nodes of the cluster, the networks of --metrics.
+"""Answers one HTTP request for /metrics from this node, from nodes of the cluster, or from the networks of --metrics.
 
-The agent's port is for agents, which begin with their version; a request that begins with GET comes here. It gets one
-answer and the connection is closed.
+The agent's port is for agents, which begin with their version; a request that begins with GET comes here. The agent
+answers once and closes the connection.
 """
 import http.client
 import io
@@ -64,7 +64,7 @@ class Metrics:
         return 200, kind, encode(self._registry)
 
     async def serve(self, address, first, reader, writer):
-        """Answers a request of which the first bytes have been read."""
+        """Answers a request whose first bytes have been read."""
         rest = await reader.readuntil(b"\r\n\r\n")
         status, kind, body = await self._answer(address, first + rest[:HEAD_BYTES_MAX])
         writer.write((f"HTTP/1.1 {status} {http.client.responses[status]}\r\nContent-Type: {kind}\r\n"

@@ -3,7 +3,7 @@
 wire         the bytes of a message, its signature, and the gate for what arrives
 membership   what is known about each node, and which news replaces which
 suspicion    how long a node that does not answer stays suspect
-gossip       news that still has to be passed on
+gossip       news that this agent still has to pass on
 detector     probes: SWIM with the additions of Lifeguard
 discovery    hello, and fetching the table of another node
 agent        one agent made of these

@@ -5,12 +5,11 @@ Everything comes as an argument: the time, the randomness, and the transport, wh
     hello(message)           to the multicast group on every rail, and to the addresses of the list
 The caller runs `run(now)` at `next_deadline()` and hands every message that passed the gate (wire.py) to `receive`.
 
-Every message between agents carries news. News goes in messages of its own, too, every tenth of a second as long as
-there is any: what matters is known to all of 1,000 nodes within a second, and a cluster in which nothing happens sends
-probes only.
+Every message between agents carries news. While there is news, the agent also sends messages for it alone, every tenth
+of a second. So all of 1,000 nodes know important news within a second, and a cluster without news sends probes only.
 
-Peers refuse an isolated node: they answer its probes, so that it is seen whether it lives, and nothing else; what it
-says of others is not believed.
+Peers refuse an isolated node. They answer only its probes, so that it can be seen whether it lives, and believe nothing
+that it says about others.
 """
 from . import wire
 from .detector import Detector
@@ -89,12 +88,12 @@ class Agent:
             self.detector.on_request(message, address, now)
 
     def order(self, name, order, reason, now):
-        """Drain or isolate a node, or take that back; every agent hears of it."""
+        """Drains or isolates a node, or resumes it; every agent hears of it."""
         self.membership.order(name, order, reason, now)
         self._pass_on(name, now)
 
     def leave(self):
-        """The last words of an agent that is stopped: others need not find out."""
+        """The goodbye of an agent that is stopped, so that others need not detect its end."""
         me = self.membership.me
         me.status, me.reason = wire.LEFT, "its agent was stopped"
         living = self.membership.living()
@@ -103,7 +102,7 @@ class Agent:
                                  wire.Message(wire.GOSSIP, 0, self.name, name, 0, (me.record(),)))
 
     def _learn(self, record, now, passing=True):
-        """What a page brings is known to others already, unless it is about this node."""
+        """Others already know the content of a page, unless it is about this node."""
         news = self.membership.merge(record, now)
         if (self.detector.on_news(record, now) or news) and (passing or record.name == self.name):
             self._pass_on(record.name, now, record if not news else None)
@@ -133,8 +132,8 @@ class Agent:
         self._gossip_at = now + GOSSIP_PERIOD if len(self._gossip) and living else float("inf")
 
     def _send(self, address, kind, sequence, target, about="", number=0, records=None):
-        """A message with news; with the record of this node unless it only answers, and with that of `about`. A pull is
-        as long as its answer deserves."""
+        """A message with news, and with the record of `about`. It has this node's own record too unless it only
+        answers. A pull is padded so that its longer answer is permitted."""
         if records is None:
             records = list(self._gossip.take(PIGGYBACK_RECORDS))
             if about and about in self.membership.members:

@@ -1,15 +1,15 @@
 """Which node to probe, what its silence means, and when.
 
 Every period this agent probes the node that follows it in the order of names, and every other period one at random, in
-rounds in which each node comes once. The first finds a dead node within a period, however many nodes there are; the
-second finds what a broken pair would not. A node that does not answer in time is probed through three others; if none
-of them brings an answer by the end of the period it is suspect, and down when its suspicion has run out
-(suspicion.py) unless it refutes. A successor that is suspect, or does not answer directly, may be one of several that
-died at once, and no other agent follows them: the one after it is probed in the same period, while this agent is well.
+rounds in which each node comes once. The first finds a dead node within a period, however many nodes there are. The
+second finds failures that the first misses where one pair cannot communicate. If a node does not answer in time, the
+agent probes it through three others. If none of them gets an answer by the end of the period, the node is suspect. It
+is down when its suspicion runs out (suspicion.py), unless it refutes. A successor that is suspect or silent may be one
+of several that died at once, and no other agent probes those behind it. So this agent, while itself healthy, probes the
+next one in the same period.
 
-Lifeguard's local health: an agent whose own probes fail although the nodes that it asked for help do not even say that
-they had no answer either is likely slow itself. It then waits longer. A host that was not running for a while says
-so through `late()`.
+Lifeguard's local health: if an agent's probes fail and its helpers do not even report that they got no answer, the
+agent itself is probably slow. It then waits longer. A host that was paused for a while says so through `late()`.
 
 Timers: the two probes, for each probe the time for the direct and for the indirect answer, one for each suspect.
 """
@@ -20,10 +20,10 @@ from .suspicion import Suspicion
 
 PERIOD = 0.5
 ACK_TIMEOUT = 0.2
-NACK_TIMEOUT = 0.25  # after which one that was asked for help says that it has no answer
+NACK_TIMEOUT = 0.25  # after this, a helper reports that it got no answer
 HELPERS = 3
 HEALTH_MAX = 4
-DEAD_PROBE_PERIOD = 10.0  # one of the dead is asked now and then, so that two halves of a network find each other again
+DEAD_PROBE_PERIOD = 10.0  # a dead node is probed now and then, so that two halves of a network find each other again
 
 
 class _Probe:
@@ -44,7 +44,7 @@ class _Errand:
 
 class Detector:
     """`send(address, kind, sequence, target, about)` sends a message with news; `about` is a node whose record must be
-    in it. `declare(name, status, reason, now)` takes over what was found."""
+    in it. `declare(name, status, reason, now)` records the verdict."""
 
     def __init__(self, membership, random, send, declare):
         self._membership, self._random = membership, random
@@ -63,7 +63,7 @@ class Detector:
         self._dead_at = now + DEAD_PROBE_PERIOD
 
     def late(self):
-        """This host was not running for a while: what is overdue says nothing about others."""
+        """This host was paused for a while: overdue timers say nothing about others."""
         self.health = min(HEALTH_MAX, self.health + 1)
         self._probes.clear()
 
@@ -108,7 +108,7 @@ class Detector:
                     self._probe(self._successor(probe.name), now, follows=True)
             if now >= probe.until:
                 del self._probes[sequence]
-                # Helpers that answer, if only that they have no answer, show that this agent is well.
+                # Helpers that reply, even that they got no answer, show that this agent is healthy.
                 slow = probe.asked > 0 and probe.nacks == 0
                 self.health = min(HEALTH_MAX, self.health + 1) if slow else self.health
                 self._declare(probe.name, wire.SUSPECT, self._membership.name, now)
@@ -121,7 +121,7 @@ class Detector:
         for name in self._random.sample(able, min(HELPERS, len(able))):
             probe.asked += 1
             self._send(members[name].address, wire.PING_REQUEST, sequence, probe.name, probe.name)
-        # Lost once is not dead: the node itself is asked again.
+        # One lost probe does not mean dead: probe the node itself again.
         self._send(members[probe.name].address, wire.PING, sequence, probe.name, probe.name)
 
     def _new_sequence(self):
@@ -162,7 +162,7 @@ class Detector:
         if errand is not None:
             self._send(errand.address, wire.ACK, errand.sequence, errand.name)
             return
-        # An answer that a helper brings names the node that answered as its target.
+        # The answer that a helper forwards names the answering node as its target.
         probe = self._probes.get(message.sequence)
         if probe is not None and probe.name in (message.sender, message.target):
             del self._probes[message.sequence]
@@ -174,7 +174,7 @@ class Detector:
             probe.nacks += 1
 
     def on_request(self, message, address, now):
-        """Another agent asks for a probe of a node that does not answer it."""
+        """Another agent asks this one to probe a node that does not answer it."""
         member = self._membership.members.get(message.target)
         if member is None or len(self._errands) >= 64:
             return
@@ -183,8 +183,8 @@ class Detector:
         self._send(member.address, wire.PING, sequence, message.target, message.target)
 
     def on_news(self, record, now):
-        """After the table took over what a record says, or knew it already; True if it confirms a suspicion, which
-        others should hear of."""
+        """Called after the table accepted a record or knew it already. True if the record confirms a suspicion, which
+        others should hear."""
         member = self._membership.members.get(record.name)
         if member is None or member.status != wire.SUSPECT:
             self._suspicions.pop(record.name, None)

@@ -1,17 +1,17 @@
 """Finding the others: hello, and fetching the table of a node that was found.
 
-A hello goes to the multicast group on every rail and to the addresses of a list, often while this agent knows no
-other, then seldom: a node that hears its own rail number from another rail sees a wrong cable by it, and two halves of
-a cluster that started apart find each other. The more nodes, the more seldom, so that the hellos that a node hears
-stay a few a second. Only some of the nodes answer a hello of a node that they did not know.
+A hello goes to the multicast group on every rail and to the addresses of a list. The agent sends it often while it
+knows no other node, then seldom. Hellos reveal wrong cables, since each names the sender's rail, and they join two
+halves of a cluster that started apart. With more nodes each sends more seldom, so that a node hears only a few per
+second. Only some nodes answer the hello of an unknown node.
 
-The table of another node comes in pages, each asked for, so that a lost one is asked for again. The first node asked may
-be as young as this one: the whole table of another is fetched after 1, 2, 4, 8 and 16 seconds. Later one page of a node
-at random repairs what gossip has missed (anti-entropy).
+The agent fetches the table of another node page by page, and asks again for a lost page. The first node may be as young
+as this one, so the agent fetches the whole table of another after 1, 2, 4, 8 and 16 seconds. Later one page of a random
+node repairs what gossip missed (anti-entropy).
 
-A page is large, and a question may bear the address of a host that has not asked, or be a recorded one.
-So a page goes where the record of the asker says, never back to where the question seems to come from; it is at most
-three times as long as the question, which is padded therefore; and PAGES_PER_SECOND leave, PAGES_AT_ONCE after a rest.
+A page is large, and a request can be forged or replayed under the address of a host that did not ask. So a page goes to
+the address in the asker's record, never to the source of the request. It is at most three times as long as the request,
+which is padded for that. At most PAGES_PER_SECOND leave, and PAGES_AT_ONCE after a rest.
 """
 from . import wire
 
@@ -24,7 +24,7 @@ PULL_TRIES = 3
 REPAIR_SECONDS = 30.0
 REPAIR_FIRST = 1.0
 YOUNG_REPAIRS = 5
-FIRST_HELLOS = 20  # then a lone agent says hello as seldom as others
+FIRST_HELLOS = 20  # after this a lone agent says hello as seldom as others
 PULL_BYTES = 400
 ANSWER_TIMES_MAX = 3
 PAGES_PER_SECOND, PAGES_AT_ONCE = 50.0, 200.0
@@ -38,16 +38,16 @@ class Discovery:
         self._hello_at = self._repair_at = self._pull_until = float("inf")
         self._pull = None  # (name, address, page, tries)
         self._hellos = self._repairs = 0
-        self._whole = True  # the table that is being fetched is wanted whole
+        self._whole = True  # the whole table is being fetched
         self._begun = False
-        self._pages, self._pages_at = PAGES_AT_ONCE, 0.0  # how many may leave, and when that was counted
+        self._pages, self._pages_at = PAGES_AT_ONCE, 0.0  # how many pages may leave, and when that was computed
 
     def start(self, now):
         self._hello_at = now
         self._repair_at = now + REPAIR_FIRST
 
     def settle(self, now):
-        """As if this agent had been up for long."""
+        """Acts as if this agent had been up for long."""
         self._begun, self._repairs = True, YOUNG_REPAIRS
         self._hello_at = now + max(HELLO_MIN, HELLO_PER_NODE * len(self._membership.members)) * self._random.random()
         self._repair_at = now + self._repair_pause() * self._random.random()
@@ -86,13 +86,13 @@ class Discovery:
                 self._pull, self._pull_until = None, float("inf")
 
     def on_hello(self, message, address, is_new):
-        """A node that this one did not know, or took for dead, gets an answer, but not from all."""
+        """Some agents answer the hello of a node that they did not know or took for dead."""
         nodes = len(self._membership.members)
         if is_new and self._random.random() < ANSWERS / max(1, nodes - 1):
             self._send(address, wire.GOSSIP, 0, message.sender, message.sender)
 
     def heard_of(self, name, address, now):
-        """An agent has spoken: if it is the first, its table is fetched."""
+        """An agent was heard: if it is the first, fetch its table."""
         if not self._begun:
             self._begun = True
             self._ask(name, address, 0, PULL_TRIES, now)
@@ -126,7 +126,7 @@ class Discovery:
         self._send(asker.address, wire.PAGE, message.sequence, message.sender, "", after if after < len(members) else 0, records)
 
     def on_page(self, message, now):
-        """After its records were taken over."""
+        """Called after the records of the page are in the table."""
         if self._pull is None or message.sequence != self._pull[2]:
             return
         name, address = self._pull[0], self._pull[1]

@@ -1,7 +1,7 @@
-"""News that still has to be passed on: one record a node, the newest.
+"""News that this agent still has to pass on: the newest record of each node.
 
-Each record leaves a number of times that grows with the logarithm of the number of nodes, which is what an epidemic
-needs to reach all of them (SWIM, section 4.1); what has left least often goes first.
+Each record leaves a number of times that grows with the logarithm of the number of nodes: an epidemic needs that to
+reach all (SWIM, section 4.1). Records that have left least often go first.
 """
 import math
 

@@ -1,17 +1,17 @@
 """What is known about each node, and which news replaces which.
 
-Invariants. A node's incarnation is raised by that node alone, when it starts and when it refutes that it is suspect or
-down. News about a node replaces what is known if its incarnation is higher, or the same and its status worse: alive,
-suspect, down (SWIM, section 4.2). So every agent ends with the same table, in whatever order news arrives.
+Invariants. Only the node itself raises its incarnation: when it starts, and when it refutes that it is suspect or down.
+News about a node replaces what is known if its incarnation is higher, or the same and its status worse: alive, suspect,
+down (SWIM, section 4.2). So every agent ends with the same table, in whatever order news arrives.
 
-Without a key any host may say that a node has a high incarnation, and the node goes beyond it. So no incarnation is believed
-that is above `highest()`: with a key what the wire carries, without one little more than the seconds since 1970, of which
-incarnations are made (daemon.py). After a lie the node that it was about is believed again within seconds.
+Without a key any host can claim a high incarnation for a node, and the node then exceeds it. So agents believe no
+incarnation above `highest()`. With a key that is the limit of the wire; without one it is little more than the seconds
+since 1970, from which incarnations are made (daemon.py). After a lie others believe the node again within seconds.
 
-An order of an operator (drain, isolate, or none) is apart from that: the highest stamp counts, of equal stamps the
-stricter order.
+An operator's action (drain, isolate, resume) is independent of that: the highest stamp wins, and among equal stamps the
+stricter action.
 
-The state that people see is one word made of both, as seen from here: up, suspect, isolated, down, returned. A node
+People see one word that combines both, from this agent's view: up, suspect, isolated, down, returned. A node
 that was down is `returned` for a minute after it is back.
 """
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class Membership:
         return self._living
 
     def merge(self, record, now):
-        """Takes over what is news; True if it is, and so must be passed on."""
+        """Takes over a record if it is news; True if it is news, which must be passed on."""
         if record.incarnation > self._highest():
             return False
         if record.name == self.name:
@@ -127,7 +127,7 @@ class Membership:
         return True
 
     def _about_me(self, record, now):
-        """News about this node itself: a worse status is refuted by a higher incarnation."""
+        """News about this node itself: it refutes a worse status by a higher incarnation."""
         ordered = self._merge_order(self.me, record)
         refuted = record.incarnation > self.me.incarnation or (
             record.status != wire.ALIVE and record.incarnation == self.me.incarnation)
@@ -145,12 +145,12 @@ class Membership:
         return True
 
     def declare(self, name, status, reason, now):
-        """What this agent itself has found out about another node."""
+        """Records what this agent itself found out about another node."""
         member = self.members[name]
         return self.merge(wire.Record(name, member.incarnation, status, member.address, reason), now)
 
     def order(self, name, order, reason, now):
-        """An operator's order, newer than every one that is known."""
+        """Records an operator's action, with a stamp newer than every known one."""
         member = self.members[name]
         stamp = min(1 + max(known.order_stamp for known in self.members.values()), wire.NUMBER_MAX)
         member.order, member.order_stamp, member.order_reason = order, stamp, reason
@@ -165,7 +165,7 @@ class Membership:
         return False
 
     def run(self, now):
-        """Nodes that returned a minute ago are just up."""
+        """A node that returned a minute ago becomes up."""
         for name, member in list(self._returned.items()):
             if now >= member.returned_until:
                 del self._returned[name]

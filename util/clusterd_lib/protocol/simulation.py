@@ -1,8 +1,7 @@
 """Many agents, the shipped objects, on a simulated clock and a network that loses messages.
 
-One heap of events: deliveries, and for each agent the time at which it must run next. What is sent is not encoded
-(that would take most of the time); its size is that of the encoded message for one message in `sample`, which
-also passes the gate.
+One heap of events: deliveries, and for each agent the time at which it must run next. Messages are not encoded, which
+would take most of the time. One message in `sample` is encoded, to measure its size and to pass it through the gate.
 """
 import heapq
 import random
@@ -101,7 +100,7 @@ class Network:
             agent = self.agents[number]
             if message is None:
                 if at != wakes[number]:
-                    continue  # an earlier wake has replaced this one
+                    continue  # an earlier wake-up has replaced this one
                 wakes[number] = float("inf")
                 agent.run(at)
             else:

@@ -1,13 +1,13 @@
 """How long a node that does not answer stays suspect before it counts as down.
 
-From Lifeguard: the time is long as long as one node alone suspects, because that node may be the slow one, and gets
-shorter with every other node that has found the same on its own.
+From Lifeguard: while only one node suspects, the time is long, because that node may be the slow one. Each other node
+that independently finds the same makes it shorter.
 """
 import math
 
 SECONDS_MIN = 1.6
 SECONDS_MAX = 2.4
-CONFIRMATIONS = 3  # of other nodes, that bring the time down to the least
+CONFIRMATIONS = 3  # so many confirmations by other nodes bring the time down to the least
 
 
 class Suspicion:

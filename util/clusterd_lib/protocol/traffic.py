@@ -4,7 +4,7 @@ At rest, in a cluster in which nothing happens. The terms, for each second:
     1/0.5 + 1/1.0 probes and as many answers, with names of up to 12 characters        6 x 104 B
     1/100 of the probes is lost twice over and goes through three helpers              small, one probe more
     a hello on each of two rails every max(5, 0.3 n) seconds                           2 x 214 B / max(5, 0.3 n)
-    one page of the table every 30 x max(1, n/100) seconds, and one that another asks for
+    one page of the table every 30 x max(1, n/100) seconds, and one that another node asks for
 In trouble, when many nodes change at once, gossip comes on top: three messages of eight records every tenth of a
 second, until the news has reached all.
 """

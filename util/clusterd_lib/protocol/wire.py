@@ -3,14 +3,14 @@
     magic "cD" | version 1 B | kind 1 B | cluster tag 4 B | sequence 4 B | number 4 B | sender | target |
     count 1 B | records | padding | signature 16 B, when there is a key
 
-A name is one length byte and text. Nodes are called as hosts are: such a name is a word for a hook, a line of a file, an
-argument of Slurm, and never an option. A record begins with its length in 2 bytes, so that a later version can append
-fields that this one skips. The cluster tag keeps the agents of several clusters on one network apart. The signature
-is HMAC-SHA-256 over everything before it, cut to 16 bytes. With a key nothing without a valid signature passes. Without
-one any host on the network writes records, so what they say of orders does not pass.
+A name is one length byte and text. Node names follow the rules of host names, so a name is safe as a word of a hook, a
+line of a file or an argument of Slurm, and is never an option. A record begins with its length in 2 bytes, so that a
+later version can append fields that this one skips. The cluster tag keeps the agents of several clusters on one network
+apart. The signature is HMAC-SHA-256 over everything before it, cut to 16 bytes. With a key only messages with a valid
+signature pass. Without one any host on the network can write records, so operators' actions in them do not pass.
 
-Replay: a repeated message changes nothing, because a record is believed only if its incarnation or its stamp is newer
-than what is known (membership.py), and an answer only if its sequence number is awaited (detector.py).
+Replay: a replayed message changes nothing: a record counts only if its incarnation or stamp is newer than the known one
+(membership.py), an answer only if its sequence number is awaited (detector.py).
 """
 import hmac
 import re
@@ -23,10 +23,10 @@ SIGNATURE_BYTES = 16
 DATAGRAM_BYTES_MAX = 1200  # fits every path MTU that IPv6 allows
 NAME_BYTES_MAX = 63
 REASON_BYTES_MAX = 60
-HEAD_BYTES_MAX = 200  # what is not records: head, two names, signature
+HEAD_BYTES_MAX = 200  # everything but records: head, two names, signature
 RECORDS_MAX = 255
 OVERHEAD_BYTES = 28  # of IPv4 and UDP
-NUMBER_MAX = 2**32 - 2  # of incarnations and stamps: the node that is meant can still count one further
+NUMBER_MAX = 2**32 - 2  # of incarnations and stamps: leaves the node room to count one further
 
 PING, ACK, PING_REQUEST, NACK, GOSSIP, HELLO, PULL, PAGE, ECHO, ECHO_REPLY = range(1, 11)
 ALIVE, SUSPECT, DOWN, LEFT = range(4)
@@ -59,7 +59,7 @@ class Message(NamedTuple):
     target: str = ""
     number: int = 0
     records: tuple = ()
-    padding: int = 0  # bytes that an echo carries to measure the path MTU, and a pull to be worth its answer
+    padding: int = 0  # bytes: echoes measure the path MTU by them, pulls permit a longer answer
 
 
 class Rejected(Exception):
@@ -67,7 +67,7 @@ class Rejected(Exception):
 
 
 def is_name(text):
-    """Whether a node may be called that: letters, digits, and . _ - between them."""
+    """True for a valid node name: letters, digits, and . _ - between them."""
     return _NAME.fullmatch(text) is not None
 
 

@@ -2,6 +2,6 @@
 
 cli       options
 text      tables for a terminal
-matrix    links as one matrix a rail
+matrix    links as one matrix per rail
 topology  nodes and rails as SVG, for --map
 """

@@ -1,4 +1,4 @@
-"""Links as one matrix a rail, and one word for how good a link is."""
+"""Links as one matrix per rail, and one word for the quality of a link."""
 LOSS_BAD = 0.01
 
 GOOD, LOSSY, DOWN, NONE = "good", "lossy", "down", "none"
@@ -21,7 +21,7 @@ def of_links(links):
 
 
 def of_node(links, name, rail):
-    """How good the connection of a node to a rail is: down only if no link over it is up."""
+    """The quality of a node's connection to a rail: down only if no link over it is up."""
     qualities = [quality(link) for link in links if link["rail"] == rail and name in (link["from"], link["peer"])]
     qualities = [found for found in qualities if found != NONE]
     if not qualities:
@@ -32,14 +32,14 @@ def of_node(links, name, rail):
 
 
 def duration(seconds):
-    """A time in words of two letters at most: 350us, 1.2ms."""
+    """A short time: 350us, 1.2ms."""
     if not seconds:
         return "-"
     return f"{seconds * 1e6:.0f}us" if seconds < 1e-3 else f"{seconds * 1e3:.1f}ms"
 
 
 def rate(bytes_per_second):
-    """1.2 MB/s; - if it is not known."""
+    """1.2 MB/s; - if the rate is unknown."""
     if bytes_per_second is None:
         return "-"
     for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):

@@ -56,7 +56,7 @@ class Text:
         return "\n\n".join(parts)
 
     def endpoints(self, status):
-        """A row for each endpoint: its peers by path and node, rates, frames sent again, what waits."""
+        """A row for each endpoint: its peers by path and node, rates, retransmitted frames, waiting operations."""
         rows = []
         for row in status["endpoints"]:
             rates, waits = row.get("rates", {}), waiting(row)
@@ -91,7 +91,7 @@ PATHS_MAX, WAITS_MAX = 4, 3
 
 
 def paths(peers):
-    """How many peers by which path, and of which nodes: `1 shm, 4 packet (node2 node3)`."""
+    """The number of peers per path, and their nodes: `1 shm, 4 packet (node2 node3)`."""
     found = {}
     for peer in peers:
         found.setdefault(peer["path"], []).append(peer.get("node", ""))
@@ -109,7 +109,7 @@ def stuck_peers(row):
 
 
 def waiting(row):
-    """In words, why an endpoint does not answer, which peers owe an answer, which operations have waited for long."""
+    """Sentences: why an endpoint does not answer, which peers owe an answer, which operations wait for long."""
     found = [row["trouble"]] if row.get("trouble") else stuck_peers(row)
     operations = [entry for entry in row.get("operations", []) if entry.get("age_ns", 0) > OPERATION_SECONDS * 1e9]
     for entry in sorted(operations, key=lambda entry: -entry["age_ns"]):

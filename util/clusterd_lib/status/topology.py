@@ -1,9 +1,9 @@
 """Nodes and rails as SVG: rails are bars, nodes stand above and below, a line leads from a node to each of its rails.
 
-The page shows it as it is, so every text in it is escaped here.
+The page includes the SVG unchanged, so this module escapes every text in it.
 
-State is shown by colour and by a word or the kind of line, for those that do not see colours. Large clusters are drawn
-as a field of squares, each with its name as a title.
+Colour shows the state, and so does a word or the kind of line, for people who do not see colours. A large cluster
+becomes a field of squares, each with its name as a title.
 """
 from xml.sax.saxutils import escape, quoteattr
 

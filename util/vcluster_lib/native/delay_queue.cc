@@ -3,11 +3,11 @@
 //   delay_queue RING:INTERFACE:MARK...
 //
 // RING is the id of a kernel ring buffer into which one program puts struct held_frame and the frame;
-// INTERFACE is where its frames go on, with MARK so that the program there leaves them alone. Runs in the
-// network namespace of the switch. Frames that fall due at the same time leave in the order of their arrival.
-// When FRAMES_MAX frames wait here, the rings are not read further; what does not fit into a ring is lost and
-// counted there. SIGTERM sends all held frames at once and ends the process. A line "ready" on standard output
-// says that all rings are watched.
+// The process sends the frames to INTERFACE with MARK, so that the program there leaves them alone. It runs
+// in the network namespace of the switch. Frames that are due at the same time leave in order of arrival.
+// While FRAMES_MAX frames wait here, it does not read the rings; a frame that does not fit into its ring is
+// lost and counted there. SIGTERM sends all held frames at once and ends the process. A line "ready" on
+// standard output says that all rings are watched.
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
@@ -65,8 +65,8 @@ struct OffloadHeader {
 };
 constexpr std::uint8_t NEEDS_CHECKSUM = 1;
 
-/// What PACKET_VNET_HDR wants in front, for a frame whose UDP or TCP checksum is to be completed later, as it
-/// was before the frame was held: cards and virtual ones leave the sum to the hardware.
+/// The header that PACKET_VNET_HDR needs before the frame. The sender may have left the UDP or TCP checksum
+/// to the hardware; then the header asks for its completion again.
 class Checksum {
  public:
   explicit Checksum(std::vector<std::uint8_t>& frame) : frame_(frame) {
@@ -108,7 +108,7 @@ class Checksum {
   OffloadHeader header_;
 };
 
-/// Where the frames of one program go on.
+/// Sends on the frames of one program.
 class Exit {
  public:
   Exit(const std::string& interface, int mark) {
@@ -254,7 +254,8 @@ void watch(int events, int descriptor, std::uint32_t how) {
 }  // namespace
 
 int main(int count, char** words) {
-  // Late is wrong here: before others, and without the kernel's usual 50 us of grace.
+  // Frames must not leave late: this process runs before others, and without the kernel's usual timer slack
+  // of 50 us.
   setpriority(PRIO_PROCESS, 0, -20);
   prctl(PR_SET_TIMERSLACK, 1UL);
   sigset_t set;

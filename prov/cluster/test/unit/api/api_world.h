@@ -41,7 +41,7 @@ class PassingClock final : public Clock {
   std::atomic<Duration::rep> now_{1'000'000'000};
 };
 
-/// Doorbells are named by its numbers: test programs that run at once are kept apart.
+/// Its numbers name doorbells, which keeps concurrent test programs apart.
 class CountingRandom final : public Random {
  public:
   std::uint64_t next() override { return next_ += 0x9E3779B97F4A7C15u; }
@@ -131,7 +131,7 @@ inline sockaddr_in raw(const SocketAddress& address) {
   return in;
 }
 
-/// Every engine is on a node of its own, so that its frames pass the network; or all are on one node.
+/// Every engine has a node of its own, so its frames pass the network; or all are on one node.
 class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
@@ -187,7 +187,7 @@ class MemoryPlatform final : public Platform {
   int built = 0;
   bool alone = false;         ///< engines have no link
   bool one_node = false;      ///< engines reach each other through shared memory
-  Duration others_run = 0us;  ///< how long other threads keep the processor after a yield
+  Duration others_run = 0us;  ///< how long other threads hold the processor after a yield
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};
 
@@ -313,7 +313,7 @@ class PairTest : public ApiTest {
     right.close();
   }
 
-  /// Reads `cq` until it has something to say, turning both endpoints; gives up after a while.
+  /// Reads `cq` until it has an entry, while both endpoints take turns; gives up after a while.
   ssize_t await(fid_cq* cq, fi_cq_tagged_entry& entry, fi_addr_t* source = nullptr) {
     constexpr int kTurnsMax = 100000;
     ssize_t result = -FI_EAGAIN;

@@ -13,7 +13,7 @@ TEST_F(FastLaneReceivesTest, ReceivesPostedBehindVeryManyAreFound) {
   start_connected();
   constexpr std::uint64_t kMany = 100;
   constexpr std::uint64_t kBase = kTag + 1000;
-  for (std::uint64_t i = 0; i < 2 * kMany; ++i) post();  // so many requests will be there to be used again
+  for (std::uint64_t i = 0; i < 2 * kMany; ++i) post();  // so many requests will be reusable
   for (std::uint64_t i = 0; i < 2 * kMany; ++i) {
     ASSERT_EQ(send(), 0);
     expect_arrival();
@@ -25,7 +25,7 @@ TEST_F(FastLaneReceivesTest, ReceivesPostedBehindVeryManyAreFound) {
     expect_arrival();
     EXPECT_EQ(entry.op_context, &contexts[i]);
   };
-  exchange_last(kMany - 1);  // a walk past all of the others: from now on they are indexed
+  exchange_last(kMany - 1);  // a search past all the others: from now on they are indexed
   post(kBase + kMany, 0, &contexts[kMany]);
   exchange_last(kMany);
   for (std::uint64_t i = 0; i + 1 < kMany; ++i) exchange_last(i);

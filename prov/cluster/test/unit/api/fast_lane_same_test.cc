@@ -68,7 +68,7 @@ class Run final : public PairTest {
   }
   void* next_context() { return reinterpret_cast<void*>(++contexts_); }
 
-  /// Rings open both ways; from then on no turn is due by the clock.
+  /// Opens the rings both ways; afterwards no turn is due by the clock.
   void connect() {
     for (int turn = 0; turn < 20; ++turn) {
       for (const auto& [from, to] : {std::pair{&left, to_right}, std::pair{&right, to_left}}) {
@@ -144,7 +144,7 @@ class Run final : public PairTest {
     const fi_msg message{&part, nullptr, 1, FI_ADDR_UNSPEC, next_context(), 0};
     EXPECT_EQ(fi_recvmsg(node.endpoint, &message, FI_MULTI_RECV), 0);
   }
-  /// Of what is still posted when nothing is on its way any more.
+  /// Cancels what is still posted when no message is under way any more.
   void cancel(Node& node) {
     const auto context = reinterpret_cast<void*>(1 + below(contexts_ + 1));
     for (int i = 0; i < kQuiet; ++i) read_all();

@@ -164,7 +164,7 @@ TEST_F(FastLaneTest, ItIsLeftWhenCreditIsUsedUpAndNoMessageIsLost) {
   expect_numbers(kMessages);
 }
 
-/// Without credit messages take another way: it is seen by those that take the lane.
+/// Without credit messages take another path; the count of those on the lane shows it.
 TEST_F(FastLaneTest, CreditComesBackForWhatTookIt) {
   platform.settings.eager_credit = 64 * 1024;
   start_connected();

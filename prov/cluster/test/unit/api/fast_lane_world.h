@@ -25,7 +25,7 @@ class FastLaneTest : public PairTest {
   std::uint64_t sent() { return counters(left).fast_sent; }
   std::uint64_t received() { return counters(right).fast_received; }
 
-  /// Endpoints whose rings are open both ways; nothing is owed.
+  /// Endpoints with open rings both ways that owe each other nothing.
   void start_connected(std::uint64_t send_bind = 0, std::uint64_t receive_bind = 0) {
     start(send_bind, receive_bind);
     connect();
@@ -78,7 +78,7 @@ class FastLaneTest : public PairTest {
       expect_arrival();
     }
     const int up = static_cast<int>(received() - received_before);
-    // Once in many turns the engine looks at everything: then a message comes up the general road.
+    // Once in many turns the engine looks at everything: then a message takes the general path.
     return {static_cast<int>(sent() - sent_before), up == kFew - 1 ? kFew : up};
   }
   std::pair<int, int> lane_users() {

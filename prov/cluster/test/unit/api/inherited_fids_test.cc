@@ -12,7 +12,7 @@ namespace {
 
 class InheritedFidsTest : public PairTest {
  protected:
-  /// True if `check` is true in a child, which is made as os/descriptor.h makes one.
+  /// True if `check` is true in a child that os/descriptor.h makes.
   template <typename Check>
   static bool in_child(Check&& check) {
     lock_fids_to_inherit();

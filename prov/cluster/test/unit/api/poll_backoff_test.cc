@@ -40,7 +40,7 @@ TEST(YieldInterval, IsAMultipleOfTheCheckInterval) {
   }
 }
 
-/// A reader whose clock moves only by what its reads and its work take.
+/// A reader whose clock advances only by the time of its reads and its work.
 class PollBackoffTest : public ::testing::Test {
  protected:
   PollBackoffTest() { platform.clock().step = 0us; }
@@ -82,7 +82,7 @@ TEST_F(PollBackoffTest, UnbrokenSpinningYieldsAndNeverSleeps) {
   EXPECT_EQ(platform.sleeps, 0);
 }
 
-/// Of a hundred processes on two processors each would use up its time slice.
+/// Otherwise each of a hundred processes on two processors would use up its time slice.
 TEST_F(PollBackoffTest, TurnsOfManyPeersAreNoWork) {
   platform.others_run = 20us;
   spin(5000, 20us);
@@ -180,7 +180,7 @@ TEST_F(NonBlockingReadTest, AProgramThatPostsBetweenItsReadsIsNotDelayed) {
   EXPECT_EQ(platform.sleeps, 0);
 }
 
-// As MPI libraries do: each turn of a ping-pong looks at a queue and at a counter that never moves.
+// As MPI libraries do: each turn of a ping-pong looks at a queue and at a counter that never changes.
 TEST_F(NonBlockingReadTest, APingPongThatReadsAnIdleCounterIsNotDelayed) {
   constexpr std::size_t kTurns = 3000;
   platform.others_run = 50us;

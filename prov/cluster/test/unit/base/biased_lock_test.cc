@@ -84,7 +84,7 @@ void fence_while_the_owner_tries() {
   while (!owner_tried) std::this_thread::yield();
 }
 
-/// What the owner does behind the fence must show it that it owns nothing any more.
+/// Behind the fence the owner must notice that it no longer owns the lock.
 TEST(BiasedLock, ItsOwnershipHasEndedBeforeTheFence) {
   BiasedLock lock(fence_while_the_owner_tries);
   take_often(lock, 2 * BiasedLock::kEntriesToBias);
@@ -108,8 +108,8 @@ void be_held(int) {
   held = false;
 }
 
-/// An owner is held before any of its instructions, another thread becomes the owner and stays inside: what
-/// the first one still does as an owner must not open the lock.
+/// Holds an owner before any of its instructions while another thread becomes the owner and stays inside.
+/// What the first one still does as an owner must not open the lock.
 TEST_F(BiasedLockTest, AFormerOwnerThatWakesUpLateDoesNotOpenIt) {
   struct sigaction before {
   }, action{};
@@ -169,7 +169,7 @@ TEST_F(BiasedLockTest, HasSomeOwnersAndServesAll) {
   EXPECT_EQ(fences, int{BiasedLock::kOwners}) << "each of them is followed by another thread";
 }
 
-/// One thread comes all the time, others now and then: ownership is won and lost again and again.
+/// One thread locks all the time, others now and then, so threads win and lose ownership again and again.
 void contend(ThreadFence fence, int guests, unsigned visits) {
   BiasedLock lock(fence);
   // Plain on purpose: the lock alone must make them right, and ThreadSanitizer watches.

@@ -21,7 +21,7 @@ TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
   EXPECT_FALSE(arrives(id));
 }
 
-/// What a member has said to the others is said once, and what it has not said is not forgotten.
+/// A member tells each thing to the others exactly once.
 TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) {
   Team& team = collectives_.create(members(4), 0);
   collectives_.join(team, listener_);
@@ -45,7 +45,8 @@ TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) 
   EXPECT_TRUE(team.operations().empty());
 }
 
-/// A call that was refused would be repeated with the next number, which is another operation to the others.
+/// The application repeats a refused call. If that took the next number, the others would see another
+/// operation.
 TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
   Team& team = collectives_.create(members(kFewNodes + 1), 0);
   collectives_.join(team, listener_);
@@ -133,7 +134,7 @@ TEST_F(CollectivesTest, AnOperationThatCannotBeReportedIsReportedLater) {
   EXPECT_EQ(reported, 1u);
 }
 
-/// To the other members a call that failed here before anything was sent has not been.
+/// If a call fails here before it has sent anything, it does not exist for the other members.
 TEST_F(CollectivesTest, ATeamThatFindsNoMemoryIsTheSameWhenItIsMadeAgain) {
   const std::uint64_t id = Team::identity(members(3), 0, 0);
   std::size_t refused = 0;

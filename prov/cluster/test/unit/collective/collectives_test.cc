@@ -82,7 +82,7 @@ TEST_F(CollectivesTest, ABroadcastInOneNodeNeedsNoGroup) {
   EXPECT_TRUE(transport_.groups.empty());
 }
 
-/// What is lost of it the root has to send again.
+/// The root must retransmit its lost frames.
 TEST_F(CollectivesTest, ALongMulticastIsOverWhenAllHaveIt) {
   transport_.multicast = transport_.joined = true;
   Team& team = collectives_.create(members(4), 0);

@@ -40,13 +40,13 @@ ConstBytes const_bytes(const Values& values) {
 }
 Bytes bytes(Values& values) { return as_bytes(values.data(), values.size() * sizeof(Value)); }
 
-/// The schedules of one operation at all members. A message that was sent is delivered whenever chance has it.
+/// The schedules of one operation at all members. Each sent message arrives at a random time.
 class ScheduledTeam {
  public:
   ScheduledTeam(std::size_t members, std::size_t per_node, unsigned seed) : random_(seed) {
     for (std::size_t member = 0; member < members; ++member) node_of_.push_back(member / per_node);
   }
-  /// Members of one node are not behind each other.
+  /// Members of one node do not have consecutive numbers.
   void shuffle_nodes() { std::shuffle(node_of_.begin(), node_of_.end(), random_); }
 
   void start(Member self, const Arguments& arguments) {
@@ -149,7 +149,7 @@ class Composition : public testing::TestWithParam<Case> {
   std::size_t members() const { return std::get<0>(GetParam()); }
   std::size_t count() const { return std::get<2>(GetParam()); }
 
-  /// Runs what arguments(member) says at every member.
+  /// Runs the operation of arguments(member) at every member.
   template <typename MakeArguments>
   void run(MakeArguments&& arguments, unsigned seed = 1) {
     ScheduledTeam team(members(), std::get<1>(GetParam()), seed);

@@ -20,7 +20,7 @@ bool is_readable(int descriptor) {
   return poll(&one, 1, 0) == 1;
 }
 
-/// Of an endpoint that only processes of its node reach: its doorbell is rung by the test.
+/// For an endpoint that only processes of its node reach; the test rings its doorbell.
 class BellListener final : public test::QuietListener {
  public:
   explicit BellListener(int bell) : bell_(bell) {}
@@ -105,7 +105,7 @@ TEST_F(BackgroundRunnerTest, AnApplicationThatComputesIsServedByTime) {
   EXPECT_EQ(runs_until_quiet(), ~0u) << "nothing would wake the thread";
 }
 
-/// A hundred progress threads would take the processors that their applications wait for.
+/// A hundred progress threads would take the processors for which their applications wait.
 TEST_F(BackgroundRunnerTest, ARunThatComesLateIsFollowedByALongerRest) {
   engine.poll();
   const auto rest_after = [&](Duration late) {

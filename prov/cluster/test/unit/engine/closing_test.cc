@@ -20,7 +20,8 @@ class ClosingTest : public test::EngineTest {
     made.linger = 2s;
     return made;
   }
-  /// The caller has a session, asks for memory that is not there, and hears no more: an answer is owed to it.
+  /// The caller has a session, accesses memory that does not exist, and receives no more: this side still
+  /// owes it an answer.
   void owe_answer() {
     caller.send();
     pass(*serving, caller);

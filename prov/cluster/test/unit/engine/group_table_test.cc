@@ -65,8 +65,8 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
         Status::ok);
     node.word = next;
   }
-  /// What b gets has to be what a has sent, each message once and in order, while a's allocations fail from one on: where a message
-  /// is posted, or in a turn.
+  /// b must get each message of a once and in order, while a's allocations fail from some point on: where it
+  /// posts a message, or in a turn.
   void send_short_of_memory(std::size_t failures, bool in_turn);
 
   Node a{network, kA, kB, 1000};
@@ -126,7 +126,7 @@ TEST_F(GroupTableTest, ATurnWithoutMemoryForAWhileLosesNothing) {
   send_short_of_memory(~std::size_t{0}, true);
 }
 
-/// Whatever was refused would keep its place for as many messages as there may be.
+/// Otherwise each refused message would keep one of the limited places.
 TEST_F(GroupTableTest, AMessageThatWasRefusedLeavesNothing) {
   EngineSettings narrow = test::node_settings();
   narrow.tx_requests_max = 1;
@@ -148,7 +148,7 @@ TEST_F(GroupTableTest, AMessageThatWasRefusedLeavesNothing) {
   EXPECT_GT(refused, 0u);
 }
 
-/// One that is left behind would be found by its key in place of the next.
+/// Otherwise the key of the next would find the one that was left behind.
 TEST_F(GroupTableTest, AJoinThatFindsNoMemoryLeavesNoGroup) {
   std::size_t refused = 0;
   for (std::size_t allowed = 0; allowed < 60; ++allowed) {
@@ -274,7 +274,7 @@ TEST_F(GroupTableTest, AGroupIsClosedWhenTheEndOfItsMessagesCanBeReported) {
   }
 }
 
-/// A turn without news leaves a group out: these are news.
+/// A turn skips a group without news: these are news.
 TEST_F(GroupTableTest, WhatIsToBeFollowedByMoreLeavesInALaterTurn) {
   const std::uint64_t group = join(a);
   join(b);
@@ -317,7 +317,7 @@ TEST_F(GroupTableTest, AReceiveTakesUpWhatTheGroupHolds) {
   EXPECT_EQ(received(c), kMessages);
 }
 
-/// As much as is left of a queue's places is not for what can wait.
+/// The last places of a queue are not for entries that can wait.
 TEST_F(GroupTableTest, WhatAGroupHoldsWaitsUntilItCanBeReported) {
   EngineSettings narrow = test::node_settings();
   narrow.unexpected_max = narrow.unexpected_hard_max = 4;

@@ -13,7 +13,7 @@ namespace {
 using test::kA;
 using test::kB;
 
-/// A group of which nothing ever comes.
+/// A group that never delivers anything.
 class SilentGroup final : public link::MulticastReceiver {
  public:
   explicit SilentGroup(std::size_t& looks) : looks_(looks) {}

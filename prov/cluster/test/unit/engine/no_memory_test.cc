@@ -150,8 +150,8 @@ TEST_F(NoMemoryTest, WhicheverAllocationFailsWhatWasPostedArrivesAndWhatWasRefus
   }
 }
 
-/// A session may end for want of memory to say what the peer has to learn. Its messages arrive in order up to some point,
-/// and each that succeeded at its sender is one of these.
+/// A session may end because there is no memory for a message that the peer must get. Its messages arrive in
+/// order up to some point, which covers each that succeeded at its sender.
 TEST_F(NoMemoryTest, WhereThereIsNoMemoryForAWhileNoMessageIsLostUnseen) {
   for (std::size_t allowed = 0;; ++allowed) {
     std::size_t failed = 0;

@@ -54,7 +54,7 @@ TEST_F(NotEnabledTest, ItIsClosedWithFramesInItsSocket) {
   EXPECT_EQ(b.counters().frames_received, 0u);
 }
 
-/// There is nothing that could wake it, and what comes it may not take.
+/// Nothing could wake it, and it may not take what arrives.
 TEST(NotEnabled, NoThreadSleepsAtIt) {
   test::FakeClock clock;
   test::Node::World world(clock, 1);

@@ -55,7 +55,7 @@ TEST_F(GroupTest, AMemberThatMetThisOneCompletesIt) {
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
-/// One that was recorded of an earlier process of that name: its stream may have the same number by chance.
+/// A host replays one of an earlier process of that name, whose stream may have the same number by chance.
 TEST_F(GroupTest, AFrameOfAnotherMembershipIsNotTaken) {
   wire::FrameView view;
   view.kind = wire::FrameKind::group;
@@ -79,8 +79,7 @@ TEST_F(GroupTest, OneThatAnswersThatItIsNoMemberIsNotWaitedFor) {
   Member& announced = group.meet(name_, nullptr, &carrier_);
   test::RecordingLink link;
   Time now = kNow;
-  for (; now < kNow + 1s; now += 1ms)
-    group.run(now, &link);  // those that were there have had their time to answer
+  for (; now < kNow + 1s; now += 1ms) group.run(now, &link);  // the present members have had time to answer
   EXPECT_FALSE(group.complete());
   group.on_segment(now, announced, kNoMember, {});
   EXPECT_TRUE(group.complete());
@@ -115,7 +114,7 @@ TEST_F(GroupTest, AJoinThatOvertakesTheAnswerOfANonMemberIsAnsweredWithAnother) 
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
-/// No member says anything when a message has been cut to its end.
+/// No member sends anything when the last piece of a message has been cut.
 TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
   const SocketAddress late_name = SocketAddress::v4(as_bytes("\x0a\0\0\3", 4).data(), 7000);
   QueueCarrier late_carrier;
@@ -139,7 +138,7 @@ TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
   EXPECT_TRUE(notified());
 }
 
-/// A thousand members would else be walked through for each segment of each of them.
+/// Otherwise each segment of each member would cost a walk through a thousand members.
 TEST_F(GroupTest, ASegmentOfOneMemberIsNoReasonToServeTheOthers) {
   const SocketAddress other_name = SocketAddress::v4(as_bytes("\x0a\0\0\3", 4).data(), 7000);
   QueueCarrier other_carrier;

@@ -1,4 +1,4 @@
-// What is noted of arrivals for the caller that delivers them.
+// What a member records about arrivals for the caller that delivers them.
 #include "group/member.h"
 
 #include <gtest/gtest.h>

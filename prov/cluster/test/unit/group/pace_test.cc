@@ -1,6 +1,5 @@
 // How the pace of a stream finds the rate of the slowest path to a listener: a port that passes a frame each
-// `port_`, and has
-// memory for 64 KB of 1,500 bytes.
+// `port_`, with a buffer of 64 KB for frames of 1,500 bytes.
 #include "group/pace.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +83,7 @@ TEST_F(PaceTest, ABadCableDoesNotSlowItDown) {
   EXPECT_LT(pace_.interval(), port_ * 12 / 10);
 }
 
-/// Flows reduce what they send where a queue stands; a stream that went on would take the port from them.
+/// Flows send less while a queue stands; a stream that did not would take the port from them.
 TEST_F(PaceTest, GivesWayWhereOthersFillAQueueButNotBelowHalf) {
   send(20000);
   const Duration alone = pace_.interval();
@@ -98,7 +97,7 @@ TEST_F(PaceTest, GivesWayWhereOthersFillAQueueButNotBelowHalf) {
   EXPECT_LT(pace_.interval(), alone * 5 / 2);
 }
 
-/// What a full port dropped is reported for as long as frames that were under way arrive.
+/// Reports show what a full port dropped for as long as earlier frames still arrive.
 TEST_F(PaceTest, AnswersOneOverflowOnce) {
   send(20000);
   const Duration before = pace_.interval();

@@ -29,7 +29,7 @@ class SenderStreamTest : public ::testing::Test {
     const ConstBytes slice = payload_;
     stream_.post({}, {&slice, 1}, slice.size(), true, until, 1);
   }
-  /// Lets time pass, and notes when listeners are asked and how often which frame has left.
+  /// Lets time pass; records when the stream queries listeners and how often it sends each frame.
   void run(Time until) {
     for (; now_ <= until; now_ += 100us) {
       stream_.transmit(now_, &link_, path_);
@@ -100,7 +100,7 @@ TEST_F(SenderStreamTest, FramesLeaveAsThePaceLetsThem) {
   EXPECT_LE(link_.frames.size(), Pace::kBurst * Pace::kBurstsLate);
 }
 
-/// Listeners report it again, and it must not be taken for one that is known.
+/// Listeners report it again, and the stream must not take it for a known loss.
 TEST_F(SenderStreamTest, AReportForWhichThereIsNoMemoryIsTakenTheNextTime) {
   post(Until::copied);
   run(kBegun);
@@ -119,7 +119,7 @@ TEST_F(SenderStreamTest, AReportForWhichThereIsNoMemoryIsTakenTheNextTime) {
   EXPECT_EQ(carrier_.items.size() + link_.frames.size(), 2u);
 }
 
-/// Sends for 10 ms after a train of which the listener has missed so many.
+/// Sends for 10 ms after a train of which the listener missed so many frames.
 class SenderPaceTest : public SenderStreamTest {
  protected:
   std::size_t sent_after(std::uint64_t missed) {

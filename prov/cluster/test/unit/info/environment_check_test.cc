@@ -1,4 +1,4 @@
-// What cluster-info says of variables that keep libfabric from finding the provider.
+// What cluster-info reports about variables that keep libfabric from finding the provider.
 #include "environment_check.h"
 
 #include <gtest/gtest.h>

@@ -67,7 +67,7 @@ TEST_F(CongestionTest, AStandingQueueCostsInProportion) {
   EXPECT_EQ(congestion.window(), 512u) << "one late round may be a peer that was away";
   round(180us);
   round(180us);
-  round(180us);  // the reduction is carried out
+  round(180us);  // the reduction takes effect
   // 80 us too long of 200 us in all.
   EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.6, 4);
 }
@@ -113,7 +113,7 @@ TEST_F(CongestionTest, GrowsByAFrameARoundAndDoublesAgainWhenNoQueueIsLeft) {
   for (int i = 0; i < 6; ++i) round(60us, 1);
   const std::size_t least = congestion.window();
   ASSERT_LT(least, 200u);
-  // What is left of the last reduction is carried out, then 30 us of queue stand for ten rounds.
+  // The rest of the last reduction takes effect, then a queue of 30 us stands for ten rounds.
   for (int i = 0; i < 10; ++i) round(30us);
   EXPECT_LE(congestion.window(), least + 10);
   for (int i = 0; i < 10; ++i) round();

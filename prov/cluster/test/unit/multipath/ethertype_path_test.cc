@@ -1,4 +1,4 @@
-// The EtherType path beside an IP path: what takes it, what it learns of itself, when it fails.
+// The EtherType path beside an IP path: which frames take it, what it learns about itself, when it fails.
 #include "unit/multipath/path_manager_fixture.h"
 
 namespace cluster::multipath {

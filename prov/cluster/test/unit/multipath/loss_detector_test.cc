@@ -139,7 +139,7 @@ TEST_F(LossDetectorTest, AFrameSentAgainByManyTimeoutsIsRememberedOnce) {
   EXPECT_TRUE(losses.remembers({1}, {2}));
 }
 
-// Hostile: everything is acknowledged, but always as if nothing newer had arrived.
+// A hostile peer acknowledges everything, but always as if nothing newer had arrived.
 TEST_F(LossDetectorTest, APeerThatNamesNothingNewerDoesNotFillItsMemory) {
   for (std::uint32_t i = 0; i < 10'000; ++i) {
     send(next(), Time(i * 1us));
@@ -194,7 +194,7 @@ TEST_F(LossDetectorTest, WhatOtherPathsCarriedDoesNotCountAsOvertaking) {
   EXPECT_EQ(lost.size(), 5u);
 }
 
-/// Numbers wrap around: an idle path must not take what others sent meanwhile for the past.
+/// Numbers wrap around: an idle path must not take for old what others sent meanwhile.
 TEST_F(LossDetectorTest, APathThatWasIdleForLongWorksAsBefore) {
   send_many(1, Time(0us));
   arrive(0, 1);

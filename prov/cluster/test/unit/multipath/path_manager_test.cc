@@ -120,7 +120,8 @@ TEST_F(PathManagerTest, APathErrorFailsThatPathWhileOthersWork) {
   EXPECT_TRUE(path_error(2ms, 2));
 }
 
-/// Found by the simulator (flooder, seed 1089614181105592743): the path that was left was cut, and the only one that said nothing.
+/// Found by the simulator (flooder, seed 1089614181105592743): the last path was cut, and it alone reported
+/// nothing.
 TEST_F(PathManagerTest, APortThatIsClosedOnAPathThatHasWorkedConcernsThePeer) {
   paths.join(addresses);
   paths.on_response(Time{}, Time{}, way(1, 1), true);
@@ -175,7 +176,7 @@ TEST_F(PathManagerTest, AnUnansweredFrameTakesNoWorsePath) {
   EXPECT_EQ(paths.scheduler().select_other(Time(3ms), 2).path, 0u);
 }
 
-/// The one that is left fails, too, when a late acknowledgement of another shows that the peer answers.
+/// The last path fails too when a late acknowledgement on another shows that the peer answers.
 TEST_F(PathManagerTest, WhileNoneIsValidatedEachThatHasEverBeenGetsItsTurn) {
   validate_both();
   send(1ms, 0);
@@ -351,7 +352,8 @@ TEST_F(PathManagerTest, KeepAlivesTakeTheValidatedPathsInTurn) {
   EXPECT_EQ(paths.scheduler().next_validated().link, first);
 }
 
-/// Found by the simulator (siege): all questions left over the rail that was tried last, where the peer is not.
+/// Found by the simulator (siege): all challenges left by the rail that was tried last, which the peer does
+/// not have.
 TEST_F(PathManagerTest, APeerThatHasNotAnsweredIsAskedOverItsOwnRailAsWell) {
   paths.try_next_rail();
   ASSERT_NE(paths[0].address.link, 0);

@@ -21,7 +21,7 @@ SocketAddress v6(const std::string& ip) {
   return SocketAddress::v6(bytes, 0);
 }
 
-/// An interface as good as any other of the test, but for what the test changes.
+/// An interface equal to all others of the test except for what the test changes.
 link::InterfaceAddress entry(int number, const SocketAddress& address) {
   link::InterfaceAddress made;
   made.interface.name = "eth" + std::to_string(number);

@@ -40,7 +40,7 @@ class FloodTest : public test::EngineTest {
       inject(name, kA, ForgedFrame::call(name, 0xF0000000u + i, kLate).bytes());
     }
   }
-  /// What a source that has called during a flood writes next: it addresses the session that was named to it.
+  /// The next frame of a source that called during a flood: it addresses the session that it was told.
   ForgedFrame call_again(Node& a) {
     flood(300);
     ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
@@ -74,7 +74,7 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
   EXPECT_TRUE(unknown.engine.quiescent());
 }
 
-/// Fewer than make a flood, for long: members' names and others draw on one bucket.
+/// Fewer calls than a flood, for long: members' names and others share one bucket.
 TEST_F(FloodTest, CallsDrawABurstOfAnswersAndThenSoManyASecond) {
   constexpr int kCalls = 30;  // in an interval
   constexpr int kIntervals = 1000;
@@ -110,7 +110,8 @@ TEST_F(FloodTest, InAFloodThereIsNoBurst) {
   EXPECT_LT(a.counters().frames_sent, before + 20);
 }
 
-/// Frames with a mark of the endpoint come for certain in a flood: whatever any host could draw by them would show it the mark.
+/// In a flood, frames with the endpoint's mark always pass. If such a frame drew an answer, a host could
+/// recognise the mark.
 TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
   int resets = 0;
@@ -144,7 +145,7 @@ TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
   EXPECT_GE(resets_to(kB), 5);
 }
 
-/// What one host writes in the name of a member that speaks meanwhile, or has done so a moment ago.
+/// One host writes in the name of a member that communicates meanwhile, or did so a moment ago.
 TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksDrawsNothing) {
   constexpr int kEach = 20;  // in 5 ms
   constexpr int kIntervals = 40;
@@ -193,8 +194,8 @@ TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksDrawsNothing) {
   EXPECT_GT(resets, 50);
 }
 
-/// Found by the simulator (flooder, seed 1089614181105592972): hundreds of unknown sources, and the death of a peer that owed a message
-/// was noticed as much later.
+/// Found by the simulator (flooder, seed 1089614181105592972): with hundreds of unknown sources the engine
+/// noticed the death of a peer that owed a message too late.
 TEST_F(FloodTest, UnknownSourcesDoNotPutOffWhatAMemberIsAsked) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
   Node b(network, kB, kA, 1000);
@@ -215,7 +216,7 @@ TEST_F(FloodTest, UnknownSourcesDoNotPutOffWhatAMemberIsAsked) {
     a.engine.poll();
     ++milliseconds;
   }
-  network.drop = nullptr;  // what the nodes say when they close is not asked
+  network.drop = nullptr;  // the frames at the nodes' close do not matter
   EXPECT_LE(milliseconds, 410) << "credit is sent again after 400 ms, however many others have called";
 }
 
@@ -244,7 +245,8 @@ TEST_F(FloodTest, ANumberThatWasNamedLongAgoIsNoSession) {
   EXPECT_EQ(a.counters().sessions_opened, 0u);
 }
 
-/// Else its session would be given up by the one that this side opens, and what it has sent would fail.
+/// Otherwise the session that this side opens would replace the caller's, and the caller's messages would
+/// fail.
 TEST_F(FloodTest, ASourceThatHasBecomeAMemberSinceItWasAnsweredCallsAnew) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
   const ForgedFrame call = call_again(a);

@@ -31,7 +31,7 @@ class FilteredLink final : public link::Link {
 
 class FloodWatchTest : public testing::Test {
  protected:
-  /// `per_second` frames for `span`, of which the link lets through what it was asked to.
+  /// `per_second` frames for `span`; the link passes as many as it was told.
   void flood(std::uint32_t session, std::int64_t per_second, Duration span) {
     for (const Time end = now + span; now < end; now += kTick) {
       const bool aside = session != kUnknown && session != kMember && link.thinning.unmarked_aside;
@@ -89,7 +89,8 @@ TEST_F(FloodWatchTest, AFewUselessFramesAreNone) {
 }
 
 TEST_F(FloodWatchTest, WhatIsUselessIsAFloodAsLongAsItIsTooMuch) {
-  // Of such frames a part is read aside: as little as ends a flood comes of less than what begins one.
+  // Only a part of such frames is read aside, so the count that ends a flood stands for fewer frames than
+  // begin one.
   constexpr std::int64_t kReadOf = kPerSecond / (1 << link::Thinning::kUselessShift);
   flood(0, 50'000, 1s);
   const unsigned before = link.calls;

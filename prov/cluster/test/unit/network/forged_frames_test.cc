@@ -60,10 +60,10 @@ TEST_F(ForgedFramesTest, AFrameFromAnotherAddressDoesNotBelongToTheSession) {
   inject(kB, kA, frame.bytes());
   pass(a);
   EXPECT_EQ(a.counters().unexpected, before + 1) << "that was all that was wrong with it";
-  network.conditions.blackout = true;  // the forged sequence has left the two at odds
+  network.conditions.blackout = true;  // the forged sequence has put the two out of step
 }
 
-/// A forger that has guessed the session has soon guessed a sequence that is long over as well.
+/// A forger that has guessed the session soon guesses an old sequence as well.
 TEST_F(ForgedFramesTest, AnOldPlaceMovesNoTransmissionNumber) {
   converse();
   for (const std::uint32_t back : {5000u, 60'000u}) {
@@ -107,7 +107,8 @@ TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   EXPECT_EQ(a.counters().sessions_closed, 0u);
 }
 
-/// The forger has a session named to b for an incarnation that does not exist, and a late frame of an earlier b addresses it.
+/// The forger makes this side name a session to b for an incarnation that does not exist; a late frame of an
+/// earlier b addresses that session.
 TEST_F(ForgedFramesTest, APendingSessionIsOnlyForALaterIncarnation) {
   converse();
   const wire::Opening named = answer_to(ForgedFrame::call(kB, 0xF0F0F0, kLate), a);
@@ -122,7 +123,8 @@ TEST_F(ForgedFramesTest, APendingSessionIsOnlyForALaterIncarnation) {
   EXPECT_EQ(b.counters().unexpected, received + 1);
 }
 
-/// The session's number has 32 bits, so a forger that has it named to b would find it within hours.
+/// The session's number has 32 bits, so a forger that makes this side name it to b would guess it within
+/// hours.
 TEST_F(ForgedFramesTest, TheNumberOfAPendingSessionAloneEndsNothing) {
   converse();
   const ForgedFrame call = ForgedFrame::call(kB, 0xF0F0F0, kLate);
@@ -243,7 +245,7 @@ TEST_F(ForgedCallTest, DeliversNothing) {
   EXPECT_EQ(a.counters().bytes_received + a.counters().unexpected + a.counters().sessions_opened, 0u);
 }
 
-/// One datagram of this kind could abort a job: the flow became that of b, which then refused it.
+/// One such datagram could abort a job: the flow became b's, and b then refused it.
 TEST_F(ForgedCallTest, ThatListsThePeerAsARailIsNotThePeers) {
   Node b(network, kB, kA, 1000);
   receive_from_b(a);
@@ -263,7 +265,7 @@ TEST_F(ForgedCallTest, ThatListsThePeerAsARailIsNotThePeers) {
   EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
 
-/// Nothing is at b's address yet, and the kernel there says so to each answer.
+/// No process is at b's address yet, and the kernel there says so after each answer.
 TEST_F(ForgedCallTest, UnderTheNameOfAPeerThatIsNotThereEndsNoReceive) {
   receive_from_b(a);
   network.absent = kB;
@@ -284,7 +286,7 @@ TEST_F(ForgedCallTest, CannotHoldThePlaceOfTheNextIncarnation) {
     Node b(network, kB, kA, 1000);
     a.send();
     pass(a, b);
-    network.conditions.blackout = true;  // it ends without a word
+    network.conditions.blackout = true;  // it ends silently
   }
   network.conditions.blackout = false;
   Node restarted(network, kB, kA, 2000);
@@ -311,7 +313,7 @@ TEST_F(ForgedCallTest, DrawsOneAnswerOfLessThanThreeTimesItsLength) {
   EXPECT_LT(answered, 3 * call.size());
 }
 
-// It lists an address of its own, so nothing is wrong with where it comes from.
+// It lists its own address, so its source is valid.
 TEST_F(ForgedCallTest, AgainAndAgainDoesNotKeepThePeersOut) {
   Node b(network, kB, kA, 1000);
   ForgedFrame call = ForgedFrame::call(kB, 0xABCDEF, kLate);

@@ -47,7 +47,7 @@ class KernelProbeTest : public test::EngineTest {
   static SocketAddress caller(int number) {
     return kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + number));
   }
-  /// Each reads what it may not, and is silent from then on, so that its answer stays unacknowledged.
+  /// Each reads forbidden memory and is silent from then on, so the answer to it stays unacknowledged.
   void call_and_be_silent() {
     for (int i = 0; i < kCallers; ++i) {
       ForgedFrame frame =
@@ -86,7 +86,8 @@ TEST_F(KernelProbeTest, MembersAreAllAskedAbout) {
   EXPECT_EQ(node->counters().sessions_closed, 0u);
 }
 
-/// A peer that is stopped, or whose UDP is filtered, is waited for without end: a line says so, once each time.
+/// The engine waits without end for a peer that is stopped or whose UDP is filtered; one log line says so
+/// each time.
 TEST_F(KernelProbeTest, SilenceForWhichAKernelVouchesIsReportedOnce) {
   test::NodeKind kind;
   kind.make_probe = [this] { return std::make_unique<AnsweringKernels>(asked); };

@@ -72,8 +72,8 @@ TEST_P(SealedFloodOfTest, IsPutAside) {
   EXPECT_TRUE(network.thinning.unmarked_aside);
 }
 
-/// A process that computes takes few turns. If each looked at few frames, what its peers send would wait behind the flood, and the
-/// flood be too little of one to be noticed (found by the simulator).
+/// A process that computes takes few turns. If each looked at few frames, those of peers would wait behind
+/// the flood, and the engine would see too few to notice a flood (found by the simulator).
 TEST_P(SealedFloodOfTest, ATurnLooksAtAsManyFramesAsWithoutAKey) {
   constexpr int kFrames = 100;
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
@@ -90,7 +90,7 @@ TEST_P(SealedFloodOfTest, ATurnLooksAtAsManyFramesAsWithoutAKey) {
   EXPECT_EQ(looked_at(), kFrames);
 }
 
-/// By a notice that came for certain a host would learn which byte of the session the kernel lets through.
+/// A notice that always came would tell a host which byte of the session passes the kernel.
 TEST_F(SealedFloodTest, OnlyPeersGetNotices) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
          {.credentials = test::credentials({"a key of the job"})});

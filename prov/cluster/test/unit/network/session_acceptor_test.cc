@@ -58,7 +58,7 @@ TEST_F(SessionAcceptorTest, AnOpeningIsNotEndedByGuessedResets) {
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
-// Filters for IP do not see what comes that way.
+// Filters for IP do not see frames that come that way.
 TEST_F(SessionAcceptorTest, AnEtherTypeFrameOpensNoSession) {
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
@@ -210,7 +210,8 @@ TEST_F(AbandonedOpening, IsNotBroughtBackByALateFrame) {
   EXPECT_EQ(second->counters().sessions_opened, 2u) << "that which ended, and the one after it";
 }
 
-/// Found by the simulator (seed 5277121240): with the session that it had given up b forgot which incarnation of a is the present one.
+/// Found by the simulator (seed 5277121240): when b gave up the session, it also forgot a's present
+/// incarnation.
 TEST_F(AbandonedOpening, LeavesACallOfAnEarlierIncarnationUnanswered) {
   wire::FrameView call;
   ASSERT_EQ(wire::admit(early_call, call), wire::Refusal::none);
@@ -235,7 +236,7 @@ TEST_F(AbandonedOpening, LeavesACallOfAnEarlierIncarnationUnanswered) {
   EXPECT_EQ(second->counters().sessions_closed, 0u);
 }
 
-// What the one that has ended had taken must not be delivered to the next.
+// Messages that the ended incarnation had taken must not be delivered to the next.
 TEST_F(AbandonedOpening, OfAPeerThatHasBegunAnewIsOver) {
   network.conditions.blackout = true;
   a.reset();

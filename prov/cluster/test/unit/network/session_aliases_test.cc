@@ -1,4 +1,4 @@
-// Whole engines with two interfaces each: one peer however it is named, and one session with it.
+// Whole engines with two interfaces each: under all its addresses a peer stays one peer with one session.
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"

@@ -87,7 +87,7 @@ TEST_F(SessionTableTest, AFailureMarkDoesNotHitTheNextIncarnation) {
   Node restarted(network, kB, kA, 2000);
   a.send();
   clock.advance(20us);
-  restarted.engine.poll();  // refuses what was meant for its predecessor...
+  restarted.engine.poll();  // refuses a frame for its predecessor...
   restarted.send();         // ...and opens a session of its own: both arrive in one turn
   clock.advance(20us);
   a.engine.poll();
@@ -123,8 +123,7 @@ TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgain) {
   EXPECT_EQ(a.counters().unexpected, 1u);
 }
 
-/// Found by the simulator (seeds 910001961 and 1100000686): two processes that talked past each other for
-/// ever.
+/// Found by the simulator (seeds 910001961 and 1100000686): two processes forever used different sessions.
 class NextIncarnationTest : public SessionTableTest, public testing::WithParamInterface<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextIncarnationTest, testing::Values(2000, 500),
                          [](const auto& epoch) { return epoch.param == 2000 ? "On" : "Back"; });
@@ -149,7 +148,7 @@ TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
   EXPECT_EQ(restarted.counters().sessions_opened, 0u) << "a call alone opens nothing";
   restarted.send();
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
-  // Where its clock has gone back its first session looks older than that of its predecessor, and is refused.
+  // If its clock went back, its first session looks older than its predecessor's, and a refuses it.
   const std::uint64_t refused = GetParam() < 1000 ? 1 : 0;
   EXPECT_EQ(restarted.counters().sessions_closed, refused);
   const std::uint64_t carried = network.carried;
@@ -222,7 +221,7 @@ TEST_F(SessionTableTest, AForgedNextIncarnationDoesNotEndASession) {
   for (std::uint64_t epoch = kLater; epoch < kLater + 10; ++epoch) {
     Node forger(network, kB, kA, epoch);
     forger.send();
-    network.conditions.blackout = true;  // its close notice is not heard
+    network.conditions.blackout = true;  // its close notice is lost
   }
   network.conditions.blackout = false;
   for (int i = 0; i < 50; ++i) pass(a, b);
@@ -278,7 +277,7 @@ TEST_F(SessionTableTest, AHalfOpenSessionTimesOutAndOneInUseDoesNot) {
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
-/// Seen between two nodes of 192 endpoints: each process had its turn once in seconds.
+/// Observed between two nodes with 192 endpoints: each process took a turn only every few seconds.
 TEST_F(SessionTableTest, OneThatWasNamedToAMemberIsThereWhenItTurnsToIt) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);

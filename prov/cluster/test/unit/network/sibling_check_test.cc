@@ -46,7 +46,7 @@ struct Process {
 
 class SiblingCheckTest : public test::EngineTest {
  protected:
-  static constexpr int kTurns = 5000;  ///< of a millisecond: more than a sibling is waited for
+  static constexpr int kTurns = 5000;  ///< of a millisecond: longer than the target waits for a sibling
   static constexpr std::size_t kMany = 100;
 
   explicit SiblingCheckTest(const std::optional<seal::Credentials>& credentials = std::nullopt)
@@ -187,8 +187,8 @@ TEST_F(SiblingCheckTest, TimeInWhichTheTargetStoodStillIsNotTheSiblings) {
   EXPECT_EQ(status, Status::ok);
 }
 
-/// As a program of OpenSHMEM that uses all its contexts after it has made them: each answer is for one of them, and none
-/// costs another the answer that it got.
+/// As an OpenSHMEM program that first makes all its contexts and then uses them: each answer is for one of
+/// them, and none invalidates another's answer.
 TEST_F(SiblingCheckTest, ManyBeginAtOnce) {
   std::vector<std::unique_ptr<Node>> contexts;
   for (std::size_t i = 0; i < kMany; ++i) {

@@ -28,7 +28,7 @@ std::vector<std::byte> some_bytes(test::FakeRandom& random) {
   return bytes;
 }
 
-/// As little of it as of the nonce is alike in two rounds.
+/// It differs in each round, as the nonce does.
 std::array<std::byte, 32> key_of(std::size_t round) {
   std::array<std::byte, 32> key;
   for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(round * 7 + i * 31);

@@ -179,7 +179,7 @@ TEST_F(AsideReceiverTest, TheResponderAnswersMembersInAFlood) {
   EXPECT_TRUE(heard);
 }
 
-/// Else a host that gets an answer to each would know that it has found a mark.
+/// Otherwise a host that gets an answer to each would know that it has found a mark.
 TEST_F(AsideReceiverTest, KeepAlivesWithAMarkWaitAsideAsOftenAsOthers) {
   const auto responder = start_keep_alive_responder(port, world.log);
   ASSERT_TRUE(responder) << world.log.text();

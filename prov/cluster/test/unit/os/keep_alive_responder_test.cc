@@ -102,7 +102,7 @@ TEST_F(KeepAliveResponderTest, EverythingElseIsLeftToTheEndpoint) {
   }
 }
 
-/// The first frame says which socket gets what the kernel has joined, and may be forged.
+/// The first frame decides which socket gets the frames that the kernel has joined, and it may be forged.
 TEST_F(KeepAliveResponderTest, AKeepAliveInFrontOfJoinedFramesTakesNoneAlong) {
   const auto sender = open(), port = open();
   const std::shared_ptr<void> responder = start_keep_alive_responder(port, world_.log);

@@ -71,7 +71,7 @@ class Processes {
       }
       if (child > 0) children_.push_back(child);
     }
-    ::close(pipe[1]);  // or reading would not end if one of them dies
+    ::close(pipe[1]);  // otherwise reading would not end if one of them dies
     for (char word = 0; answers_ < children_.size() && ::read(pipe[0], &word, 1) == 1; ++answers_) {
       holders_ += word == 'y';
     }

@@ -57,7 +57,7 @@ TEST_F(TcpProbeTest, AKernelSaysThatAProcessExistsUntilItHasEnded) {
   asking->end(name);
 }
 
-/// What a host at 127.0.0.2 does that takes all it can get.
+/// A host at 127.0.0.2 that takes all connections it can get.
 class Hoarder {
  public:
   Hoarder() {
@@ -82,7 +82,7 @@ class Hoarder {
       held_.push_back(std::move(socket));
     }
   }
-  /// As a host does that loses its power: it says nothing. False: this process may not.
+  /// Acts like a host that loses power: silent. False if this process has no permission.
   bool vanish() {
     for (Descriptor& each : held_) {
       const int on = 1;

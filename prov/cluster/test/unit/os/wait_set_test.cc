@@ -90,7 +90,7 @@ TEST_F(WaitSetTest, ASetInASetWakesTheOuterOne) {
   EXPECT_EQ(outer->sleep(0ms), Wake::timeout);
 }
 
-/// A sleeper that took it for its timeout would tell the application that nothing came in all that time.
+/// If a sleeper took it for its timeout, it would tell the application that nothing came for that long.
 TEST_F(WaitSetTest, ASignalToTheThreadIsNoTimeout) {
   struct sigaction action {};
   action.sa_handler = [](int) {};

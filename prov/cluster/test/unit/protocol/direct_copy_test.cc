@@ -8,7 +8,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// This process's own memory, as if it were the peer's; refuses after so many copies.
+/// This process's own memory in the role of the peer's; refuses after so many copies.
 struct OwnMemory final : CrossMemory {
   std::size_t reads_left = ~std::size_t{0}, writes_left = ~std::size_t{0};
   std::size_t bytes_read = 0, bytes_written = 0;

@@ -18,7 +18,7 @@ class GroupProtocolTest : public MessengerTest {
     ASSERT_TRUE(group.ready(right.channel, segment, content)) << "the stream would stand still";
     group.arrive(right.channel, assembly, segment, payload, content);
   }
-  /// What no message of the application may end up in.
+  /// A receive that must get no message of the application.
   void receive_of_collective(std::vector<std::byte>& into, std::uint64_t tag, void* context) {
     const Bytes slices[] = {into};
     const RecvOp op{.slices = slices, .context = context, .tag = tag, .tagged = true, .collective = true};
@@ -51,7 +51,7 @@ TEST_F(GroupProtocolTest, AMessageOfACollectiveIsRefused) {
   EXPECT_EQ(refused(), 1u);
   arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = 128, .tag = 9}, pattern(64));
   EXPECT_EQ(refused(), 2u);
-  // However long it says it is, it does not wait for a receive, which might never come.
+  // Whatever length it claims, it does not wait for a receive, which might never come.
   arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = kGroupUnexpectedMax + 1, .tag = 8},
          pattern(64));
   EXPECT_EQ(refused(), 3u);

@@ -234,8 +234,8 @@ TEST_F(RmaTest, AWriteThatFailsInPartIsNotCountedAndItsLastRangeDoesNotCome) {
   EXPECT_EQ(memory, before);
 }
 
-/// Found by the simulator (seed 980000564): the target waited for the rest of the last range for ever, and
-/// refused all writes behind it.
+/// Found by the simulator (seed 980000564): the target waited forever for the rest of the last range, and
+/// refused all later writes.
 TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
   const auto data = pattern(3513);
   const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 3500}, {4000, kKey, 1}};
@@ -331,7 +331,7 @@ TEST_F(RmaTest, ResponsesToAllPeersTogetherAreBounded) {
   EXPECT_EQ(count(wire::SegmentKind::read_failed), 2);
 }
 
-/// What is kept to answer a peer is not taken from what the application may have under way.
+/// Memory for answers to a peer does not reduce the operations that the application may have under way.
 TEST_F(RmaTest, KeptResponsesDoNotCountAgainstTheApplication) {
   std::vector<std::byte> words(8 * 2 * settings.tx_requests_max);
   right.carrier.capacity = 0;
@@ -345,7 +345,7 @@ TEST_F(RmaTest, KeptResponsesDoNotCountAgainstTheApplication) {
   EXPECT_EQ(left.take().size(), 2 * settings.tx_requests_max);
 }
 
-/// An empty piece would make a stalled peer look as if it moved.
+/// An empty piece would make a stalled peer look active.
 TEST_F(RmaTest, EmptyPiecesAreRefused) {
   std::vector<std::byte> bytes(100'000);
   ASSERT_EQ(get(bytes, 0), Status::ok);

@@ -69,7 +69,7 @@ TEST_F(AddressingTest, NothingMeansAnyAddress) {
   EXPECT_EQ(out.family, Family::none);
 }
 
-/// A call that makes no sense is no call that finds nothing: after ENODATA callers ask other providers.
+/// A malformed call must not fail with ENODATA, because after that callers ask other providers.
 TEST_F(AddressingTest, FiSourceWithoutAnyAddressIsAnInvalidCall) {
   EXPECT_EQ(read(nullptr, nullptr, FI_SOURCE), -FI_EINVAL);
   hint_source(host(1, 1));

@@ -64,7 +64,7 @@ TEST(FlowAck, ComesSoonIfThePeerWaitsAndNeverLaterThanTheDelay) {
   }
 }
 
-/// A tail loss probe would repeat what was not lost.
+/// A tail loss probe would retransmit a frame that was not lost.
 TEST(FlowAck, APeerThatSaysThatItIsLateHasSoMuchLonger) {
   for (const Duration delay : {reliability::kAckDelay, reliability::kAckDelayLate}) {
     FlowPair pair(1);

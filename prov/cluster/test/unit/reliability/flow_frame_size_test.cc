@@ -134,7 +134,8 @@ TEST(FlowFrameSize, LostProcessorTimeDoesNotMakeAPathShort) {
   pair.b.expect_all_of(pair.a);
 }
 
-/// Found by the simulator: the first part of a frame was sent again and again, because there was never space for two.
+/// Found by the simulator: the flow retransmitted the first part of a frame again and again, because there
+/// was never space for two.
 TEST(FlowFrameSize, ALinkWithSpaceForOneFrameTakesThePartsOneByOne) {
   FlowPair pair(1);
   exchange(pair);

@@ -74,7 +74,7 @@ TEST_P(FlowLoss, LongBulkThroughLossDuplicatesReorderingAndFullLinks) {
   pair.a.expect_all_of(pair.b);
 }
 
-// What is lost of a run is sent again, and nothing else of it.
+// The flow retransmits only the lost frames of a run.
 TEST_P(FlowLoss, ALossInARunIsRepairedAlone) {
   FlowPair pair(GetParam() + 250);
   pair.a.send_small(8);

@@ -192,7 +192,7 @@ TEST_F(FlowMultipath, WhatALinkDoesNotTakeLeavesByTheOtherInTheSameTurn) {
   EXPECT_EQ(a.rails_up(), kRails);
 }
 
-/// An interface whose queue stays full: acknowledgements and repetitions take the other.
+/// An interface whose queue stays full: acknowledgements and retransmissions take the other.
 TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
   carry(2000);
   for (const std::size_t node : {1u, 2u}) {
@@ -211,7 +211,8 @@ TEST_F(FlowMultipath, ALinkThatTakesNothingHoldsBackNoOther) {
   }
 }
 
-/// What is to be sent waits for the full link, since the window of the other is used up. An acknowledgement needs no window.
+/// Data waits for the full link, since the window of the other is used up. An acknowledgement needs no
+/// window.
 TEST_F(FlowMultipath, AnAcknowledgementDoesNotWaitForTheOtherLink) {
   carry(2000);
   network.link_full = [](const SocketAddress& from) { return from == address(1, 2); };

@@ -253,7 +253,7 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   FlowPair pair(1);
   for (int i = 0; i < 20; ++i) pair.a.send_small(1000);
   ASSERT_TRUE(pair.run(100ms));
-  // The peer forgets everything; what it says now belongs to a later life.
+  // The peer forgets everything; its frames now belong to a later incarnation.
   pair.b.begin(2);
   pair.b.send_small(10);
   pair.b.pump();

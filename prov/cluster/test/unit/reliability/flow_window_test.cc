@@ -108,7 +108,8 @@ TEST(FlowWindow, NeverBeyondThePeersWindow) {
   EXPECT_EQ(tap.frames.size(), 16u);
 }
 
-/// Only a peer that ignores this side's window sends such frames: they are counted, and change nothing.
+/// Only a peer that ignores this side's window sends such frames. The flow counts them and changes nothing
+/// else.
 TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
   FlowPair pair(1);
   open_session(pair);

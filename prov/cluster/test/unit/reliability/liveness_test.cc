@@ -252,7 +252,7 @@ TEST(Liveness, WhatAnyHostCanSayEndsNoPeerThatIsSilentForAMoment) {
   }
 }
 
-/// So many questions a forger can draw.
+/// A forger can provoke so many queries.
 TEST(Liveness, AnErrorThatAnyHostCanHaveMadeDrawsAQuestionAtMostEach60Milliseconds) {
   Liveness liveness(5s, 0s, Liveness::Probes::of_met);
   liveness.on_met(true);
@@ -270,7 +270,7 @@ TEST(Liveness, AnErrorThatAnyHostCanHaveMadeDrawsAQuestionAtMostEach60Millisecon
   EXPECT_LE(asked, 51);
 }
 
-/// Found by a reader of the code: calls in the peer's name, each of which began the outage anew.
+/// Found by review: calls in the peer's name, each of which restarted the outage.
 TEST(Liveness, AnOpeningEndsAnOutageOnce) {
   Liveness liveness(5s);
   liveness.set_expecting(at(0s), true);

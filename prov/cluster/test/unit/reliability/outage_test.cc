@@ -95,8 +95,8 @@ TEST(Outage, ASignOfLifeAnOpeningOrAnAnswerEndsAnOutage) {
             Status::ok);
 }
 
-/// Found by the simulator (siege): a process calls one that is just starting, and is stopped. What the kernel has kept for it says that
-/// the port was closed, and is read a second later.
+/// Found by the simulator (siege): a process calls one that is just starting, and is then stopped. A second
+/// later it reads the error that the kernel kept: the port was closed.
 TEST(Outage, PathErrorsFromBeforeAndDuringAStopOfThisSideEndNothing) {
   Liveness liveness(5s);
   liveness.set_expecting(moment(0s), true);
@@ -114,7 +114,7 @@ TEST(Outage, PathErrorsFromBeforeAndDuringAStopOfThisSideEndNothing) {
   ADD_FAILURE() << "what is true for so long is believed";
 }
 
-/// What is forged says so first, and its answers are lost; then the network says so as well, for a while.
+/// First a forged error says so, and the answers to it are lost; then the network says so too, for a while.
 TEST(Outage, APeerThatWasAskedInVainLongAgoIsAskedAnewWhenAnOutageBegins) {
   Liveness liveness(5s);
   liveness.on_met(false);

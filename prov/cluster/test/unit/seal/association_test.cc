@@ -53,8 +53,8 @@ TEST_F(AssociationTest, TheSameFrameAgainIsAReplay) {
   EXPECT_EQ(open(b, frame), Association::Verdict::replayed);
 }
 
-/// Found by the simulator (seed 70292): a had been led back to an earlier incarnation of b by a recorded request, and b
-/// took what a sealed for that for replays, and notified a of nothing.
+/// Found by the simulator (seed 70292): a replayed request led a back to an earlier incarnation of b. b then
+/// took a's frames for replays, and notified a of nothing.
 TEST_F(AssociationTest, WhatIsSealedForAnEarlierIncarnationIsNoReplay) {
   Association a = between(a_, b_);
   Association b = between(b_, a_);

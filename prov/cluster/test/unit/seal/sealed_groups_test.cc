@@ -292,8 +292,8 @@ TEST_P(SealedGroupsTest, ForgersMakeItTryFewKeys) {
   EXPECT_TRUE(receiver.takes(kSender, sealed)) << "nothing was marked, and later it is";
 }
 
-/// After so many frames the sender's key is another one, which a receiver that comes then has to find. In one mode, since it
-/// takes a while and the other has the same code.
+/// After so many frames the sender changes its key, and a receiver that joins then must find it. In one mode
+/// only, since it takes a while and the other runs the same code.
 class LateMemberTest : public SealedGroupsTest {};
 
 INSTANTIATE_TEST_SUITE_P(Mode, LateMemberTest, ::testing::Values(Mode::auth));

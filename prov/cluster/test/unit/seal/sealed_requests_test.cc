@@ -20,7 +20,7 @@ class SealedRequestsTest : public test::EngineTest {
   NodeKind kind_;
 };
 
-/// Nothing is at its address: the network says so of requests, which have no session to quote.
+/// No process is at its address: the network reports that for requests, which have no session to quote.
 TEST_F(SealedRequestsTest, ThatNoProcessHasThePortIsBelievedOfRequestsToo) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(), kind_);
   network.absent = kB;
@@ -30,7 +30,8 @@ TEST_F(SealedRequestsTest, ThatNoProcessHasThePortIsBelievedOfRequestsToo) {
   EXPECT_EQ(a.counters().path_errors_unproven, 0u);
 }
 
-/// All else of a request a host can know that sees no frame: the id of the key is the same for all processes of the job.
+/// A host that sees no frame can know all else in a request: the id of the key is the same for all processes
+/// of the job.
 TEST_F(SealedRequestsTest, AnErrorThatQuotesARequestWithAnotherSaltIsNotBelieved) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(), kind_);
   network.absent = kB;
@@ -54,7 +55,8 @@ TEST_F(SealedRequestsTest, AnErrorThatQuotesARequestWithAnotherSaltIsNotBelieved
   network.drop = nullptr;
 }
 
-/// Of processes that are long gone, say. What is more than is answered is a flood, and has to be seen.
+/// For example of processes that are long gone. More requests than are answered are a flood, which the engine
+/// must see.
 TEST_F(SealedRequestsTest, RecordedRequestsThatAreNotAnsweredAreCounted) {
   Node b(network, kB, kA, 1000, nullptr, test::node_settings(), kind_);
   const JobKey& key = *kind_.credentials->keys[0];

@@ -18,7 +18,7 @@ using test::kLate;
 using test::Node;
 
 constexpr Duration kStep = 10us;
-/// More calls than these are thinned out, whatever name they bear.
+/// The engine drops some of the calls beyond these, whatever name they carry.
 constexpr int kCallsASecond = 6000;
 
 /// How the other host paces its calls: so many at once, at a certain interval or a random one.

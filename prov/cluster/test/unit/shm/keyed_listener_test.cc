@@ -151,7 +151,7 @@ TEST_F(SquattedNameTest, GetsARequestAndNoMemory) {
   EXPECT_FALSE(outbox_->post(segment.segment, segment.gather(), carrier::PayloadMode::copy, 0));
 }
 
-/// The other endpoint has the key, and speaks for itself alone.
+/// The other endpoint has the key, and can only prove its own name.
 TEST_F(SquattedNameTest, CannotAnswerWithTheHelpOfAnother) {
   const SocketAddress other_name = fresh_keyed_name();
   const auto other = open(other_name, keys_);

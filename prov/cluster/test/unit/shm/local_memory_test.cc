@@ -336,7 +336,7 @@ TEST_F(PostedWritesTest, WhatTheInitiatorDoesAloneKeepsTheOrderThatWasAskedFor) 
   EXPECT_TRUE(reached->written.empty());
 }
 
-/// What lies in the ring before it cannot be taken back with it.
+/// Segments before it in the ring cannot be taken back with it.
 TEST_F(PostedWritesTest, BehindWhatMustComeFirstItIsNotPosted) {
   struct Case {
     Ordering ordering;
@@ -383,7 +383,7 @@ TEST_F(PostedWritesTest, NoneIsPostedALapBehindAnother) {
   EXPECT_TRUE(posted().idle());
 }
 
-/// The target is not kept from its segments for long.
+/// The writer does not keep the target from its segments for long.
 TEST_F(PostedWritesTest, ManyAreTakenBackInSeveralHolds) {
   for (std::uint64_t i = 0; i < ring.capacity() / 2; ++i) put(8 * i);
   ring.holds = 0;

@@ -205,8 +205,8 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
   }
 }
 
-/// Its predecessor's port was closed, and that is all that the network has said of it: the verdict must not fall on the process
-/// that has just come.
+/// The network has only reported that its predecessor's port was closed. That verdict must not hit the
+/// process that has just started.
 TEST_F(LocalPeersTest, APeerThatComesIsNotTakenForThePredecessorWhosePortWasClosed) {
   HostOfALatecomer::Account account;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfALatecomer>(account));
