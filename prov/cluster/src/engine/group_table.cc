@@ -65,8 +65,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(),
-                                reason.c_str());
+    parts_.environment.log.info("group %s works without multicast; its members get messages by unicast: %s",
+                                op.address.text().c_str(), reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
   entry->handle = kGroupHandles | opened_++;
@@ -328,18 +328,19 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s, which is served by unicast (does a switch filter it, or "
-            "a router lie between?)",
+            "group %s: multicast does not reach %s; messages to it go by unicast (does a switch filter "
+            "multicast, or does a router lie between?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
       case GroupEvent::Kind::removed:
-        log.warn(event.kind == GroupEvent::Kind::removed
-                     ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it "
-                       "may join again)"
-                     : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the "
-                       "group and join it again)",
-                 address.c_str(), name.c_str());
+        log.warn(
+            event.kind == GroupEvent::Kind::removed
+                ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it may "
+                  "join again)"
+                : "group %s: %s has removed this endpoint, which did not answer in time (close the group and "
+                  "join it again)",
+            address.c_str(), name.c_str());
         if (bindings.losses != nullptr) {
           bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member,
                                      Status::stuck);
