@@ -50,7 +50,7 @@ Time PathList::last_sent_at(std::size_t ip) const {
 
 void PathList::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // The pair: the same rail may reach another address of the peer, and another rail this one.
+  // Both are named, because the same rail may reach another address of the peer, and another rail this one.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
