@@ -157,7 +157,7 @@ bool Communicator::make_team(MPI_Comm comm) {
     mine.name_size = static_cast<std::uint32_t>(endpoint_->name().size());
     std::memcpy(mine.name.data(), endpoint_->name().data(), mine.name_size);
   } else {
-    warn_once("libcluster-coll: this process takes over no collectives: %s\n", reason.c_str());
+    warn_once("libcluster-coll: collectives of this process are left to MPI: %s\n", reason.c_str());
   }
   std::vector<Introduction> all(static_cast<std::size_t>(size_));
   if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
@@ -212,9 +212,9 @@ void Communicator::report_failure(Call call, int error) const {
   if (!loss.cause.empty()) {
     reason = "rank " + std::to_string(team_->rank_of(loss.peer)) + " is lost: " + loss.cause;
   } else if (error == FI_ETRUNC) {
-    reason = "the ranks give different lengths, or call in different orders";
+    reason = "the ranks give different lengths, or call collectives in different orders";
   } else {
-    reason += " (if a rank is lost, another one names it)";
+    reason += " (if a rank is lost, the line of another rank names it)";
   }
   std::fprintf(stderr, "libcluster-coll: rank %d of %d: %s failed: %s\n", rank_, size_, name_of(call),
                reason.c_str());

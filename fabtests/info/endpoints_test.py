@@ -216,8 +216,8 @@ class Endpoints(unittest.TestCase):
             text = self.why(1)
             if "nothing answers" in text:
                 break
-        self.assertRegex(text, rf"orted sends over TCP from {re.escape(self.cluster.address(1))}:\d+ to {re.escape(':'.join(far))} "
-                               r"nothing answers \(\d+ retransmissions\): is this rail cut\?")
+        self.assertRegex(text, rf"nothing answers what orted sends over TCP from {re.escape(self.cluster.address(1))}:\d+ "
+                               rf"to {re.escape(':'.join(far))} \(\d+ retransmissions\): is this rail cut\?")
         self.cluster.run("switch", "ip", "link", "set", "n2r0", "up")
         other = self.start_endpoint(1)
         connect(one, other)

@@ -290,7 +290,7 @@ class Why(LifeCase):
             found = {(each["operation"], each["peer"] != "any"): each for each in self.operations(one, 4)}
             text = self.ask(one, "--why")
             self.assertEqual(found["receive", True]["waits_for"], "to send a message that matches it")
-            self.assertIn(found["send", True]["waits_for"], ("to post a receive that matches it", "to take what was sent to it before"))
+            self.assertIn(found["send", True]["waits_for"], ("to post a receive that matches it", "to take earlier messages"))
             self.assertEqual(found["send", True]["bytes"], BIG)
             self.assertEqual(found["atomic", True]["peer"], found["send", True]["peer"])
             self.assertIn(("receive", False), found)

@@ -25,7 +25,7 @@ SIZES, PUT_SIZES = (8, 3000, 100_000, BIG), (8, 90_000)
 
 NO_RAW_SOCKETS = "uses the udp link: .*CAP_NET_RAW"
 FORBIDDEN = "large messages are copied twice, not once: process_vm_readv: Operation not permitted .*seccomp"
-WITHOUT_NUMBER = "large messages are copied twice, not once: its process has no number in this PID namespace"
+WITHOUT_NUMBER = "large messages are copied twice, not once: its process has no PID in this PID namespace"
 SERVED = "remote accesses to .* are served by its library: "
 UNMAPPED = "is copied by the kernel, not mapped here: /proc does not show this PID namespace"
 
@@ -167,7 +167,7 @@ class Surroundings(unittest.TestCase):
 
     def test_two_user_namespaces_of_two_users(self):
         one, other = (self.start(as_root_of_own(number)) for number in (54321, 54322))
-        self.job(one, other, "udp", [NO_RAW_SOCKETS], warns="shared memory refused to .* it runs as another user")
+        self.job(one, other, "udp", [NO_RAW_SOCKETS], warns="shared memory is refused to .* it runs as another user")
 
     def test_inside_and_outside_of_a_user_namespace(self):
         one, other = self.start(), self.start(("unshare", "--user", "--map-root-user"))
@@ -249,7 +249,7 @@ class Surroundings(unittest.TestCase):
         before = mounts("mount -t tmpfs none /proc")
         self.job(self.start(before), self.start(before), "shm", [UNMAPPED])
         unmapped = (*before, *user(65534))
-        self.job(self.start(unmapped), self.start(unmapped), "udp", warns="shared memory refused to .* it runs as another user")
+        self.job(self.start(unmapped), self.start(unmapped), "udp", warns="shared memory is refused to .* it runs as another user")
         self.job(self.start(before), self.start(before, node=2), "packet")
 
 

@@ -37,7 +37,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-p,--port", line.wanted.port, "only datagrams from or to this UDP port")
       ->check(CLI::Range(1, 65535));
   app.add_option("-P,--peer", line.wanted.peer, "only datagrams from or to this IP address");
-  app.add_option("-n,--count", line.wanted.count, "end after so many frames");
+  app.add_option("-n,--count", line.wanted.count, "stop after this many frames");
   app.add_flag("-s,--segments", line.wanted.segments, "a line for each segment in a frame, too");
   app.add_flag("-a,--all", line.wanted.others, "list UDP datagrams of other protocols, too");
   app.set_version_flag("--version", "cluster-dissect " CLUSTER_VERSION);

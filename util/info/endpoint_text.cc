@@ -103,7 +103,7 @@ constexpr std::size_t kLossesMax = 8;
 
 std::string peers_text(const Report& report) {
   Table table(
-      {"peer", "path", "rail", ">rtt", ">in flight", ">sent", ">lost", ">again", ">state", ">silent"});
+      {"peer", "path", "rail", ">rtt", ">in flight", ">sent", ">lost", ">retrans", ">state", ">silent"});
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
   std::string losses;
   std::size_t lost = 0;

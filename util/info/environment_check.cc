@@ -50,7 +50,7 @@ std::string provider_trouble(const char* value) {
   });
   return misspelled == names.end()
              ? ""
-             : "FI_PROVIDER names " + *misspelled + ", which is no provider: FI_PROVIDER=cluster is meant";
+             : "FI_PROVIDER names " + *misspelled + ", which is not a provider: set FI_PROVIDER=cluster";
 }
 
 std::string provider_path_trouble(const char* value) {

@@ -75,7 +75,7 @@ void report_warnings(const Options& options, std::span<const InterfaceAddress> p
   multipath::choose_rails(places, *chosen, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown)
     warn("FI_CLUSTER_RAILS names " + name +
-         ", which is no interface that is up and has an address: the interfaces are listed below");
+         ", which is not an interface that is up and has an address: see the interfaces below");
 }
 
 /// The options in force with another FI_CLUSTER_LINK.

@@ -42,7 +42,8 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-p,--pid", line.pids, "only this process; may be given several times")
       ->transform(process_id)
       ->allow_extra_args(false);
-  app.add_flag("-w,--why", line.why, "what each endpoint waits for, in a sentence: which peer owes it what");
+  app.add_flag("-w,--why", line.why,
+               "one sentence for each endpoint: which peer it waits for, and what that peer owes it");
   app.add_flag("-j,--json", line.json, "as JSON");
   app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(

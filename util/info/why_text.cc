@@ -69,7 +69,7 @@ std::string hints_text(const Report& report, const Record& peer) {
     hints += "; it is not reached: " + peer["why"];
   }
   hints += silence_text(peer);
-  if (peer["unread"] == "yes") hints += "; it has not read what is in its ring";
+  if (peer["unread"] == "yes") hints += "; it has not read the messages in its ring";
   const auto unexpected = static_cast<std::size_t>(number_of(peer, "unexpected_messages"));
   if (unexpected != 0) hints += "; " + messages_text(report, unexpected, peer["peer"]);
   return hints;
@@ -117,9 +117,8 @@ std::string launcher_text(const Launcher& launcher) {
                      ") waits for a peer: if the job does " + "not go on, its ranks compute, or wait for " +
                      name;
   for (const SilentConnection& each : launcher.silent) {
-    text += "; to what " + name + " sends over TCP from " + each.from + " to " + each.to +
-            " nothing answers (" + std::to_string(each.retransmissions) +
-            " retransmissions): is this rail cut?";
+    text += "; nothing answers what " + name + " sends over TCP from " + each.from + " to " + each.to + " (" +
+            std::to_string(each.retransmissions) + " retransmissions): is this rail cut?";
   }
   return text + (launcher.silent.empty() ? ".\n" : "\n");
 }
@@ -150,7 +149,7 @@ std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>&
   std::string text = endpoint["endpoint"];
   if (operations.empty()) {
     text += " waits for no peer: nothing is under way";
-    if (standing != 0) text += " (" + counted(standing, "buffer") + " for whatever comes)";
+    if (standing != 0) text += " (" + counted(standing, "buffer") + " for any message)";
     if (!messages.empty()) text += ", and " + messages;
     return text + away_text(endpoint) + ".\n";
   }

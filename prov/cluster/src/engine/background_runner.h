@@ -1,23 +1,23 @@
 // Turns taken by the progress thread (os/progress_thread.h) while the application does something else.
 //
-// With manual progress they are rare: enough that acknowledgements and keep-alives do not wait for ever, nor
-// messages that wait for others to share their frame (packing_policy.h). Where a thread of the application
-// has gone to sleep and nothing has happened for kQuietRuns of them, the progress thread sleeps on the same descriptor: a process
-// that waits uses no processor, and both are woken by what comes next. If that was only a deadline, and the application sleeps
-// again, the progress thread does so, too.
+// With manual progress these turns are rare: just enough that acknowledgements and keep-alives do not wait for ever,
+// nor messages that wait for others to share their frame (packing_policy.h). If a thread of the application sleeps and
+// nothing has happened for kQuietRuns runs, the progress thread sleeps on the same descriptor. So a process that waits
+// uses no processor, and what comes next wakes both threads. If this was only a deadline, and the application goes back
+// to sleep, the progress thread does so, too.
 //
-// Where there are more processes than processors the runs come late, and would take the time of the applications that
-// wait for a processor: one that came late by more than kLate is followed by a rest of kLateRest times the delay.
+// If there are more processes than processors, runs come late and take time from applications that wait for a processor.
+// So after a run that is late by more than kLate, the thread rests for kLateRest times the delay.
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
-//   serving      no turn was taken by the application since the last run: a turn, and if nothing came in,
-//                asleep with everything armed, so that the next frame or segment wakes the progress thread;
-//   standing by  the application polls, and nothing has come over the network: asleep without asking local
-//                peers to ring, since each doorbell would cost them a needless system call. If the
-//                application stops polling, a peer that waits rings unasked (LocalPeers::ring_unheard); one
-//                that does not wait is heard within kStandBy;
-//   away         the application polls while frames come in, or sleeps and wakes by itself: a short sleep
-//                without the descriptor, or each frame would wake both.
+//   serving      The application has taken no turn since the last run. The progress thread takes one. If nothing came
+//                in, it sleeps with everything armed, so that the next frame or segment wakes it.
+//   standing by  The application polls, and nothing has come over the network. The progress thread sleeps without asking
+//                local peers to ring, since each doorbell would cost them a needless system call. If the application
+//                stops polling, a peer that waits rings unasked (LocalPeers::ring_unheard); a peer that does not wait
+//                is heard within kStandBy.
+//   away         The application polls while frames come in, or sleeps and wakes by itself. The progress thread sleeps
+//                for a short time without the descriptor, because each frame would wake both threads.
 //
 // Called under the engine lock, except where the comment says otherwise.
 #pragma once
@@ -51,27 +51,26 @@ class BackgroundRunner {
         clock_(clock),
         counters_(counters) {}
 
-  /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
+  /// Registration of run() with the progress thread; null ends it and waits for a run under way.
   void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// A thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
-  /// For the progress thread, without the lock: true if the application has polled since the last call, and
-  /// so there is nothing to do. A thread that uses the lock alone (base/lock.h) is not made to share
-  /// it.
+  /// True if the application has polled since the last call, so that there is nothing to do. The progress thread calls
+  /// this without the lock, so that a thread that uses the lock alone (base/lock.h) need not share it.
   bool application_polls();
-  /// If so: when to ask again.
+  /// When to ask again after application_polls() was true.
   os::NextWake next_check();
-  /// How long the application has taken no turn, at least; zero: not known, as of one that sleeps here. For the progress
-  /// thread.
+  /// The application has taken no turn for at least this long. Zero: unknown, for example because it sleeps here. For
+  /// the progress thread.
   Duration application_away() const;
   /// Takes a turn if one is needed, and says when to come again.
   os::NextWake run();
 
  private:
   static constexpr Duration kSoon = 1ms;
-  static constexpr Duration kLate = 1ms;  ///< from here on a delay was no chance
-  static constexpr int kLateRest = 4;     ///< times the delay
+  static constexpr Duration kLate = 1ms;  ///< a longer delay is no accident
+  static constexpr int kLateRest = 4;     ///< rest: this many times the delay
   static constexpr Duration kRestMax = 40ms;
   static constexpr Duration kStandBy = 1ms;
   static constexpr std::uint32_t kTurnsOfAWake = 8;
@@ -81,7 +80,7 @@ class BackgroundRunner {
     if (loop_.turns() != turns_seen_) turn_noted_at_ = now;
   }
   os::NextWake run_manual();
-  /// After that time, or a longer rest if this run came late.
+  /// Come again after `rest`, or later if this run was late.
   os::NextWake by_time(Duration rest);
 
   EventLoop& loop_;

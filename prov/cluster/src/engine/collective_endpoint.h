@@ -1,5 +1,5 @@
-// Where collective operations meet the endpoint: messages to members go the way of all messages, and receives
-// from a member that is gone end at once, since no collective begins anew with its next incarnation.
+// Connects collective operations with the endpoint. Messages to members go the way of all messages. Receives from a
+// member that is gone end at once, since no collective continues with the member's next incarnation.
 #pragma once
 
 #include "collective/collectives.h"

@@ -31,7 +31,7 @@ void collect_messages(const protocol::Messenger& messenger, EndpointStats& stats
   collect(messenger.matcher(), all, kMessagesMax);
   for (const protocol::StoredMessage& each : all) {
     stats.messages.push_back({each, each.peer->name});
-    stats.messages.back().what.peer = nullptr;  // as of operations
+    stats.messages.back().what.peer = nullptr;  // it may be gone when this is read
   }
 }
 

@@ -1,5 +1,6 @@
-// What can be read of an endpoint from outside: its counters, its peers, which carrier reaches each and why.
-// Values of one moment, collected under the engine lock; the paths of messages keep and count nothing for it.
+// What can be read of an endpoint from outside: its counters, its peers, which carrier reaches each and why. The
+// values belong to one moment and are collected under the engine lock. The paths of messages keep and count nothing
+// for them.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct OperationStats {
   SocketAddress peer;  ///< empty: any
 };
 
-/// One that waits for its receive.
+/// A message that waits for its receive.
 struct MessageStats {
   protocol::StoredMessage what;
   SocketAddress peer;
@@ -46,10 +47,10 @@ struct EndpointStats {
   std::vector<OperationStats> operations;  ///< of the application, under way; at most kOperationsMax
   std::size_t operations_under_way = 0;
   std::vector<MessageStats> messages;  ///< the first of `unexpected`; at most kMessagesMax
-  Duration application_away{};  ///< so long, at least, the application has taken no turn; zero: not known
+  Duration application_away{};  ///< the application has taken no turn for at least this long; zero: unknown
 };
 
-/// More are only counted.
+/// Further operations and messages are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
 inline constexpr std::size_t kMessagesMax = 64;
 

@@ -58,8 +58,8 @@ class Engine {
   /// repeat. Anything else: refused, no outcome will follow.
   Status send(const protocol::SendOp& op);
   Status receive(const protocol::RecvOp& op);
-  /// A ShortSend to that peer, or a ShortReceive from it (or kAddrUnspec), if it may take the fast lane; false: nothing
-  /// has been done, and it has to take send() or receive().
+  /// Does a ShortSend to that peer, or a ShortReceive from it (or kAddrUnspec), if the fast lane is open to it.
+  /// False: nothing was done; call send() or receive().
   template <typename ShortOp>
   bool take_fast_lane(std::uint64_t handle, const ShortOp& op) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -94,10 +94,10 @@ class Engine {
   /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
   /// last run, and says when to come again.
   os::NextWake run_in_background();
-  /// FI_PROGRESS_AUTO: peers are served at once though the application does not poll. Before attach().
+  /// FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call before attach().
   void enable_auto_progress();
 
-  /// When it next wants a turn though nothing arrives and no call is made; kNever: not at all.
+  /// When it next needs a turn if nothing arrives and no call is made; kNever: never.
   Time next_deadline() const;
   /// What it has counted so far.
   Counters counters() const;
@@ -115,8 +115,8 @@ class Engine {
 
   /// One turn of the event loop that looks at everything; waits for the engine lock.
   void poll();
-  /// A turn for callers that come again soon: none if another thread is inside, and what costs a system call
-  /// only when it is due (PollScope::due). Arrivals of the fast lane go into `read` where it accepts them.
+  /// A turn for callers that come again soon. It is skipped if another thread is inside, and makes system calls only
+  /// when they are due (PollScope::due). Arrivals of the fast lane go into `read` where it accepts them.
   template <typename Read = protocol::NoDirectRead>
   void try_poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -140,8 +140,7 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
-  shm::FastLane
-      no_lane_;  ///< in the place of that of the transport, where there is no shared memory: never open
+  shm::FastLane no_lane_;  ///< used where there is no shared memory: never open
   Transports transports_;
   shm::FastLane* const lane_;
   EventLoop loop_;

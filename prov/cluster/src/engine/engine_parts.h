@@ -43,11 +43,11 @@ struct EngineParts {
   EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
   /// The interfaces behind `link` by number, the first being that of the name; empty: one.
   std::vector<multipath::Rail> rails = {};
-  /// Asks the kernels of peers whether their processes exist; null: silence has to be judged alone.
+  /// Asks the kernels of peers whether their processes exist; null: only silence tells.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
   /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
   std::unique_ptr<shm::RegionConnector> region_connector = nullptr;
-  /// Receives what is sent to multicast groups; null: members of groups are served by unicast alone.
+  /// Receives what is sent to multicast groups; null: members of groups get messages by unicast only.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;

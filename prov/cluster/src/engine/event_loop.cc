@@ -12,13 +12,13 @@ using transport::Turn;
 
 namespace {
 
-/// Nothing tells when there is memory again, or space in the unexpected store.
+/// No event says that memory, or space in the unexpected store, is free again.
 constexpr Duration kMemoryRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
-/// So long a closing endpoint waits for peers outside the address vector to acknowledge: a frame that was lost is repeated
-/// several times meanwhile. Any host can be one, and need not ever acknowledge.
+/// A closing endpoint waits this long for peers outside the address vector to acknowledge: enough to retransmit a
+/// lost frame several times. Any host can be such a peer, and may never acknowledge.
 constexpr Duration kLingerForUnknown = 250ms;
 
 }  // namespace
@@ -28,8 +28,8 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// What one turn had no memory for the next one takes up. An endpoint that has a name, but is not enabled, has no address vector
-/// by which to judge senders, and nowhere to report to: what comes waits in its sockets.
+/// The next turn takes up what this one had no memory for. An endpoint that is not enabled yet has no address vector
+/// by which to judge senders, and nowhere to report to. Until then arrivals wait in its sockets.
 bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;
@@ -86,7 +86,7 @@ bool EventLoop::calm() const {
          all_of([](const Transport& each) { return each.silent(); });
 }
 
-/// Peers that got control segments outside of pumps: these leave with what their transport sends next.
+/// Marks the peers that got control segments outside of pumps. Their transports send these segments next.
 void EventLoop::mark_control() {
   messenger_.control().take_pending([](protocol::Channel& channel) {
     Peer& peer = transport::peer_of(channel);
@@ -107,7 +107,7 @@ void EventLoop::deliver_held() {
   for (Transport* const each : transports()) each->flush();
 }
 
-/// Time in which this process was not running is not the peers': between two turns at most kTurnMax counts.
+/// Time in which this process did not run does not count against peers: between two turns at most kTurnMax counts.
 void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
   for (Transport* const each : transports()) {
@@ -155,7 +155,7 @@ void EventLoop::handle_events() {
   waiter_.dispatch();
 }
 
-/// A thread that sleeps does not know what has just been done here.
+/// A sleeping thread does not know what this call has just done.
 void EventLoop::wake_by_deadline() {
   const bool now =
       !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });

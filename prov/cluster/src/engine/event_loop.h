@@ -1,8 +1,8 @@
 // One turn of the engine, and when the next one is due. A turn takes in what has arrived, goes on with what
 // waited, and sends what that made ready, so a peer's answer leaves in the turn in which its question came.
 //
-// The loop knows no transport: it asks all of them the same, nearest first (transport/transport.h). What is dear to look at
-// each of them looks at as seldom as it sees fit. Only the fast lane is known by name: a calm turn reads nothing but the rings
+// The loop asks all transports the same, nearest first (transport/transport.h). Each transport decides how seldom it
+// looks at what is expensive to look at. The loop knows only the fast lane by name: a calm turn reads only the rings
 // of peers whose short messages may take it (shm/fast_lane.h).
 //
 // Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). wake_sleepers() comes after
@@ -38,18 +38,18 @@ class EventLoop {
 
   /// One turn; true if something came in.
   [[gnu::noinline]] bool run_once(PollScope scope = PollScope::all);
-  /// The same, for a caller that comes again soon, when at most short messages and writes of this node can have
-  /// come since a turn that left nothing to do; it also settles posted writes. False: no turn was taken,
-  /// run_once() is due. Arrivals go into `read` where it accepts them.
+  /// A cheaper turn for a caller that comes again soon. It is possible while the last full turn left nothing to do
+  /// and only short messages and writes of this node can have come since. It also settles posted writes. False: no
+  /// turn was taken, run_once() is due. Arrivals go into `read` where it accepts them.
   template <typename Read>
   bool run_calm(Read& read);
-  /// What send, write, read, atomic and collectives have in common: the peer, its carrier, and that the operation
-  /// leaves at once, or with those that follow. The fast lane is closed meanwhile.
+  /// The common part of send, write, read, atomic and collectives: it finds the peer, opens its carrier, and lets the
+  /// operation leave at once, or (`more`) with those that follow. It closes the peer's fast lane first.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  /// Something was done outside of turns that the next one has to go on with.
+  /// Something was done outside of turns, and the next turn must continue it.
   void disturb() { last_turn_.calm_turns = 0; }
-  /// How many there have been; also read outside the engine lock.
+  /// The number of turns so far; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
   void receive_posted() {
@@ -62,10 +62,10 @@ class EventLoop {
     return !messenger_.busy() && groups_.quiescent() &&
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
-  /// Runs turns until then, at most for the `linger` setting, and a shorter time for peers outside the address vector.
+  /// Runs turns until quiescent(), at most for the `linger` setting. Peers outside the address vector get less time.
   void drain_on_close();
 
-  /// When it next wants a turn though nothing arrives and no call is made; kNever: not at all.
+  /// When it next needs a turn if nothing arrives and no call is made; kNever: never.
   Time next_deadline() const;
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
@@ -81,7 +81,8 @@ class EventLoop {
  private:
   static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< where some rings are read in turns
 
-  /// What is due by the clock, not because of a message: the budget of messages leaves it out by this name.
+  /// A turn that is due by the clock and not because of a message. The test of the budget of messages knows it by
+  /// this name and leaves it out.
   [[gnu::noinline]] bool run_by_clock();
   bool take_turn(PollScope scope);
   std::span<transport::Transport* const> transports() const { return reach_.transports(); }
@@ -114,9 +115,9 @@ class EventLoop {
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   struct {
-    /// It was calm, and nothing has disturbed it since: turns whose number has one of these bits may be calm.
+    /// Not 0: it left nothing to do, and nothing was done since. Turns whose number has one of these bits may be calm.
     std::uint32_t calm_turns = 0;
-    bool ended_early = false;  ///< for want of memory
+    bool ended_early = false;  ///< for lack of memory
     std::uint64_t ticks = 0;   ///< when the clock was read last...
     std::uint64_t rest =
         0;  ///< ...and how long after it, in ticks, a calm loop looks at all transports again
@@ -155,7 +156,7 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == Arrivals::other) return false;
   lane_->settle_posted();
   if (arrivals == Arrivals::none) {
-    // Posted writes wait for the clock as well: settling takes back what a target does not read.
+    // Posted writes need the clock as well: settling takes back writes that a target does not read.
     const bool posted = !lane_->posted_idle();
     const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : last_turn_.rest;
     if (parts_.environment.clock.ticks() - last_turn_.ticks > rest) return run_by_clock();

@@ -6,9 +6,9 @@
 namespace cluster::engine {
 namespace {
 
-/// A socket that had nothing is asked again after this: that is a system call, which members that wait would make all the time.
-/// One that sleeps is woken by it. That of a team, whose members mostly wait for something else, is asked less and less often,
-/// unless something is awaited from it.
+/// An empty socket is read again only after this interval, because each read is a system call and a waiting member
+/// would make it all the time. (A socket wakes a thread that sleeps.) Members of a team mostly wait for something
+/// else, so its socket is read less and less often, unless an operation waits for it.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 

@@ -37,20 +37,20 @@ struct GroupEntry {
   Time next_poll{};         ///< of the socket
   Duration poll_interval{};
   Time close_by = kNever;  ///< of one that is being left
-  Time retry_at = kNever;  ///< of a turn that ended early for want of memory
+  Time retry_at = kNever;  ///< of a turn that ended early for lack of memory
 
-  /// What members say, and what is done here, makes the deadline of the group pass, or is news.
+  /// True if it needs a turn. What members send, and what this side does, moves the deadline of the group or is news.
   bool due(Time now) const {
     return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at;
   }
   void meet(Peer& peer);
-  /// One more operation waits for something of it, or (`waits` false) one less.
+  /// One more operation waits for the group, or (`waits` false) one less.
   void expect(bool waits);
-  /// The socket was asked: whether something had come, and whether it may have more.
+  /// The socket was read: had something arrived, and may it have more?
   void note_poll(Time now, bool arrivals, bool more);
-  /// Streams that have ended inside of a message, because their member has gone or has begun anew.
+  /// Aborts messages whose stream has ended, because their member is gone or has begun anew.
   void drop_ended_streams(protocol::GroupProtocol& protocol);
-  /// All of them.
+  /// Aborts all messages.
   void drop_streams(protocol::GroupProtocol& protocol, Status status);
 };
 

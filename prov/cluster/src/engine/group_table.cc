@@ -23,17 +23,17 @@ constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
 constexpr std::size_t kBurstsMax = 64;       ///< in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
-constexpr Duration kRetryInterval = 10ms;     ///< nothing tells when there is memory again
-constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of one that is lost: there is no further turn for it
+constexpr Duration kRetryInterval = 10ms;     ///< no event says that memory is free again
+constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of a lost member, which gets no further turn
 
-/// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
+/// True if the sender of this kind waits for a membership or a stream here, and must be told if there is none.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
          kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
-/// So that a body also fits into a segment of a flow, whose frames are as long.
+/// Such a body also fits into a segment of a flow, whose frames have the same length.
 std::size_t body_max(const link::Link* link) {
   const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
   return std::max(kBodyMin, frame - group::kBodyOverhead);
@@ -66,8 +66,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(),
-                                reason.c_str());
+    parts_.environment.log.info("group %s works without multicast; its members get messages by unicast: %s",
+                                op.address.text().c_str(), reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
   entry->handle = kGroupHandles | opened_++;
@@ -83,7 +83,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
-  // It becomes one of the groups last, when nothing can throw any more: no other call would ever close it.
+  // It becomes one of the groups last, when nothing can throw any more. Otherwise nobody would close it.
   groups_.reserve(groups_.size() + 1);
   if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
     waiter_.watch(entry->socket->descriptor(), *this);
@@ -102,7 +102,7 @@ void GroupTable::expect(std::uint64_t handle, bool waits) {
   if (GroupEntry* const entry = find(handle)) entry->expect(waits);
 }
 
-/// A socket that is not read stays readable: the thread would be woken again at once, until it is asked by the clock.
+/// An unread socket stays readable and would wake the thread again at once, so the next turn reads all sockets.
 void GroupTable::on_ready(bool) {
   for (const std::unique_ptr<GroupEntry>& entry : groups_) entry->next_poll = {};
 }
@@ -184,7 +184,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
-/// Until nothing is left: what lies unread would be reported as missing.
+/// Reads until nothing is left, because unread frames would be reported as missing.
 std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
@@ -200,7 +200,7 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   return arrivals;
 }
 
-/// What came in one arrival; returns how many were for the group.
+/// Takes the frames of one arrival; returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
   const wire::Integrity integrity =
@@ -239,7 +239,7 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
   return false;
 }
 
-/// Members that were met get a carrier here, where no component iterates over peers.
+/// Opens carriers to members that were met. Here nothing iterates over peers.
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
@@ -252,7 +252,7 @@ void GroupTable::reach_members(GroupEntry& entry) {
     if (opening == OpenResult::unreached) lost.push_back(&member);
     later |= opening == OpenResult::later;
   });
-  entry.unreached = later;  // not before: without memory the next turn goes on
+  entry.unreached = later;  // set last: if memory runs out above, the next turn continues
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
@@ -284,7 +284,8 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
   return entry.unfinished = true;
 }
 
-/// Without memory it ends early, and is taken up again: what called for it has been taken in already, and must not fail.
+/// If memory runs out, the turn ends early, and a later one continues. It must not throw, because its caller has
+/// already taken in what made it necessary.
 void GroupTable::turn(Time now, GroupEntry& entry) try {
   Group& group = *entry.group;
   entry.retry_at = kNever;
@@ -305,15 +306,15 @@ void GroupTable::turn(Time now, GroupEntry& entry) try {
   holding_ = holding_ || entry.group->news().any();
 }
 
-/// Outside of the engine's turns: what it makes ready leaves at once.
+/// A turn outside of the engine's turns: what it makes ready leaves at once.
 void GroupTable::turn_now(GroupEntry& entry) {
   const Time now = parts_.environment.clock.now();
   turn(now, entry);
   for (transport::Transport* const each : reach_.transports()) each->flush();
 }
 
-/// What came of a turn: messages that are complete, members that have gone, the membership that has begun. What throws is reported
-/// the next time.
+/// Reports what a turn has brought: complete messages, members that are gone, the begin of the membership. What
+/// throws is reported the next time.
 void GroupTable::report(GroupEntry& entry) {
   Group& group = *entry.group;
   for (auto& finished = group.stream().finished(); !finished.empty(); finished.pop_front()) {
@@ -329,18 +330,19 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s, which is served by unicast (does a switch filter it, or "
-            "a router lie between?)",
+            "group %s: multicast does not reach %s; messages to it go by unicast (does a switch filter "
+            "multicast, or does a router lie between?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
       case GroupEvent::Kind::removed:
-        log.warn(event.kind == GroupEvent::Kind::removed
-                     ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it "
-                       "may join again)"
-                     : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the "
-                       "group and join it again)",
-                 address.c_str(), name.c_str());
+        log.warn(
+            event.kind == GroupEvent::Kind::removed
+                ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it may "
+                  "join again)"
+                : "group %s: %s has removed this endpoint, which did not answer in time (close the group and "
+                  "join it again)",
+            address.c_str(), name.c_str());
         if (bindings.losses != nullptr) {
           bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member,
                                      Status::stuck);
@@ -376,7 +378,7 @@ void GroupTable::deliver_held() {
 
 bool GroupTable::run() {
   const Time now = parts_.environment.clock.now();
-  holding_ = false;  // what has news is due, and says so again
+  holding_ = false;  // groups with news are due, and their turns set it again
   std::size_t arrivals = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     GroupEntry& entry = *groups_[i];

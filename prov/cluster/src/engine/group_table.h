@@ -34,7 +34,7 @@ struct JoinOp {
   std::uint64_t key = 0;  ///< equal at all members; tells groups of one address apart
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
-  /// The application's hears of the membership by GroupListener, a team's asks joined().
+  /// A group of the application learns of its membership by GroupListener; a team asks joined().
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
@@ -54,7 +54,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
-  /// One more operation waits for something of it, or (`waits` false) one less.
+  /// One more operation waits for the group, or (`waits` false) one less.
   void expect(std::uint64_t handle, bool waits);
 
   /// There is some group, so turns have to look at the network.
@@ -63,7 +63,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   bool run();
   /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store, or memory.
   bool holding() const { return holding_; }
-  /// One of these may have come about.
+  /// A receive, space or memory may have come.
   void deliver_held();
   Time deadline() const;
   /// Nothing is owed to any member.
@@ -75,19 +75,19 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
-  /// A socket of some group has woken a thread: it is not silent, however seldom it was asked.
+  /// A socket of some group has woken a thread, so it must be read now, however seldom it was read before.
   void on_ready(bool trouble) override;
   GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void reach_members(GroupEntry& entry);
-  /// At most so many bodies; true if something that has arrived is left.
+  /// Delivers at most this many bodies; true if something that has arrived is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
   void turn_now(GroupEntry& entry);
   void report(GroupEntry& entry);
-  /// False: it cannot be reported yet how its messages have ended.
+  /// False: the end of its messages cannot be reported yet.
   bool close(Time now, GroupEntry& entry);
 
   const EngineParts& parts_;

@@ -35,15 +35,15 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
-  /// For threads of which only one may sleep until it is woken: false if another one does. release() ends that, as does the end
-  /// of the thread.
+  /// Lets one thread at a time sleep until it is woken; false if another thread does so already. release() or the end
+  /// of the thread ends the claim.
   bool claim() { return claimed_.try_take(); }
   void release() { claimed_.give_back(); }
 
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
-  /// Sleeps at most that long. Every engine must be armed.
+  /// Sleeps at most this long. Every engine must be armed.
   Wake wait(std::chrono::milliseconds limit) const {
     return limit == kForever ? set_->sleep(std::nullopt) : set_->sleep(limit);
   }

@@ -9,7 +9,7 @@
 namespace cluster::engine {
 namespace {
 
-/// Null where the endpoint has nothing of the kind.
+/// Null if the endpoint has no such transport.
 using Make = std::unique_ptr<transport::Transport> (*)(const EngineParts&, const transport::TransportContext&,
                                                        Transports&);
 

@@ -21,12 +21,12 @@ namespace cluster::engine {
 
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
-  /// Those of them that have a road of their own for some messages; null: the endpoint has no such transport.
+  /// Transports that some messages reach by a way of their own; null: the endpoint has no such transport.
   shm::ShmTransport* lane = nullptr;               ///< short messages inside the node
   network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses nothing else
 };
 
-/// What is given outlives what is returned.
+/// The arguments must outlive the result.
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

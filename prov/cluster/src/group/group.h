@@ -1,7 +1,8 @@
 // One endpoint's membership of one group: the other members, a stream towards them, and a stream from each of them.
 //
-// Messages travel by multicast. Everything else travels in segments over the carriers between the members (flows, rings inside a
-// node). Carriers are reliable, so only multicast frames are ever repeated here. Two members meet like this, each in its role:
+// Messages travel by multicast. Everything else travels in segments over the carriers between the members (flows,
+// rings inside a node). Carriers are reliable, so only multicast frames are ever retransmitted here. Two members meet
+// like this, each in its role:
 //
 //   group_announce     by multicast: "a member is here", unless a roster names the members already
 //   group_join         from each to the other: what it does in the group (Role), and when its membership began

@@ -26,7 +26,7 @@ inline constexpr Duration kNakBackoff = 50us;
 /// A gap is reported again after this, doubled each time.
 inline constexpr Duration kNakRetry = 2ms;
 inline constexpr Duration kNakRetryMax = 100ms;
-/// A sender collects reports about a frame for this long before it repeats the frame.
+/// A sender collects reports about a frame for this long before it retransmits the frame.
 inline constexpr Duration kRepairHold = 60us;
 /// A sender asks members that report nothing about the frames sent to them, at the latest after this...
 inline constexpr Duration kAskInterval = 200ms;

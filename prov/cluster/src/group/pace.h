@@ -1,19 +1,19 @@
-// How fast the frames of a stream leave: as fast as the slowest way to a listener passes them. Windows bound only what is kept:
-// members share processors and report late, so a window small enough for a switch's port would stand still most of the time.
-// When frames arrived says little for the same reason; what is lost says all. It is judged in *trains* of frames, for the
-// listener that missed most:
+// How fast the frames of a stream leave: as fast as the slowest way to a listener carries them. Windows only bound what is
+// kept: members share processors and report late, so a window small enough for a switch's port would stand still most of the
+// time. For the same reason the time of arrival says little, but losses say all. They are judged in *trains* of frames, for
+// the listener that missed most:
 //
-//   more than kShareTolerated    the way passes so much less than was sent: slower by that, and a little more, so that the
-//                                queue ends
-//   some, and a queue            that is, every round trip of the train was kQueue longer than the shortest of late: others
-//                                send as well, flows give way to such a queue, and so does a stream, down to half of what it
-//                                had when the way was too full by itself
-//   some                         a bad cable, or a member that was late; it does not slow the others down
-//   few or none                  faster, by a sixteenth (at first by a third), if the pace was what held frames back, and
-//                                not this side's own work
+//   more than kShareTolerated    The way carries that much less than was sent. The stream slows down by this share and a
+//                                little more, so that the queue drains.
+//   some, and a queue            Every round trip of the train was kQueue longer than the shortest of late, so others send
+//                                as well. Flows give way to such a queue, and so does the stream: down to half of the speed
+//                                at which it last filled the way alone.
+//   some                         A bad cable, or a late member. It does not slow down the others.
+//   few or none                  The stream gets faster by a sixteenth (at first by a third), if the pace held frames back
+//                                and not this side's own work.
 //
 // Frames leave in bursts of kBurst, or as many as fit in kBurstTime: a shaper cuts and queues longer ones, and a port may
-// hold few. After a delay of this side at most kBurstsLate bursts are made up for.
+// hold few. After a delay on this side at most kBurstsLate bursts catch up.
 #pragma once
 
 #include <algorithm>
@@ -66,22 +66,23 @@ class Pace {
     const Duration most = burst_time * static_cast<std::int64_t>(kBurstsLate - 1);
     next_ = std::max(next_, now - most) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// What leaves next is not held back by the pace, but was not there, or did not fit in a window.
+  /// The next frames are not held back by the pace: they were not there, or did not fit into a window.
   void on_pause() { follows_ = false; }
-  /// Of a frame that came in one piece, to the slowest listener and back.
+  /// A frame that came in one piece took this time to the slowest listener and back.
   void on_round_trip(Time now, Duration round_trip) {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);
   }
-  /// All listeners have everything before `reached`: true if that ends a train, which judge() is to hear of.
+  /// All listeners have everything before `reached`: true if this ends a train; then call judge().
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }
-  /// What is missed of frames before this has been answered already: they left before the pace was taken back.
+  /// Losses of frames before this no longer count: these frames left before the pace was reduced.
   std::uint64_t counts_from() const { return counts_from_; }
-  /// The one that missed most missed so many frames of the train that ends with `reached`, when frames before `sent` had left.
+  /// A train ends with `reached`, and the frames before `sent` have left. The listener that missed most missed
+  /// `missed` frames.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
-  /// Members that were asked again and again say nothing: whatever was known of the way is void.
+  /// Members do not answer repeated questions, so what was known of the way is void.
   void on_silence();
 
  private:
@@ -98,15 +99,15 @@ class Pace {
   static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
 
   Duration interval_ = kFirst;
-  Duration full_ = kFirst;  ///< the way was too full by itself with less, or has not been
+  Duration full_ = kFirst;  ///< with a shorter interval this stream alone was too fast, as far as is known
   Time next_{};
-  Time last_{};           ///< something left
+  Time last_{};           ///< when something last left
   bool follows_ = false;  ///< what leaves next was ready then
   Train train_;
   std::uint64_t counts_from_ = 0;
   WindowedMin shortest_{10s};  ///< round trip
   unsigned hold_ = 0;          ///< trains until it goes faster again
-  bool seeking_ = true;        ///< it has not been too fast
+  bool seeking_ = true;        ///< it has not been too fast yet
 };
 
 }  // namespace cluster::group

@@ -1,6 +1,6 @@
-// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in order, and reports
-// what has arrived and what is missing. Frames come by multicast, and may be lost, repeated or reordered. Repairs come by
-// multicast, or in a segment over the flow between the two.
+// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in order,
+// and reports what has arrived and what is missing. Frames come by multicast, and may be lost, duplicated or
+// reordered. Repairs come by multicast, or in a segment over the flow between the two.
 //
 // Invariant: delivered() <= arrived() <= end(), and at most kStreamWindow bodies from delivered() on are kept.
 #pragma once

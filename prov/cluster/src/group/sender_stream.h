@@ -1,17 +1,18 @@
-// The stream of this endpoint's messages to a group. It cuts them into frames, keeps each frame until every listener has it, and
-// repeats what listeners miss. One multicast reaches all listeners; a listener that multicast does not reach gets each frame over
-// its flow.
+// The stream of this endpoint's messages to a group. It cuts them into frames, keeps each frame until every listener
+// has it, and retransmits what listeners miss. One multicast reaches all listeners; a listener that multicast does
+// not reach gets each frame over its flow.
 //
 // The window of the slowest listener says how far the stream may go. The listener that loses most says how fast (pace.h); a frame
 // is lost when the first listener reports it missing.
 //
-// Reports of a missing frame are collected for kRepairHold. Then a frame that few miss is repeated to those few, in a segment over
-// their flows, and a frame that many miss once to all. A listener that reports nothing about frames sent to it is asked, over its
-// flow; Group removes one that does not answer. While no message waits for reports, there are few of them. Then the newest frame is
-// sent once more instead, so that a listener that has lost it need not be asked.
+// Reports of a missing frame are collected for kRepairHold. Then a frame that few miss is retransmitted to those few,
+// in a segment over their flows. A frame that many miss is retransmitted once to all. A listener that reports nothing
+// about frames sent to it is asked, over its flow; Group removes one that does not answer. While no message waits for
+// reports, there are few of them. Then the newest frame is sent once more instead, so that a listener that has lost
+// it need not be asked.
 //
-// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the end. Frames are cut
-// once: a repeated frame has the same body.
+// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the end.
+// Frames are cut once: a retransmitted frame has the same body.
 #pragma once
 
 #include <cstddef>

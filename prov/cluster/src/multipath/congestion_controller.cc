@@ -77,8 +77,8 @@ void CongestionController::judge() {
 }
 
 void CongestionController::reduce(std::size_t to) {
-  // A reduction on top of one that is still in doubt: taking it back means going back to the first. If
-  // some repairs were of use the first was right.
+  // If the previous reduction is still in doubt, taking back this one restores the window from before both. If none
+  // of its retransmissions was spurious, it was right.
   if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);

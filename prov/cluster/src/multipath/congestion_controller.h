@@ -1,25 +1,25 @@
-// How many frames may travel at once. Two things speak of a path that is too full: frames queue, and
+// How many frames may travel at once. Two signs show that a path is too full: frames queue, and
 // frames are lost. Ethernet loses frames for other reasons as well (bad cables, full receive rings, a
 // policer), so a loss alone proves little. Each *round* (until a frame that was sent after the round's begin
 // is acknowledged) is judged as a whole:
 //
 //   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
-//            that stood all the round, not one that came and went. What frames lie unread at either end
-//            is not in it (the reply time includes it): a process that computes, or waits for a processor, is
-//            no queue
+//            that stood all the round, not one that came and went. Time that frames lie unread at either
+//            end is not part of it (it is part of the reply time): a process that computes, or waits for a
+//            processor, is no queue
 //   share    of the round's frames that were lost
 //
 //   a queue    delay beyond target (kTargetDelay, or half the shortest round trip if that is longer) in two
-//              rounds running: less in proportion to the excess, at most half; not below the first
-//              window, since some of it may be others'
-//   overflow   losses while a queue stands, be it short, or frames lie unread in a ring: seven tenths
-//   a policer  more than a fifth lost, whatever the delay: less by the share, at most half
+//              rounds running: the window falls in proportion to the excess, at most by half, but not
+//              below the first window, since others may have caused some of the queue
+//   overflow   losses while even a short queue stands, or frames lie unread in a ring: seven tenths remain
+//   a policer  more than a fifth lost, whatever the delay: the window falls by that share, at most by half
 //
-// A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
-// sending neither stops nor bursts), and taken back if all retransmissions since turn out to have been
-// spurious. Otherwise the window doubles each round up to a threshold, then gains a frame a round; after a
-// few rounds without a queue the threshold is void, so free capacity is found in a few round trips wherever
-// it lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
+// A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument: sending neither
+// stops nor bursts), and taken back if all retransmissions since turn out to have been spurious. Otherwise the window
+// doubles each round up to a threshold, then gains a frame a round; after a few rounds without a queue the threshold
+// is void, so free capacity is found in a few round trips wherever it lies. The window does not grow on a sample that
+// shows a queue, nor while less than half of it is used.
 //
 // Sources: Swift (Kumar et al., SIGCOMM 2020) for the target and the proportional decrease, BBR (Cardwell
 // et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart++ (RFC 9406) for
@@ -54,8 +54,8 @@ class CongestionController {
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
   void on_ack(Time now, const AckSample& ack);
   void on_lost(std::size_t frames) { round_.lost += frames; }
-  /// Nothing was acknowledged for several retransmission timeouts. Leaves the floor, from where doubling
-  /// leads back.
+  /// Nothing was acknowledged for several retransmission timeouts. The window falls to its minimum, from where it
+  /// doubles again.
   void on_persistent_timeout();
   void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);
@@ -90,7 +90,7 @@ class CongestionController {
   std::size_t window_;
   std::size_t threshold_;       ///< doubling ends here
   std::size_t earned_ = 0;      ///< acknowledgements towards the next frame of window, up or down
-  std::size_t falling_ = 0;     ///< frames of window still to be given up...
+  std::size_t falling_ = 0;     ///< frames by which the window must still fall...
   std::size_t fall_begin_ = 0;  ///< ...of so many at the begin...
   std::size_t fall_round_ = 1;  ///< ...over so many arrivals
   WindowedMin base_{kMinRttMemory};

@@ -17,15 +17,15 @@ bool LossDetector::grow(std::size_t count) {
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
-    // Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
+    // Other paths have carried so many frames that the numbers known here would soon seem to lie in the future.
     transmissions_.clear();
     largest_acked_ = transmission.previous();
     known_end_ = sequence;
   }
   const std::size_t known = transmissions_.size();
   in_flight_ += count;
-  // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
-  // time: a peer that does not answer for long costs no memory.
+  // If a frame is sent twice in a row (the only retransmission of a timeout), its first transmission is forgotten. So
+  // a peer that does not answer for long costs no memory.
   const bool repeated = known > 0 && transmissions_[known - 1].sequence == sequence;
   if (repeated) settle(transmissions_[known - 1]);
   Transmission& record = repeated ? transmissions_[known - 1] : transmissions_.push_back();
@@ -77,8 +77,7 @@ std::optional<Time> LossDetector::on_largest_acked(TransmissionNumber largest, S
   return largest_sent_at_;
 }
 
-/// Consecutive numbers have neighbouring records. If several frames arrive late the first is the latest of
-/// them.
+/// Consecutive numbers have neighbouring records. If several frames arrive late, the first of them is the latest.
 void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_time) {
   const TransmissionNumber end = frame.transmission + static_cast<std::uint32_t>(frame.count);
   const std::size_t size = transmissions_.size();

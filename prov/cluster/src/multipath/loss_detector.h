@@ -14,10 +14,10 @@
 // reordering that is seen (a frame that arrives after it was overtaken shows by how much; a spurious
 // retransmission shows that the window was too small) and shrinks slowly while neither happens.
 //
-// Transmissions are kept in the order they were sent. One is settled when its frame was acknowledged,
-// declared lost or sent again on another path; until then it counts as in flight. Settled ones older than the
-// newest arrival leave at the front, so each is looked at a constant number of times. By how many a frame was
-// overtaken is counted in this list: what other paths carried meanwhile is no evidence.
+// Transmissions are kept in the order they were sent. One is settled when its frame was acknowledged, declared lost
+// or retransmitted on another path; until then it counts as in flight. Settled ones older than the newest arrival
+// leave at the front, so each is looked at a constant number of times. By how many a frame was overtaken is counted
+// in this list: what other paths carried meanwhile is no evidence.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
 // most one transmission in flight, over all paths.
@@ -48,11 +48,12 @@ struct AckedFrame {
 
 class LossDetector {
  public:
-  /// Until so many more frames have left on_sent() needs no memory. False: there is none, and none may leave.
+  /// Reserves memory for this many more frames, so that on_sent() needs none. False: there is none, and no frame may
+  /// leave.
   bool reserve(std::size_t count) { return transmissions_.free() >= count || grow(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
-  /// The frame was sent again: this transmission of it counts no more.
+  /// The frame was retransmitted, so this transmission no longer counts.
   void on_superseded(TransmissionNumber transmission);
   /// Call before on_largest_acked() of the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
@@ -89,8 +90,8 @@ class LossDetector {
   };
 
   static constexpr std::size_t kTransmissionsKept = 64;  ///< settled ones, beside two for each in flight
-  /// Transmissions of this path. RFC 9002 6.1.1 has a frame lost when it was overtaken by so many, RFC 8985
-  /// 6.2 gives up its reorder window; here one that was overtaken by no more waits one reply time longer.
+  /// Transmissions of this path. RFC 9002 6.1.1 declares a frame lost if so many have overtaken it, RFC 8985 6.2
+  /// gives up its reorder window. Here a frame that no more than these have overtaken waits one reply time longer.
   static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< numbers wrap around at twice this distance
   static constexpr int kReorderWindowMax = 4;                ///< round trips

@@ -33,7 +33,7 @@ void MultipathRecovery::credit_spurious(Time now, const AckInfo& ack) {
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than is remembered
 }
 
-/// Whatever spoke against the EtherType path beside it was nothing, either.
+/// Then the EtherType path beside it was suspected wrongly, too.
 void MultipathRecovery::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path].recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path].is_ethertype() ? path : paths_[path].companion;
@@ -101,8 +101,8 @@ void MultipathRecovery::on_persistent_timeout() {
   }
 }
 
-/// The hardware address was that of the last frame that came, and need not be the peer's any more, or may be forged: the
-/// kernel's neighbour table decides until the next one comes.
+/// The hardware address is from the last frame that came. It may be outdated or forged, so the kernel's neighbour
+/// table decides until the next frame comes.
 void MultipathRecovery::forget_mac(PathState& path) {
   if (path.is_ethertype()) return;
   path.address.mac_known = false;

@@ -1,18 +1,18 @@
 // Loss recovery over all paths of a flow: which path a sent frame, an acknowledgement or a timeout concerns.
 // What it means for that path is path_recovery.h.
 //
-// Overtaking counts only on one path; frames of different paths arrive in any order and prove nothing against
-// each other. But a path on which nothing has arrived for a retransmission timeout, while something that was
-// sent later on another path has, has failed: everything in flight on it is lost at once, so no frame waits
-// for a path. (An IP path that is the only one never fails.) An EtherType path fails with its first loss.
+// Overtaking counts only on one path; frames of different paths arrive in any order and prove nothing against each
+// other. But a path fails if nothing arrives on it for a retransmission timeout, although something that was sent
+// later on another path has arrived. Then everything in flight on it is lost at once, so no frame waits for a path.
+// (An IP path that is the only one never fails.) An EtherType path fails with its first loss.
 //
-// The peer reports how many retransmissions were spurious, not which: they are taken to be the last ones sent
-// of those that may have arrived, and credited to the paths on which those frames had been sent before. What a
-// tail loss probe or a timeout repeated had not been held for lost, so it does not widen the reorder window (as
-// Linux leaves the DSACK of a tail loss probe out).
+// The peer reports how many retransmissions were spurious, but not which. The guess: the last ones sent of those that
+// may have arrived. They are credited to the paths that carried their frames before. A frame that a tail loss probe
+// or a timeout retransmitted was not declared lost before, so it does not widen the reorder window (as Linux ignores
+// the DSACK of a tail loss probe).
 //
-// How long the peer may acknowledge nothing (retransmission_timer.h) is measured by the slowest path on which
-// something is in flight, and while one of those has not been measured, as if none had been.
+// The retransmission timer (retransmission_timer.h) goes by the slowest path on which something is in flight. If one
+// of these was never measured, the timer has its initial value.
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,10 @@ class MultipathRecovery {
  public:
   MultipathRecovery(PathList& paths, const PathScheduler& scheduler) : paths_(paths), scheduler_(scheduler) {}
 
-  /// The frame whose latest transmission, on this path, is `last` is sent again as `next`: call before
-  /// PathRecovery::on_sent(). `probe`: it was not found lost, but repeated by a tail loss probe or timeout.
+  /// The frame whose latest transmission, on this path, is `last` is retransmitted as `next`: call before
+  /// PathRecovery::on_sent(). `probe`: it was not declared lost; a tail loss probe or a timeout retransmits it.
   void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
-  /// The peer will report a spurious retransmission, which it was not.
+  /// The peer will report this frame as a spurious retransmission, but it is none.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
 
   /// After PathRecovery::on_frame_acked() of all frames that are acknowledged for the first time.
@@ -47,19 +47,18 @@ class MultipathRecovery {
     for (const auto& path : paths_) path->recovery.take_back(frames);
   }
   Time deadline() const;
-  /// A frame that was sent on this path at `sent_at` was not acknowledged in time, and goes again.
+  /// A frame that was sent on this path at `sent_at` was not acknowledged in time, and is retransmitted.
   void on_unanswered(Time now, std::size_t path, Time sent_at);
   /// Nothing at all was acknowledged for several retransmission timeouts.
   void on_persistent_timeout();
-  /// Something did not arrive, or its acknowledgement, and it may have been on any EtherType path.
+  /// A frame or its acknowledgement was lost, and any EtherType path may have lost it.
   void suspect_ethertype_paths(Time now);
   /// The reply time that the retransmission timer goes by.
   const RttEstimator& reply_time() const;
   /// True if this transmission of the frame is remembered by its path.
   bool remembers(Sequence sequence, TransmissionNumber transmission) const;
 
-  /// Frames of other paths arrive for at least so long before a path has failed: less may be due to a
-  /// scheduler.
+  /// A path fails only after frames of other paths have arrived for this long: a scheduler can cause shorter delays.
   static constexpr Duration kPathFailureMin = 2ms;
 
  private:

@@ -1,5 +1,5 @@
 // Spreads a window over its round trip, so that a switch with little memory is not handed all of it at
-// once. What acknowledgements call for in steady state passes unhindered: the pace is a quarter faster
+// once. In steady state it delays nothing that acknowledgements call for: the pace is a quarter faster
 // than the window, and a quarter of the window (at least kBurstMin frames, a first window) may go at
 // once. A bucket, kept as the moment at which it is full again.
 #pragma once
@@ -27,7 +27,7 @@ class Pacer {
   void on_sent(Time now, std::size_t frames = 1) {
     full_at_ = std::max(full_at_, now) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// When as many may leave as are worth a turn; kNever if they may already.
+  /// When enough frames for a turn may leave; kNever if they may leave now.
   Time ready_after(Time now) const {
     const Time at = full_at_ - interval_ * static_cast<std::int64_t>(burst_ - kQuantum);
     return at > now ? at : kNever;

@@ -1,10 +1,10 @@
-// What this side has asked of which address, and waits to hear again. Each challenge and each keep-alive
-// carries 64 bits drawn for it alone (RFC 9000 section 8.2.1), and is answered by the endpoint that receives it
-// there: an answer that repeats them comes from a host that receives what is sent to that address. So no peer
-// can answer in the name of another address, however many challenges it has seen at its own.
+// The questions that this side has sent, each to one address, and whose answers it awaits. Each challenge and each
+// keep-alive carries 64 bits drawn for it alone (RFC 9000 section 8.2.1), and is answered by the endpoint that
+// receives it there: an answer that repeats them comes from a host that receives what is sent to that address. So no
+// peer can answer in the name of another address, however many challenges it has seen at its own.
 //
-// The last kRemembered are good for an answer, each once. What an answer proves is true of some moment since it was asked for: a host
-// on the way may have kept it.
+// The last kRemembered are good for an answer, each once. An answer proves something about some moment since the
+// question, not about now: a host on the way may have held it back.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PathChallenges {
     }
     return data;
   }
-  /// When it was asked for, if the answer repeats what was sent to the address that it comes from.
+  /// When the question was sent, if the answer repeats what was sent to the address that it comes from.
   std::optional<Time> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });

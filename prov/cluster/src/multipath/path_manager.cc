@@ -16,8 +16,8 @@ PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, s
   paths_.add(first, State::validated);
 }
 
-/// Each other rail once; then every other try takes that of the peer's subnet, since the others reach the
-/// peer only if that one is cut.
+/// Tries each other rail once. After that every other try takes the rail of the peer's subnet: the others reach the
+/// peer only if that rail is cut.
 void PathManager::try_next_rail() {
   if (rails_.size() < 2) return;
   link::Path to = paths_[0].address;
@@ -106,9 +106,9 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
   return std::nullopt;
 }
 
-/// The pairing was a guess: every other challenge tries another address. But not before a busy peer had time
-/// to answer: hosts receive by any interface what is sent to any address of theirs, so a path across two
-/// cables works as well, and looks like one more.
+/// The pairing was a guess, so every other challenge tries another address. But first a busy peer gets time to
+/// answer: a host accepts frames to any of its addresses by any interface, so a path across two cables works as well,
+/// and looks like one more.
 link::Path PathManager::challenge_address(const PathState& path) const {
   const unsigned sent = path.validator.challenges();
   if (path.validator.proven() || sent < kPairedChallenges || sent % 2 == 0) return path.address;

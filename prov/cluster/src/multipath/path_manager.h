@@ -1,14 +1,13 @@
-// The paths of one flow (docs/protocol.md 4.8, 4.9): which there are, where they lead, which of them are
-// validated. Path 0 is the IP path of first contact and counts as validated; the others join once the peer
-// has listed the addresses under which it can be reached, and are used once a challenge was answered over
-// them (path_validator.h). What they carry is chosen by scheduler(), what became of it is the matter of
-// recovery().
+// The paths of one flow (docs/protocol.md 4.8, 4.9): which there are, where they lead, which of them are validated.
+// Path 0 is the IP path of first contact and counts as validated; the others join once the peer has listed the
+// addresses under which it can be reached, and are used once a challenge was answered over them (path_validator.h).
+// scheduler() chooses what they carry; recovery() knows what became of it.
 //
-// An address that the peer lists need not be the peer's: it may be somewhere else's, too (private networks),
-// or listed to divert traffic. It counts as the peer's only when its engine has answered from there (RFC 9000
+// An address that the peer lists need not be the peer's: another host may have it, too (private networks), or the
+// peer lists it to divert traffic. It counts as the peer's only when its engine has answered from there (RFC 9000
 // section 8, address validation); validated_addresses() are those.
 //
-// A frame is answered over the path it came by: what provoked the answer has just passed there.
+// An answer takes the path by which its frame came, since that path has just worked.
 //
 // Invariants: at most kPathsMax IP paths, each by a rail of this side to a listed address; an address that
 // this side has, too, is no path. join() takes effect once.
@@ -54,20 +53,21 @@ class PathManager {
   PathState& operator[](std::size_t number) { return paths_[number]; }
   const PathState& operator[](std::size_t number) const { return paths_[number]; }
 
-  /// No answer yet to what was sent on path 0: the next time by another rail.
+  /// Nothing sent on path 0 was answered yet: the next frames leave by another rail.
   void try_next_rail();
-  /// Where the peer is asked for a sign of life: each path in turn. One that has not answered yet is asked every other time over the
-  /// rail of its subnet, since between calls over others there may be many questions.
+  /// Where the next keep-alive goes: to each path in turn. While the peer has never answered (`met` false), every
+  /// other one takes the rail of its subnet, since many may leave before try_next_rail() comes back to that rail.
   link::Path keep_alive_path(bool met);
-  /// The peer's addresses are known: further paths.
+  /// The peer has listed its addresses: adds further paths.
   void join(std::span<const SocketAddress> peer);
-  /// If not, only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host.
+  /// False: only addresses on a subnet of this side make further paths (RFC 9000 21.5.3), since others may belong to
+  /// any host.
   void allow_everywhere(bool allowed) { everywhere_ = allowed; }
-  /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
+  /// Frames of the session came this way: the peer is reached there. `ack_owed`: they must be acknowledged.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
-  /// For what answers the last arrival.
+  /// Where the answer to the last arrival goes.
   const link::Path& reply_path() const;
-  /// A frame that the peer sends after it has received what is sent now takes at least so long.
+  /// The least time after which an answer to a frame that leaves now can arrive.
   Duration min_reply_delay() const;
   /// True while the peer's frames come over several paths: a gap does not mean a loss then.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
@@ -80,11 +80,12 @@ class PathManager {
   std::optional<Challenge> challenge_due(Time now) const;
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
-  /// What was asked then was answered. The peer's host counts only for paths that were proven: every host answers.
+  /// The peer's engine, or its host, has answered the question of time `asked`. A host's answer counts only on proven
+  /// paths, since every host answers.
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// ICMP reports that the peer is not reached there. True if that concerns one path alone: others work, and it is not the port of
-  /// the peer's process that is said to be closed, on a path by which that process has been reached.
+  /// ICMP reports that a path does not reach the peer. True if this concerns that path alone: other paths work, and
+  /// ICMP does not say that the port of the peer's process is closed on a path that has reached the process.
   bool on_path_error(Time now, const link::PathError& error);
 
   std::vector<PathStats> stats() const;
@@ -110,11 +111,11 @@ class PathManager {
   bool everywhere_ = true;
   std::size_t reply_ = 0;            ///< the IP path of the last arrival...
   bool reply_by_ethertype_ = false;  ///< ...or the EtherType path beside it
-  std::uint8_t tried_rail_ = 0;      ///< of those that are not of the peer's subnet, the last tried
+  std::uint8_t tried_rail_ = 0;      ///< the last rail tried that is not of the peer's subnet
   std::size_t tries_ = 0;
   bool asked_home_ = false;
   unsigned since_switch_ =
-      kSinglePathArrivals;  ///< arrivals since one came over another path than that before it
+      kSinglePathArrivals;  ///< arrivals since the path last changed from one to the next
 };
 
 }  // namespace cluster::multipath

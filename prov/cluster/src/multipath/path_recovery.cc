@@ -90,15 +90,15 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // What the peer took to acknowledge is in the sample: it says little of the network unless that was
-    // short.
+    // The sample includes the peer's delay of its acknowledgement. Unless this was short, the sample says little of
+    // the network.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
   if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
   if (!samples.reply) return samples;
-  // A path that was slow, and is tried again after a while, is not judged by how it was.
+  // A path that was slow and is tried again after a while is not judged by its past.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;
   if (stale && *samples.reply < reply_time_.smoothed()) reply_time_.restart();
   if (stale && samples.network && *samples.network < network_rtt_.smoothed()) network_rtt_.restart();

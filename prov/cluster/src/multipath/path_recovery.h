@@ -54,7 +54,7 @@ class PathRecovery {
   bool reserve(std::size_t count) { return losses_.reserve(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
-  /// A frame whose latest transmission was on this path is sent again.
+  /// A frame whose latest transmission was on this path is retransmitted.
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
@@ -70,15 +70,15 @@ class PathRecovery {
     bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames
-  /// had not been found lost.
+  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames had not
+  /// been declared lost.
   void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
   /// A frame that was sent at `sent_at` on another path has arrived.
   void on_passed(Time now, Time sent_at);
 
   /// Appends the frames that are lost by now; returns how many. The PMTU probe does not count as congestion.
   std::size_t detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe);
-  /// Appends everything that is in flight on it, which is sent again.
+  /// Appends everything that is in flight on it, to be retransmitted.
   void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
   /// kNever while nothing speaks against the path. `least`: it does not fail sooner after the last arrival.

@@ -6,7 +6,8 @@
 namespace cluster::multipath {
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
-  // If the best path may not send now another one does, unless it delivers more than so many times later.
+  // If the best path may not send now, another path does, unless it delivers after more than this many times the
+  // time.
   constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;

@@ -51,7 +51,8 @@ class PathScheduler {
   /// A new turn begins: links that were full may take frames again.
   void begin_turn();
   Grant select(Time now) const;
-  /// For a frame that was not acknowledged in time: not the path that carried it, if another one will do.
+  /// For a frame that was not acknowledged in time: another path than the one that carried it, if there is a good
+  /// one.
   Grant select_other(Time now, std::size_t path) const;
   /// The path for one frame that leaves alone, is no retransmission and not longer than kEthertypeFrameMax: this
   /// IP path or the EtherType path beside it.
@@ -64,8 +65,8 @@ class PathScheduler {
   Time resume_at(Time now) const;
   /// Frames that may be in flight on all validated paths together.
   std::size_t window() const;
-  /// For frames that are sent several times or asked for repeatedly: another validated path each time. If
-  /// none is validated any more, those that once were.
+  /// For frames that are sent several times or requested repeatedly: another validated path each time. If none is
+  /// validated any more, those that once were.
   const link::Path& next_validated();
   /// True if a retransmission of a frame on this path leaves on another one.
   bool has_other(std::size_t path) const { return least_recent(path) != path; }

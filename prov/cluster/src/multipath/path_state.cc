@@ -50,7 +50,7 @@ Time PathList::last_sent_at(std::size_t ip) const {
 
 void PathList::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // The pair: the same rail may reach another address of the peer, and another rail this one.
+  // Both are named, because the same rail may reach another address of the peer, and another rail this one.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
@@ -58,12 +58,14 @@ void PathList::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::works) {
     log_.info("rails: from %s to %s works", from.c_str(), to.c_str());
   } else if (path.validator.proven()) {
-    log_.warn("rails: from %s to %s nothing answers; frames take the other pairs until it answers again",
-              from.c_str(), to.c_str());
+    log_.warn(
+        "rails: from %s to %s nothing answers; frames take the other pairs until it answers again (is a "
+        "cable cut?)",
+        from.c_str(), to.c_str());
   } else {
     log_.warn(
-        "rails: %s does not reach %s, and the pair is left out: cabled to another network, or a firewall or "
-        "smaller MTU between; see FI_CLUSTER_RAILS",
+        "rails: %s does not reach %s; the pair is not used: the two are on different networks, or a firewall "
+        "or a smaller MTU is between them (FI_CLUSTER_RAILS names the interfaces to use)",
         from.c_str(), to.c_str());
   }
 }

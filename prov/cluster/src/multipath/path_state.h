@@ -62,7 +62,7 @@ class PathList {
   void add_ethertype(std::size_t ip);
   /// The IP path by this rail to this address.
   std::optional<std::size_t> find(const link::Path& from) const;
-  /// The IP path is reached by that address from now on, and so is the EtherType path beside it.
+  /// From now on the IP path, and the EtherType path beside it, lead to this address.
   void set_address(std::size_t ip, const link::Path& to);
   /// The EtherType path beside an IP path, if it is validated; else the IP path.
   std::size_t ethertype_or_ip(std::size_t ip) const;

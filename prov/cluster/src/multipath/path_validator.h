@@ -6,11 +6,11 @@
 //        |                               |                                                      |
 //        +--- challenged, and again at doubling intervals up to kChallengeIntervalMax ----------+
 //
-// A failed path also returns if a frame arrives that was sent on it after it had failed, or if the loss that
-// it failed for turns out to have been spurious and nothing has been asked since. One state machine serves
-// both kinds of path; they differ in Rules:
+// A failed path also returns if a frame that was sent on it after the failure arrives, or if the loss that made it
+// fail was spurious and no challenge was sent since. One state machine serves both kinds of path; they differ in
+// Rules:
 //
-//   IP         several unanswered retransmissions in a row; asked at once after a failure
+//   IP         several unanswered retransmissions in a row; challenged at once after a failure
 //   EtherType  fails with the first loss, since the IP path beside it carries everything; a path that fails
 //              again soon after it was validated drops some frames all the time (a policer), so the intervals
 //              begin anew only after it has been validated for `trusted_after`
@@ -32,9 +32,9 @@ class PathValidator {
   enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {
-    /// It has failed after so many retransmissions on other paths without an arrival on this one.
+    /// The path fails after this many retransmissions on other paths without an arrival on this one.
     unsigned unanswered_max;
-    Duration trusted_after;  ///< validated for so long, it is challenged at once after a failure
+    Duration trusted_after;  ///< after this long as validated it is challenged at once when it fails
   };
   static constexpr unsigned kUnansweredMax = 3;
   static constexpr Duration kTrustedAfter = 1s;
@@ -50,10 +50,10 @@ class PathValidator {
 
   /// A frame that was sent on it at `sent_at` has been acknowledged.
   Event on_acked(Time now, Time sent_at);
-  /// The peer has answered what was asked then: of a failure since then that says nothing.
+  /// The peer has answered the challenge of time `asked`. This says nothing of a failure since then.
   Event on_response(Time now, Time asked);
-  /// A frame on it was not acknowledged in time and goes again on another path. True if it has failed by
-  /// that.
+  /// A frame on it was not acknowledged in time and is retransmitted on another path. True if this makes the path
+  /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
   /// Nothing was lost: takes the last failure back unless a challenge was sent since.

@@ -21,7 +21,7 @@ class RttEstimator {
   bool established() const { return samples_ >= kSamplesMin; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
-  /// As measured: a path that has just become slow must not have its frames held for lost (RFC 9002 6.1.2).
+  /// As measured: frames of a path that has just become slow must not be declared lost (RFC 9002 6.1.2).
   Duration latest() const { return latest_; }
   /// Smoothed + 4 deviations: hardly any takes longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }

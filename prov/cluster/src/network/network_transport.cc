@@ -69,8 +69,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
     log.warn(
-        "peer %s will hardly be reached from %s: a loopback address was given by another node: look at its "
-        "FI_CLUSTER_IFACE",
+        "peer %s: its node has given a loopback address, which %s probably cannot reach (check "
+        "FI_CLUSTER_IFACE on that node)",
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), path_to(peer.name()));

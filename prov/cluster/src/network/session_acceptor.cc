@@ -168,8 +168,8 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
   if (now < next_source_warning_) return;
   next_source_warning_ = now + kSourceWarningInterval;
   parts_.environment.log.warn(
-      "peer %s is refused: its opening came from %s, which is none of its addresses (is there address "
-      "translation on the way?)",
+      "peer %s is refused: its opening came from %s, which is not one of its addresses (does a router "
+      "translate addresses?)",
       name.text().c_str(), source.text().c_str());
 }
 

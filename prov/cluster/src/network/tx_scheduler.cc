@@ -114,10 +114,10 @@ void TxScheduler::tell_of_silence(RemotePeer& peer) {
   const News news = peer.flow->liveness().silence().take_news();
   if (news == News::none || !peers_.is_member(peer.channel)) return;
   const std::string name = peer.name().text();
-  if (news == News::over) return parts_.environment.log.info("%s answers again", name.c_str());
+  if (news == News::over) return parts_.environment.log.info("peer %s answers again", name.c_str());
   parts_.environment.log.warn(
-      "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
-      "between the nodes is filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
+      "peer %s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
+      "is filtered; operations with it wait (FI_CLUSTER_STUCK_TIMEOUT limits that)",
       name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
 }
 

@@ -48,8 +48,8 @@ void UnknownBudget::drop_unknown(Time now) {
   if (now < next_warning_) return;
   next_warning_ = now + kWarningInterval;
   parts_.environment.log.warn(
-      "sources that are not in the address vector made this endpoint hold %zu MB: some are dropped, the "
-      "longest idle first (further times are counted as unknown_dropped)",
+      "senders outside the address vector make this endpoint hold %zu MB: it drops the longest idle "
+      "sessions (further ones are only counted as unknown_dropped)",
       limit >> 20);
 }
 

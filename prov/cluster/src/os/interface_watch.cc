@@ -173,8 +173,9 @@ std::string InterfaceWatch::review(Use& use, Time now) {
   if (found->mac == before.mac && found->index == before.index) return {};
   use.announced = 0;
   use.announce_at = now;
-  return use.address.ip_text() + " has the hardware address " + text_of(found->mac) + " on " + found->name +
-         " now (before: " + text_of(before.mac) + " on " + before.name + "): frames carry the new one";
+  return use.address.ip_text() + " now has the hardware address " + text_of(found->mac) + " on " +
+         found->name + " (before: " + text_of(before.mac) + " on " + before.name +
+         "): frames carry the new one";
 }
 
 /// Without the lock.

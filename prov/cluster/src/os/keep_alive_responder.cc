@@ -93,9 +93,11 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
             }};
   }
   port->close_keep_alive_socket();
-  log.warn("%s: no %s to answer keep-alives (%s); peers may take a busy process for dead",
-           port->name().text().c_str(), socket < 0 ? "second socket" : "background thread",
-           error_text(error).c_str());
+  log.warn(
+      "endpoint %s has no %s to answer keep-alives (%s); peers may declare this process dead while it "
+      "computes",
+      port->name().text().c_str(), socket < 0 ? "second socket" : "background thread",
+      error_text(error).c_str());
   return nullptr;
 }
 

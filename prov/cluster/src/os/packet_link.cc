@@ -192,7 +192,7 @@ std::string explain(const Interface& interface, int error) {
       return what +
              "raw sockets need CAP_NET_RAW; run as root or grant the capability (setcap cap_net_raw+ep "
              "on the program)";
-    case ENOMEM: return what + "no memory for the receive ring; ask for fewer slots";
+    case ENOMEM: return what + "no memory for the receive ring; free some memory, or use the udp link";
     case EAFNOSUPPORT: return what + "the kernel has no packet sockets (CONFIG_PACKET)";
     default: return what + error_text(error);
   }

@@ -177,8 +177,10 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   if (error == 0 && (!second || port->start(1) != 0)) port->queues[1].socket.reset();
   if (error != 0) {
     port.reset();
-    log.info("%s: no TCP port of this number (%s): should this process stop, peers take it for dead",
-             name.text().c_str(), error_text(error).c_str());
+    log.info(
+        "endpoint %s cannot listen on the TCP port of its number (%s); peers declare this process dead if it "
+        "is stopped",
+        name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));
   probe->set_members({});

@@ -33,12 +33,12 @@ const char* waits_for(const OutgoingRequest& request) {
   switch (request.state) {
     case OutgoingRequest::State::announced:
       return announced_waits_for(static_cast<const PulledRequest&>(request));
-    case OutgoingRequest::State::submitted: return "to let its memory be reached";
+    case OutgoingRequest::State::submitted: return "to give access to its memory";
     case OutgoingRequest::State::posted: return posted_waits_for(request);
     case OutgoingRequest::State::queued: break;
   }
-  return request.channel->tx.ordered.front() == &request ? "to take what was sent to it before"
-                                                         : "to be done with operations before it";
+  return request.channel->tx.ordered.front() == &request ? "to take earlier messages"
+                                                         : "to finish earlier operations";
 }
 
 PendingOperation describe(const OutgoingRequest& request) {
@@ -58,7 +58,7 @@ PendingOperation describe(const OutgoingRequest& request) {
 PendingOperation describe_arriving(const IncomingRequest& request) {
   using Kind = IncomingRequest::Kind;
   const char* const kind = request.kind == Kind::read           ? "read"
-                           : request.kind == Kind::write_target ? "write of the peer"
+                           : request.kind == Kind::write_target ? "peer's write"
                                                                 : "receive";
   PendingOperation operation{
       .kind = kind,
@@ -139,7 +139,7 @@ void collect(const Channel& channel, std::vector<PendingOperation>& into) {
     into.push_back({.kind = "write", .peer = &channel, .waits_for = "to take it"});
   }
   for (std::size_t i = 0; i < channel.rma.gets_pending; ++i) {
-    into.push_back({.kind = "read", .peer = &channel, .waits_for = "to let its memory be reached"});
+    into.push_back({.kind = "read", .peer = &channel, .waits_for = "to give access to its memory"});
   }
 }
 

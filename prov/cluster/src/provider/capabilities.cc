@@ -241,7 +241,7 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   check.subset("caps", hints.caps, capabilities.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
   check.that(hints.handle == nullptr,
-             "a handle names a passive endpoint or a request to connect: there is none");
+             "the hints have a handle, but cluster has no passive endpoints and no connection requests");
   if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
   if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);

@@ -91,9 +91,9 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     const bool digits =
         std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (!digits || item.size() % 2 != 0 || item.size() < kDigitsMin || item.size() > kDigitsMax) {
-      error = "a key is 32 to 128 hexadecimal digits, and this is none";
+      error = "a key is 32 to 128 hexadecimal digits, an even number; this one is not";
     } else if (keys.size() == kKeysMax) {
-      error = "there are more than two keys: one that is used and one that is accepted as well";
+      error = "there are more than two keys: the first is used, the second is accepted as well";
     } else {
       keys.emplace_back(item);
       continue;

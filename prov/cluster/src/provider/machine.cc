@@ -121,7 +121,7 @@ std::uint64_t epoch_of(Clock& clock) {
 std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
                                       const OpenedRails& rails, const Environment& environment) {
   environment.log.info(
-      "endpoint %s: frames are %s, with the key of %s", rails.ports.front()->name().text().c_str(),
+      "endpoint %s: frames are %s, with the key from %s", rails.ports.front()->name().text().c_str(),
       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
@@ -211,7 +211,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
 void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
   log_.warn(
-      "endpoint %s: hardly a file descriptor is left, and what needs one is done without: raise ulimit -n",
+      "endpoint %s: almost no file descriptor is left; shared memory or keep-alives may not work: raise "
+      "ulimit -n",
       opened.text().c_str());
 }
 
@@ -227,10 +228,11 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
   int error = 0;
   clients->engine = os::start_progress_client([&engine] { return engine.run_in_background(); }, error);
   if (clients->engine == nullptr) {
-    log_.warn("no progress thread (%s): peers wait while the application makes no libfabric call",
-              (os::error_text(error) +
-               (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : ""))
-                  .c_str());
+    log_.warn(
+        "this process has no progress thread (%s): peers wait while the application makes no libfabric call",
+        (os::error_text(error) +
+         (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : ""))
+            .c_str());
     return nullptr;
   }
   std::string reason;
@@ -245,7 +247,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
       },
       reason);
   if (clients->report_server == nullptr) {
-    log_.info("cluster-info will not show %s: %s", setup.name.text().c_str(), reason.c_str());
+    log_.info("cluster-info cannot show endpoint %s: %s", setup.name.text().c_str(), reason.c_str());
     return clients;
   }
   ReportServer* const report_server = clients->report_server.get();

@@ -108,8 +108,7 @@ std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + each_letter(
 std::string allowed(const OptionRow& row) {
   switch (row.kind) {
     case OptionKind::path: return "at most " + std::to_string(kPathMax) + " characters";
-    case OptionKind::secret:
-      return "one or two keys of 32 to 128 hexadecimal digits, with a comma in between";
+    case OptionKind::secret: return "one or two keys of 32 to 128 hexadecimal digits, separated by a comma";
     case OptionKind::text: return "at most " + std::to_string(kTextMax) + " characters";
     case OptionKind::boolean: return "yes or no";
     case OptionKind::choice: {

@@ -254,16 +254,15 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
   if (now < next) return;
   next = now + kWarningInterval;
   const char* const what[] = {
-      "its frames are dropped, it has another key than this process (FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY "
-      "must be the same on all nodes of the job)",
-      "its frames are dropped, FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
+      "its frames are dropped: it has another key than this process (set the same FI_CLUSTER_KEY_FILE or "
+      "FI_CLUSTER_KEY on all nodes of the job)",
+      "its frames are dropped: FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
       "same on all nodes of the job)",
-      "its frames are dropped, they are not sealed: this process has a key and their sender has none (set "
+      "its frames are dropped: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
-      "it does not answer requests that are authenticated with the key of this process: it is gone, or has "
-      "no key, another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of "
-      "the job)"};
-  environment_.log.warn("%s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
+      "it does not answer requests that are authenticated with the key of this process: it is gone, or its "
+      "key or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job)"};
+  environment_.log.warn("peer %s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 
 }  // namespace cluster::seal

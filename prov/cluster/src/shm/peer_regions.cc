@@ -36,7 +36,7 @@ void PeerRegions::wait_for_welcome(std::chrono::milliseconds limit) {
 void PeerRegions::take_welcome() {
   switch (greeting_.advance(socket_)) {
     case HelloSender::State::waiting: return;
-    case HelloSender::State::failed: return give_up("it has not shown that it has the key of this process");
+    case HelloSender::State::failed: return give_up("it has not proved that it has the key of this process");
     case HelloSender::State::sent: break;
   }
   os::Descriptor file;
@@ -55,8 +55,8 @@ void PeerRegions::take_welcome() {
   if (!unreached.empty()) return give_up(unreached.c_str());
   if (!os::PeerMapping::possible()) {
     log_.info(
-        "memory that %s has mapped shared is copied by the kernel, not mapped here: /proc does not show this "
-        "PID namespace",
+        "the kernel copies memory that %s has mapped shared, because it cannot be mapped here: /proc does "
+        "not show this PID namespace",
         peer_.text().c_str());
   }
   entries_ = RegionEntries(table_.bytes());

@@ -27,8 +27,10 @@ bool RegionDirectory::open() {
     reason.clear();
   }
   if (!memory_) {
-    log_.info("registered memory is offered to no peer of this node (%s): this side's library serves it",
-              reason.c_str());
+    log_.info(
+        "peers of this node cannot reach registered memory themselves (%s): this process's library serves "
+        "them",
+        reason.c_str());
     return false;
   }
   entries_ = RegionEntries(memory_.bytes());

@@ -35,8 +35,9 @@ void RegionServer::start(const seal::JobKeys& keys) {
     reason = os::error_text(error);
     listener_ = {};
   }
-  log_.info("%s offers its regions to no peer of this node (%s): its library serves them",
-            endpoint_.text().c_str(), reason.c_str());
+  log_.info(
+      "peers of this node cannot reach the memory of endpoint %s themselves (%s): its library serves them",
+      endpoint_.text().c_str(), reason.c_str());
 }
 
 /// One call of the progress thread.

@@ -17,7 +17,7 @@ constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
 
 constexpr const char* kOtherUser =
-    "it runs as another user, as this process's user namespace has it: the network carries what it sends";
+    "it runs as another user in this process's user namespace; its messages take the network";
 
 /// The process on the other side, in words for the log.
 std::string process_of(const os::LocalSocket& socket) {
@@ -81,8 +81,8 @@ void RingListener::note_exhausted(const SocketAddress& peer) {
   if (said_.exhausted || os::Descriptor::spare()) return;
   said_.exhausted = true;
   environment_.log.warn(
-      "shared memory to %s not opened: this process has no free file descriptor (ulimit -n); what is sent "
-      "takes the network",
+      "shared memory to %s is not opened: this process has no free file descriptor (raise ulimit -n); "
+      "messages take the network",
       peer.text().c_str());
 }
 
@@ -133,8 +133,9 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   }
   // The connection waits in the kernel; one line of log is enough.
   if (!reason.empty() && !said_.accept_failed)
-    environment_.log.warn("shared memory: a peer on this node waits, its connection cannot be accepted: %s",
-                          reason.c_str());
+    environment_.log.warn(
+        "shared memory: a peer on this node waits, this process cannot accept its connection: %s",
+        reason.c_str());
   said_.accept_failed = !reason.empty();
 }
 
@@ -168,8 +169,8 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   ++environment_.counters.shm_refused;
   if (std::exchange(said_.exhausted, true)) return;
   environment_.log.warn(
-      "shared memory refused to %s: this process has no free file descriptor (ulimit -n); what the peer "
-      "sends fails",
+      "shared memory is refused to %s: this process has no free file descriptor (raise ulimit -n); the "
+      "peer's sends fail",
       process_of(socket).c_str());
 }
 
@@ -195,13 +196,13 @@ bool RingListener::receive_hello(HalfOpen& half_open) {
     case HelloReceiver::Receipt::end: return true;
     case HelloReceiver::Receipt::no_proof:
       ++environment_.counters.refused_forged;
-      refuse(process_of(socket), "it has not the key of this process");
+      refuse(process_of(socket), "it does not have the key of this process");
       return true;
     case HelloReceiver::Receipt::misfit:
       if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
         refuse_exhausted(socket);
       } else {
-        refuse(process_of(socket), "its first message is none of this provider");
+        refuse(process_of(socket), "its first message is not from this provider");
       }
       return true;
     case HelloReceiver::Receipt::hello: half_open.hello = message; return true;
@@ -237,7 +238,8 @@ void RingListener::note_memory(const RingInbox& inbox) {
   if (reason.empty()) return;
   said_.memory_unreached = true;
   environment_.log.info(
-      "shared memory with %s: large messages are copied twice, not once: %s (said of the first such peer)",
+      "shared memory with %s: large messages are copied twice, not once: %s (logged for the first such peer "
+      "only)",
       inbox.peer().text().c_str(), reason.c_str());
 }
 
@@ -252,8 +254,9 @@ void RingListener::refuse(const std::string& peer, const std::string& reason) {
   const Time now = environment_.clock.now();
   if (now < next_refusal_) return;
   next_refusal_ = now + kRefusalInterval;
-  environment_.log.warn("shared memory refused to %s: %s (more within a minute are only counted)",
-                        peer.c_str(), reason.c_str());
+  environment_.log.warn(
+      "shared memory is refused to %s: %s (further refusals within a minute are only counted)", peer.c_str(),
+      reason.c_str());
 }
 
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,

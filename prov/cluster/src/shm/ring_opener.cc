@@ -78,10 +78,10 @@ bool RingOpener::is_settled(const Greeting& greeting) {
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.environment.counters.refused_forged;
   parts_.environment.log.warn(
-      "the process of this node that uses the address %s in shared memory does not show that it has the key "
-      "of this process: the peer is reached over the network",
+      "a process of this node uses the address %s in shared memory, but does not prove that it has the key "
+      "of this process; messages take the network (is it a foreign process?)",
       peer.name().text().c_str());
-  reach_.go_farther(peer.common, parts_.transport, "its reader has not shown the key");
+  reach_.go_farther(peer.common, parts_.transport, "its reader has not proved that it has the key");
 }
 
 /// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives. So it does
@@ -90,7 +90,7 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
     ++parts_.environment.counters.shm_refused;
     if (!std::exchange(logged_refusal_, true)) {
-      parts_.environment.log.warn("shared memory refused to %s: %s (further refusals are only counted)",
+      parts_.environment.log.warn("shared memory is refused to %s: %s (further refusals are only counted)",
                                   inbox->peer().text().c_str(), reason);
     }
     return true;
@@ -127,7 +127,7 @@ const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
     end_predecessor(peer, next);
     return nullptr;
   }
-  if (!local->inbox->peer_gone()) return "another process uses its address, and is still there";
+  if (!local->inbox->peer_gone()) return "another process uses its address and still runs";
   if (next.peer_epoch() <= local->inbox->peer_epoch()) return "its clock is behind that of its predecessor";
   if (!local_.drain(*local)) return "messages of its predecessor wait for space in the unexpected store";
   reach_.close(peer, Status::reset);

@@ -26,16 +26,16 @@ void AdmissionControl::note_store_full() {
   ++environment_.counters.unexpected_full;
   if (std::exchange(logged_store_full_, true)) return;
   environment_.log.warn(
-      "the unexpected store is full: senders wait until receives take messages out of it (further times are "
-      "only counted)");
+      "the unexpected store is full: senders wait until the application posts receives for its messages "
+      "(further times are only counted)");
 }
 
 void AdmissionControl::note_no_memory() {
   ++environment_.counters.no_memory;
   if (std::exchange(logged_no_memory_, true)) return;
   environment_.log.warn(
-      "this process has no memory left: what arrives waits, and its senders with it, until there is some "
-      "(further times are only counted)");
+      "this process is out of memory: arriving messages and their senders wait until it has some (further "
+      "times are only counted)");
 }
 
 }  // namespace cluster::transport

@@ -12,9 +12,9 @@ const char* cure_for(Status status) {
     case Status::unreachable: return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
     case Status::refused:
     case Status::ended:
-    case Status::reset: return " (why it ended or began anew is in its own output)";
-    case Status::exhausted: return " (ulimit -n there)";
-    case Status::stuck: return " (cluster-info --why there says what it does)";
+    case Status::reset: return " (see its own output for why it ended or restarted)";
+    case Status::exhausted: return " (raise ulimit -n there)";
+    case Status::stuck: return " (cluster-info --why on its node says what it does)";
     default: return "";
   }
 }
@@ -152,7 +152,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
              peer.name().text().c_str());
   } else if (orderly && incomplete != 0) {
     log.warn(
-        "peer %s has closed with %zu messages announced and not sent: receives that match them end with an "
+        "peer %s has closed without sending %zu announced messages: receives that match them end with an "
         "error",
         peer.name().text().c_str(), incomplete);
   } else if (orderly) {

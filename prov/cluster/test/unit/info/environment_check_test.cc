@@ -17,7 +17,7 @@ TEST(EnvironmentCheck, ProvidersThatAreMeantToBeThisOne) {
   for (const char* fine : {"", "cluster", "Cluster", "tcp", "tcp,cluster", "^tcp", "cluster;ofi_rxm"})
     EXPECT_EQ(provider_trouble(fine), "") << fine;
   EXPECT_EQ(provider_trouble("tcp,clutser"),
-            "FI_PROVIDER names clutser, which is no provider: FI_PROVIDER=cluster is meant");
+            "FI_PROVIDER names clutser, which is not a provider: set FI_PROVIDER=cluster");
   EXPECT_NE(provider_trouble("clusters"), "");
   EXPECT_NE(provider_trouble("^cluster"), "");
 }

@@ -71,7 +71,7 @@ TEST_F(WhyTextTest, ThoseThatWereLostCanSendNothingToAReceiveFromAnyPeer) {
 
 TEST_F(WhyTextTest, BuffersForWhateverComesWaitForNothing) {
   for (int i = 0; i < 3; ++i) add_operation("buffer", "any");
-  EXPECT_EQ(why(), "10.0.0.1:9 waits for no peer: nothing is under way (3 buffers for whatever comes).\n");
+  EXPECT_EQ(why(), "10.0.0.1:9 waits for no peer: nothing is under way (3 buffers for any message).\n");
   add_operation("receive", kPeer, 1'000'000'000);
   add_operation("receive", kPeer, 1'000'000'000);
   EXPECT_TRUE(says("has waited 1.0 s for 10.0.0.2:9")) << why();
@@ -117,7 +117,7 @@ TEST_F(WhyTextTest, RanksThatWaitForNoPeerMayWaitForTheirLauncher) {
   answer.launcher.silent = {{"10.0.0.1:5", "10.0.0.2:6", 7}};
   EXPECT_EQ(launchers_text({answer, other}),
             "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or "
-            "wait for orted; to what orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 nothing answers (7 "
+            "wait for orted; nothing answers what orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 (7 "
             "retransmissions): is this rail cut?\n");
   EXPECT_NE(reasons_text({{answer, other}, {}, 0}).find("No rank of orted"), std::string::npos);
   other.trouble = "it does not answer";

@@ -295,7 +295,7 @@ TEST_F(ExhaustedListenerTest, APeerWhoseHelloDoesNotComeIsRefusedAndKnowsWhy) {
     const NoDescriptors none;
     for (int i = 0; i < 3; ++i) bob->accept(inboxes);
   }
-  expect_refused("no free file descriptor (ulimit -n)");
+  expect_refused("no free file descriptor (raise ulimit -n)");
   EXPECT_TRUE(socket.refused());
 }
 
@@ -322,7 +322,7 @@ TEST_F(RingListenerTest, RefusesAMessageThatIsNoHello) {
   const os::LocalSocket socket = raw_connection();
   const std::byte bytes[3] = {};
   ASSERT_TRUE(socket.send(bytes, memory_file(4096, 0), reason));
-  expect_refused("process " + std::to_string(::getpid()) + ": its first message is none of this provider");
+  expect_refused("process " + std::to_string(::getpid()) + ": its first message is not from this provider");
 }
 
 TEST_F(RingListenerTest, RefusesMemoryThatCouldShrink) {
