@@ -61,7 +61,7 @@ class AnswerLimiter {
   bool speaks(Time now, const SocketAddress& name) const {
     const RemotePeer* const peer = parts_.find(peers_.find(name));
     return peer != nullptr && peer->flow != nullptr && peer->flow->handshake().knows_peer() &&
-           now - peer->flow->liveness().silence().heard_at() < kJustHeard;
+           now - peer->flow->liveness().heard_at() < kJustHeard;
   }
 
   const NetworkParts& parts_;

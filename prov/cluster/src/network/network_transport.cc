@@ -168,7 +168,7 @@ std::string NetworkTransport::timeout_text(const Peer& peer, Status status) cons
   if (status == Status::stuck)
     return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
   if (status != Status::unreachable || remote == nullptr || remote->flow == nullptr) return {};
-  const Duration silence = remote->flow->liveness().silence().lasted();
+  const Duration silence = remote->flow->liveness().silent_for();
   if (silence < settings.peer_timeout) return {};
   return ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
 }

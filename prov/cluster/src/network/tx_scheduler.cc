@@ -108,10 +108,10 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// A verdict would end it; without one nothing else is ever said of it. Of others than members any host can have as many as it likes.
+/// Such a silence ends without a verdict, so nothing else would tell the user. Any host can have as many unknown peers as it likes: no lines about those.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
-  using News = reliability::Silence::News;
-  const News news = peer.flow->liveness().silence().take_news();
+  using News = reliability::Liveness::News;
+  const News news = peer.flow->liveness().take_news();
   if (news == News::none || !peers_.is_member(peer.channel)) return;
   const std::string name = peer.name().text();
   if (news == News::over) return parts_.environment.log.info("%s answers again", name.c_str());
@@ -119,7 +119,7 @@ void TxScheduler::tell_of_silence(RemotePeer& peer) {
       "%s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
       "between the nodes is "
       "filtered; waiting (FI_CLUSTER_STUCK_TIMEOUT ends that)",
-      name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
+      name.c_str(), static_cast<long long>(reliability::Liveness::kWorthALine / 1s));
 }
 
 bool TxScheduler::quiescent(transport::Towards towards) const {

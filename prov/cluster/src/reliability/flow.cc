@@ -197,7 +197,7 @@ Time Flow::deadline() const {
 void Flow::on_timer(Time now) {
   if (!status_.alive()) return;
   if (receiver_.fin_timed_out(now)) status_.end(Status::reset);
-  check_liveness(now);
+  status_.end(liveness_.check(now));
   if (!status_.alive()) return;
   detect_losses(now);
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
@@ -246,12 +246,6 @@ wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
                                         handshake_.peer_session());
 }
 
-/// A port that was open and is so no more: the process has ended.
-void Flow::check_liveness(Time now) {
-  const Status verdict = liveness_.check(now);
-  status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::ended : verdict);
-}
-
 void Flow::on_path_error(Time now, const link::PathError& error) {
   if (!status_.alive()) return;
   if (!quotes_own_frame(error, handshake_, queue_.window())) {
@@ -263,7 +257,7 @@ void Flow::on_path_error(Time now, const link::PathError& error) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;
   }
-  check_liveness(now);
+  status_.end(liveness_.check(now));
 }
 
 bool Flow::reopen(Time now) {
@@ -289,8 +283,8 @@ FlowStats Flow::stats() const {
           .sent = sender_.sent(),
           .retransmitted = sender_.retransmitted(),
           .lost = lost_,
-          .heard_at = liveness_.silence().heard_at(),
-          .kernel_vouches = liveness_.silence().vouched(),
+          .heard_at = liveness_.heard_at(),
+          .kernel_vouches = liveness_.kernel_vouches(),
           .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() +
                        paths_.footprint() + challenges_.footprint()};
 }

@@ -141,7 +141,6 @@ class Flow {
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
-  void check_liveness(Time now);
   void join_paths();
   void detect_losses(Time now);
   void send_again();
