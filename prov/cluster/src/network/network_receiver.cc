@@ -33,21 +33,6 @@ std::uint64_t refused_by_seal(const Counters& counters) {
          counters.refused_multicast;
 }
 
-/// The numbers of all sessions that have the mark.
-std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<RemotePeer* const> peers) {
-  std::vector<std::uint32_t> numbers;
-  const auto note = [&](const reliability::Flow* flow) {
-    if (flow == nullptr) return;
-    const std::uint32_t number = flow->handshake().session();
-    if (static_cast<std::uint8_t>(number) == mark) numbers.push_back(number);
-  };
-  for (const RemotePeer* const peer : peers) {
-    note(peer->flow.get());
-    note(peer->pending.flow.get());
-  }
-  return numbers;
-}
-
 }  // namespace
 
 NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
@@ -62,8 +47,7 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       sessions_(sessions),
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
-      flood_(parts.link, sessions.secrets().marks(),
-             [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
+      flood_(parts.link, sessions.secrets().member_mark()),
       integrity_(parts.link->integrity()) {
   held_.memory.reserve(parts.link->frame_max());
   held_.sessions.reserve(kHeldAtOnce);
@@ -95,7 +79,7 @@ inline void NetworkReceiver::watch(Time now) {
   if (integrity_ == wire::Integrity::seal)
     flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
-  if (flood_.thins()) [[unlikely]]
+  if (flood_.flood()) [[unlikely]]
     answers_.note_flood(now);
 }
 
@@ -118,7 +102,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
     if (refusal != wire::Refusal::none) [[unlikely]] {
-      refuse(now, refusal, frame, walk.datagram());
+      refuse(now, refusal, frame);
       walk.pass_datagram();
       ++arrivals;
       continue;
@@ -146,9 +130,9 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
 }
 
 /// Anything that comes may be forged: one line, and then only counts.
-void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes) {
+void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
-  if (integrity_ != wire::Integrity::seal) flood_.note_bytes(now, bytes);
+  if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
   switch (refusal) {
     case wire::Refusal::checksum: ++counters.refused_checksum; return;
     case wire::Refusal::sealed: ++counters.refused_sealed; break;

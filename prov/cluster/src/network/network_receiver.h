@@ -55,7 +55,7 @@ class NetworkReceiver {
  private:
   std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
-  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
+  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   RemotePeer* taker_of_run(const wire::FrameView& first, const wire::RunView& run,

@@ -20,7 +20,7 @@ SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers,
       reach_(reach),
       answers_(answers),
       resets_(parts, answers),
-      cookies_(parts.environment.random, sessions.secrets().marks().unknown),
+      cookies_(parts.environment.random, sessions.secrets().other_mark()),
       siblings_(parts, peers, sessions, answers) {}
 
 RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {

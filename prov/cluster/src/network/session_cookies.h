@@ -11,14 +11,14 @@
 #include "base/environment.h"
 #include "base/siphash.h"
 #include "base/units.h"
-#include "link/thinning.h"
+#include "network/session_secrets.h"
 #include "wire/admit.h"
 
 namespace cluster::network {
 
 class SessionCookies {
  public:
-  /// `mark`: of all these numbers (link/thinning.h).
+  /// `mark`: the lowest byte of all these numbers.
   SessionCookies(Random& random, std::uint8_t mark) : hash_{random.next(), random.next()}, mark_(mark) {}
 
   std::uint32_t session_for(Time now, const wire::Opening& caller) {
@@ -39,7 +39,7 @@ class SessionCookies {
     return static_cast<std::uint64_t>(now.time_since_epoch() / kInterval);
   }
   std::uint32_t number(std::uint64_t at, const wire::Opening& caller) const {
-    return link::with_mark(static_cast<std::uint32_t>(hash_of(at, caller)), mark_);
+    return SessionSecrets::with_mark(static_cast<std::uint32_t>(hash_of(at, caller)), mark_);
   }
   std::uint64_t hash_of(std::uint64_t at, const wire::Opening& caller) const {
     const std::array<std::uint64_t, 4> name = caller.name.words(caller.session);

@@ -88,7 +88,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
   const bool member = peers_.in_address_vector(peer.name());
   while (session == 0 || find(session) != nullptr) {
     const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
-    session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
+    session = SessionSecrets::with_mark(drawn, member ? secrets_.member_mark() : secrets_.other_mark());
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
   if (!member) flow->paths().allow_everywhere(false);
