@@ -13,7 +13,7 @@
 #include "network/answer_limiter.h"
 #include "network/control_frames.h"
 #include "network/network_parts.h"
-#include "network/session_cookies.h"
+#include "network/session_secrets.h"
 #include "network/session_table.h"
 #include "network/sibling_check.h"
 #include "network/tx_scheduler.h"

@@ -20,8 +20,8 @@
 #include "network/session_secrets.h"
 #include "network/tx_scheduler.h"
 #include "protocol/messenger.h"
-#include "reliability/burst.h"
 #include "reliability/frame_body.h"
+#include "reliability/session_frame.h"
 
 namespace cluster::network {
 

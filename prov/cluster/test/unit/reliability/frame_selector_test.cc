@@ -1,9 +1,8 @@
 // What leaves next, and what a link that is full gives back.
-#include "reliability/frame_selector.h"
-
 #include <gtest/gtest.h>
 
 #include "reliability/flow_status.h"
+#include "reliability/frame_sender.h"
 #include "support/fake_environment.h"
 
 namespace cluster::reliability {
