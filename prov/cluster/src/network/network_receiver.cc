@@ -26,7 +26,7 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
-/// Frames that the seal has ended, so that no burst has brought them here; those of groups come by other sockets, which nothing thins.
+/// Frames that the seal has refused, which no burst brings here. Frames of groups come by other sockets, which have no filter.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -49,12 +49,12 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
       flood_(parts.link, sessions.secrets().member_mark()),
       integrity_(parts.link->integrity()) {
-  held_.memory.reserve(parts.link->frame_max());
-  held_.sessions.reserve(kHeldAtOnce);
+  hold_memory_.reserve(parts.link->frame_max());
+  holding_sessions_.reserve(kHeldAtOnce);
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
+/// Goes on while the link may have more. With a key a burst may consist of frames that the seal has refused.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -72,8 +72,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here.
-/// An endpoint of datagrams has no sessions that could tell one frame from another.
+/// Of frames that the seal refuses only the number is known here. An endpoint of datagrams has no sessions by which it could tell
+/// frames of peers from others.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -129,7 +129,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Anything that comes may be forged: one line, and then only counts.
+/// Anything that comes may be forged: the first such frame is logged, further ones are only counted.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -189,7 +189,7 @@ void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::Fr
                                       const link::InFrame& frame, const wire::RunView* run) {
   using reliability::ReceiveResult;
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
+  // A peer that failed in this turn is closed at its end. What follows in the burst belongs to no session.
   if (peer->common.failed) return;
   const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
   if (awaits_sibling) [[unlikely]] {
@@ -252,15 +252,15 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   }
 }
 
-/// The rest of a frame waits. False: it does not. No correct peer begins a message in a frame that has no order, which is
-/// dropped; where there was no memory the peer is given up.
+/// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so such a frame is
+/// dropped. Where there was no memory the peer is lost.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memory) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   try {
     if (window.may_hold()) {
-      if (&peer != held_.resumed) held_.sessions.push_back(peer.flow->handshake().session());
-      window.hold(segments, held_.memory);
-      return held_.any = true;
+      if (&peer != resumed_) holding_sessions_.push_back(peer.flow->handshake().session());
+      window.hold(segments, hold_memory_);
+      return holding_ = true;
     }
   } catch (const std::bad_alloc&) {
     for_memory = true;
@@ -271,12 +271,12 @@ bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memor
 }
 
 void NetworkReceiver::receive_held(Time now) {
-  std::erase_if(held_.sessions, [&](std::uint32_t session) {
+  std::erase_if(holding_sessions_, [&](std::uint32_t session) {
     RemotePeer* const peer = sessions_.find(session);
     return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
   });
-  held_.any = !held_.sessions.empty();
-  if (!held_.any) held_.memory.reserve(parts_.link->frame_max());
+  holding_ = !holding_sessions_.empty();
+  if (!holding_) hold_memory_.reserve(parts_.link->frame_max());
 }
 
 /// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
@@ -287,11 +287,11 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   wire::decode(window.held(), segment);
   if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.matcher().can_report()) return true;
   peer.flow->receiver().resume(now);
-  held_.resumed = &peer;
+  resumed_ = &peer;
   const struct Reset {
     const RemotePeer*& resumed;
     ~Reset() { resumed = nullptr; }
-  } reset{held_.resumed};
+  } reset{resumed_};
   deliver(peer, {now, std::nullopt});
   tx_.mark(peer);
   return window.holding();
@@ -303,7 +303,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
   const std::size_t count = parts_.link->read_path_errors(path_errors_);
   for (const link::PathError& error : std::span(path_errors_).first(count)) {
     RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-    // What a half-open session has been sent to need not be where anything was ever sent from.
+    // Any host can have named the address of a half-open session.
     if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
     peer->flow->on_path_error(now, error);
     tx_.mark(*peer);

@@ -20,7 +20,7 @@ namespace cluster::network {
 /// carries may have been delivered already.
 class ClosedSessions {
  public:
-  /// It closes all earlier epochs with it.
+  /// All earlier epochs are over with it.
   void add(const reliability::PeerSession& session) { until_ = std::max(until_, session.epoch); }
   /// The peer's present incarnation begins there: what an earlier one has opened is over.
   void add_before(std::uint64_t epoch) {
@@ -56,7 +56,8 @@ struct RemotePeer final : transport::TransportPeer {
     bool member = false;  ///< when the address vector had this generation:
     std::uint64_t generation = ~std::uint64_t{0};
     Time next_request{};
-    Time awaited_since{};  ///< the first frame of the session that was left to be repeated; Time{}: none was
+    Time
+        awaited_since{};  ///< when the first frame of the session was dropped to wait for the answer; Time{}: none was
   } sibling;
   std::size_t held = 0;  ///< bytes held for it as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< last frame of its session, or that asked for it
@@ -67,7 +68,7 @@ struct RemotePeer final : transport::TransportPeer {
   enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
 
   const SocketAddress& name() const { return common.name(); }
-  /// Its session was named to the sender of a frame that asked for one, and no more: neither side has used it.
+  /// Its session was only named to the sender of a frame that asked for one; neither side has used it.
   bool half_open() const {
     return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained();
   }

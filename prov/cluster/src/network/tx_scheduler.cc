@@ -81,7 +81,8 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Any host can have sessions here, and make its kernel answer: the descriptors are the application's.
+/// Each question takes a descriptor of the process. Any host can have sessions here and make its kernel answer, so unknown sources have a
+/// limit.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();

@@ -90,8 +90,8 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone may wait for the acknowledgement that is owed: if the application sends something before that is
-/// due, it takes both along.
+/// Answers alone may wait for the acknowledgement that is owed: a frame that the application sends before it is
+/// due takes both along.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -121,7 +121,7 @@ void Flow::detect_losses(Time now) {
   lost_ += lost_frames_.size();
 }
 
-/// The peer answers for the first time: it took nothing of what was sent to no session, and takes it now.
+/// The peer answers for the first time. It took nothing that was sent before its session was known, and takes it now.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.recovery().take_back(lost_frames_);
@@ -137,7 +137,7 @@ void Flow::join_paths() {
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
-  // As if it were lost: it comes again, or a later one says as much.
+  // As if the frame were lost: it comes again, or a later one says the same.
   if (!acks_.reserve()) return ReceiveResult::nothing_new;
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
@@ -169,13 +169,13 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   } else if (view.sequenced()) {
     result = receiver_.receive(now, view, arrived, count);
   }
-  // The number of a session alone can be guessed sooner than that of a session and a place in it.
+  // A session alone is easier to guess than a session and a place in it.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // There are many old places, so one of them is guessed sooner: it does not say where the peer is. Nor does a part, until
-    // all have come: its place may be any that is not yet filled.
+    // There are many old places, so one of them is easy to guess: such a frame does not show where the peer is. Nor does a part until
+    // all have come, because its place may be any that is not filled yet.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -210,8 +210,8 @@ void Flow::on_timer(Time now) {
   }
 }
 
-/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, that one is
-/// repeated; else the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
+/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, the flow retransmits that one, otherwise
+/// the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -289,9 +289,9 @@ FlowStats Flow::stats() const {
                        paths_.footprint() + challenges_.footprint()};
 }
 
-/// Before the peer's session is known frames carry session 0, which can be guessed like their sequence: so
-/// the reset must quote our session, which stood in their opening. Afterwards that counts no more: what was
-/// refused meanwhile is retransmitted, and refused again.
+/// Before the peer's session is known, frames carry session 0, which anyone can guess, and their sequence as well. So
+/// the reset must quote our session, which stood in their opening. Once the peer is known this does not count any more: frames that were
+/// refused meanwhile are retransmitted, and refused again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());

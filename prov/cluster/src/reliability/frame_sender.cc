@@ -78,7 +78,7 @@ FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize
 FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack) {
   Outcome outcome;
   const TransmissionNumber before = transmission_;
-  next_try_ = {};
+  link_retry_at_ = pacer_allows_at_ = kNever;
   if (std::exchange(zero_window_probe_due_, false)) send_zero_window_probe(now, link, ack);
   paths_.scheduler().begin_turn();
   for (bool frames_left = true; frames_left;) {
@@ -88,7 +88,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
     }
     const FrameSelector::Selection selection = selector_.select(now);
     if (selection.count == 0) {
-      if (selection.frames_left) next_try_.pacer = paths_.scheduler().resume_at(now);
+      if (selection.frames_left) pacer_allows_at_ = paths_.scheduler().resume_at(now);
       break;
     }
     frames_left = selection.frames_left;
@@ -106,7 +106,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
     if (paths_.ip_paths() == 1 || !news) break;
     frames_left = true;
   }
-  if (outcome.link_full) next_try_.link = now + kRetryLink;
+  if (outcome.link_full) link_retry_at_ = now + kRetryLink;
   outcome.now = now;
   outcome.sent_any = transmission_ != before;
   return outcome;
@@ -323,7 +323,7 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
 std::optional<AckIncluded> FrameSender::send_ack(Time now, link::Link& link, const OutgoingAck& ack) {
   const auto carried = send_bare(wire::FrameKind::flow, handshake_, paths_.reply_path(), link, ack);
   if (carried) ++counters_.acks_sent;
-  if (!carried) next_try_.link = now + kRetryLink;
+  if (!carried) link_retry_at_ = now + kRetryLink;
   return carried;
 }
 

@@ -21,11 +21,11 @@ namespace cluster::reliability {
 /// after a number of frames or the configured delay, whichever comes first (RFC 9000 13.2). Any data frame to
 /// the peer carries the acknowledgement for nothing.
 ///
-/// If the peer waits for it, it leaves within kReplyWait when this side's replies usually come that soon:
-/// request and response then need no frames of acknowledgement. An application that computes between receiving
-/// and replying comes back late, and the peer would stand still meanwhile: so after a late reply, or none, the
-/// next requests are acknowledged at once, until data follows one within kReplyGrace. (The idea is that of the
-/// "pingpong mode" of TCP stacks.)
+/// If the peer waits for the acknowledgement, it leaves within kReplyWait as long as this side's replies usually come that soon:
+/// then request and response need no frames of acknowledgement. An application that computes between receiving
+/// and replying comes back late, and the peer would stand still meanwhile. So after a late reply, or none, the
+/// next requests are acknowledged at once, until data follows one within kReplyGrace. (TCP stacks call this
+/// "pingpong mode".)
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -69,12 +69,12 @@ class AckScheduler {
   unsigned frames_ = 0;  ///< arrived since the last acknowledgement
 };
 
-/// Whether answers (`done`) wait for something of the application to travel with. The peer's application waits for
-/// them, and an application that computes after it has seen a write polls no more: an answer that waited would
-/// then be late by as long as that takes. So answers wait only after kInTimeMin times in a row in which data
-/// followed them within kFollowsWithin; once without effect, and it takes kMissCost times more.
+/// Whether answers (`done`) wait so that they can travel with data of the application. The peer's application waits for
+/// answers. An application that computes after it has seen a write does not poll, so an answer that waited would
+/// be late by the length of the computation. So answers wait only after data followed them within
+/// kFollowsWithin kInTimeMin times in a row. Each wait without effect costs kMissCost more such times.
 ///
-/// It knows nothing of time but when answers last left alone; what is due is for the AckScheduler to say.
+/// The AckScheduler says when an answer that waits is due.
 class AnswerDelay {
  public:
   /// Nothing is to be sent but answers. True if they wait; until when, the owed acknowledgement says.

@@ -7,8 +7,8 @@
 //
 // `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending has a
 // transmission number of its own. Frames that are taken for lost wait in a queue for their retransmission, in
-// the order in which they were found lost; one that is acknowledged after all, or was sent again otherwise,
-// leaves the queue when it comes to its front.
+// the order in which they were found lost. A frame that is acknowledged after all, or was retransmitted for another reason,
+// leaves the queue when it reaches the front.
 //
 // Invariants: a frame has a body, or belongs to a run that says what it carries (FrameRun). A run is kept until all of its frames are
 // acknowledged, so there are never more runs than frames. The front of the queue of lost frames is a lost frame, so has_lost() need
@@ -35,9 +35,9 @@
 namespace cluster::reliability {
 
 /// One long payload that leaves as frames of equal length with consecutive sequences: one description for all
-/// of them instead of a body each. The frames are described by arithmetic and encoded from it whenever one is
-/// sent; the send window still knows of each when it left and whether it has arrived, so a loss concerns that
-/// frame alone. The payload is referred to in user memory until the peer has all of it.
+/// of them instead of a body each. A frame is encoded from the description whenever it is sent. The send window still knows of each
+/// frame when it left and whether it has arrived, so a loss concerns that frame alone. The description refers to the payload in user
+/// memory until the peer has all of it.
 struct FrameRun {
   Sequence first;
   wire::Segment segment;  ///< of the first frame; those of the others continue it
