@@ -16,10 +16,10 @@ namespace {
 constexpr Duration kPathErrorInterval = 5ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
-/// Flows that hold something without more memory for that.
+/// Flows that can hold something without an allocation.
 constexpr std::size_t kHeldAtOnce = 4;
 
-/// How long the newest of this side's frames lay with the peer when the peer sent this one, and this one
+/// How long this side's newest frame had lain at the peer when the peer sent this frame, plus how long this frame has lain
 /// here; nothing if that is not known.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
@@ -83,7 +83,7 @@ inline void NetworkReceiver::watch(Time now) {
     answers_.note_flood(now);
 }
 
-/// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
+/// A frame for which there is no memory is dropped as if the network had lost it; its sender retransmits it.
 std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& frame) {
   try {
     return receive_from(now, frame);
@@ -97,7 +97,7 @@ std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& fram
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
+  std::size_t singly = 0;  // so many more frames are taken one by one: they are of a run that is not all new
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
@@ -158,8 +158,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The administrator's filters for IP do not see EtherType frames: those are accepted only from peers that
-  // they have admitted before.
+  // The administrator's filters for IP do not see EtherType frames. So the endpoint accepts those only from peers that
+  // the filters have admitted before.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -184,7 +184,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they take the way together.
+/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they go up together.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   using reliability::ReceiveResult;
@@ -279,7 +279,7 @@ void NetworkReceiver::receive_held(Time now) {
   if (!holding_) hold_memory_.reserve(parts_.link->frame_max());
 }
 
-/// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
+/// The flow goes on if it can. True if it holds something afterwards, perhaps another segment.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;

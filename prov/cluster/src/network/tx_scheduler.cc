@@ -52,7 +52,7 @@ void TxScheduler::transmit(Time now, RemotePeer& peer) {
 
 bool TxScheduler::run_timers(Time now) {
   bool expired = false;
-  Time first_due = kNever;  // all that are due together are one delay
+  Time first_due = kNever;  // timers that are due together count as one delay
   while (const Timer* timer = timers_.pop_due(now)) {
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
     reliability::Flow& flow = *peer.flow;
@@ -109,7 +109,8 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// Such a silence ends without a verdict, so nothing else would tell the user. Any host can have as many unknown peers as it likes: no lines about those.
+/// Without a verdict nothing else tells the user of such a silence. Any host can have as many sessions as it likes, so only members are
+/// worth a line.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
   using News = reliability::Liveness::News;
   const News news = peer.flow->liveness().take_news();

@@ -40,7 +40,7 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
 }
 
 /// Whether an ICMP error quotes a frame that may be this flow's: the session that the peer has named to us alone and a place in it, or
-/// numbers of ours that have been sent to it alone. A forger would have to guess as much as for a frame.
+/// numbers that we have sent to the peer alone. A forger would have to guess as much as for a forged frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -57,7 +57,7 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // an answer: to a session that the asking side has named, which may be any host
+    default: return false;  // an answer, in a session that the asking side has named, which may be any host
   }
 }
 

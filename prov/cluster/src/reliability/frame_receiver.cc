@@ -50,8 +50,8 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
   switch (count == 1 ? window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)
                      : window_.arrive_run(view.sequence, view.transmission, count)) {
     case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
-    // Its transmission number counts for nothing: a forged one that no frame of the peer has reached would be acknowledged from
-    // then on, and the peer would take none of these acknowledgements.
+    // Its transmission number does not count. If a forged number is larger than any of the peer's, this side would acknowledge it from
+    // then on, and the peer would refuse all these acknowledgements.
     case ReceiveWindow::Arrival::late: ++counters_.frames_duplicate; return ReceiveResult::late;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
@@ -79,9 +79,9 @@ ReceiveResult FrameReceiver::receive_part(Time now, wire::FrameView view, Time a
   return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::incomplete;
 }
 
-/// A frame that was acknowledged comes again: either the acknowledgement was lost, or it had not reached the
-/// peer when this copy left there. A copy that arrived within a round trip after the acknowledgement left
-/// says nothing.
+/// A frame that was acknowledged comes again. Either the acknowledgement was lost, or it had not reached the
+/// peer when this copy left. A copy that arrives within a round trip after the acknowledgement left
+/// proves nothing.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
@@ -109,7 +109,7 @@ bool FrameReceiver::next(ConstBytes& segments) {
   return false;
 }
 
-/// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
+/// The peer may have backed off after many retransmissions of the frame, so the frame is acknowledged at once.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);

@@ -9,8 +9,8 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Bursts are as long as the link takes: each costs a way through the kernel, and a peer that could begin with a shorter
-/// first one saves less than that.
+/// Bursts are as long as the link takes. Each costs a way through the kernel, and a shorter first burst, with which the peer could begin
+/// sooner, saves less than that.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -50,7 +50,7 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
 }
 
-/// With more to send, the peer acknowledges by number of frames, which is too late only if the window is
+/// While there is more to send, the peer acknowledges by number of frames. That is too late only if the window is
 /// small.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
@@ -112,7 +112,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-/// Sends the one frame of the selection, but for its segments.
+/// Sends the one frame of the selection without its segments.
 bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
                             const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -169,7 +169,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
-  // Without memory to note what leaves, nothing does, as if the link were full.
+  // Without memory to note what leaves, nothing leaves, as if the link were full.
   const std::size_t taken =
       paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
   note_sent(now, selection, taken, path);
@@ -222,8 +222,8 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends the one frame of the selection. False if the link did not take all of it: then the next call goes on with the part
-/// that it did not take, or a link that takes one frame at a time would be given the first part for ever.
+/// Sends the one frame of the selection. False if the link did not take all of it. Then the next call goes on with the first part
+/// that the link did not take, so that a link that takes one frame at a time gets all of them.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -293,7 +293,7 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  // What the peer did not take because it knew of no session is part of first contact.
+  // Frames that the peer did not take because the session was not known are part of first contact, and do not count.
   if (handshake_.peer_has_opening()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
@@ -338,7 +338,7 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   }
 }
 
-/// Those of EtherType paths wait until the MTU of the path is known, because the frame that finds it out must
+/// Challenges over EtherType paths wait until the MTU of the path is known, because the frame that finds out the MTU must
 /// take the IP path.
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
@@ -369,7 +369,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = handshake_.peer_session();
-  header.sequence = handshake_.session();  // comes back with the answer, as does
+  header.sequence = handshake_.session();  // comes back with the answer, like the challenge
   wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
@@ -380,7 +380,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   paths_.on_challenge_sent(now, challenge.path);
 }
 
-/// Padding in the place of the last frame: the peer has that one, and acknowledges every duplicate.
+/// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every duplicate.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   FrameBody padding{wire::kSegmentHeaderMax};
   padding.set_padding(0);

@@ -18,7 +18,7 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The row of what comes with each frame is known when this is compiled.
+/// The compiler finds the row, so that evidence that comes with each frame costs no search.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 
@@ -130,7 +130,7 @@ void Liveness::note_error(Time now, Status error, bool known) {
   last_error_ = now;
 }
 
-/// While its kernel vouches for it the peer is asked on: one that computes answers by its responder, and is not silent.
+/// The peer is asked even while its kernel vouches for it: if it only computes, its responder answers, and it is not silent.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
   return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
@@ -156,7 +156,7 @@ void Liveness::on_met(bool kernel_answers) {
   if (!may_probe()) probe_active_ = false;
 }
 
-/// A peer whose kernel has answered is asked on until the peer itself is heard.
+/// The kernel is asked until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
   return probe_active_ || refused() || idle_by(now) >= before_probe();
