@@ -16,6 +16,7 @@
 namespace cluster::engine {
 namespace {
 
+using network::FloodWatch;
 using test::ForgedFrame;
 using test::kA;
 using test::kB;
