@@ -4,7 +4,7 @@
 // kPerInterval such frames may come per kInterval, and kBurst more at once: a crowd that calls together is no flood. No crowd names a
 // session of another process, or sends nonsense: such a frame counts as kUselessWeight frames of the burst, so that a few hundred of
 // them are enough to notice a flood before the receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come
-// between two looks.
+// in an interval.
 //
 // A peer whose frame was dropped repeats it, as if the network had lost it.
 #pragma once
@@ -53,8 +53,9 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// An engine that comes late during a flood has read only what one look takes, so the end of a flood is judged as if one interval had
-  /// passed. Before a flood it has read no more than a few bursts.
+  /// An engine that comes late during a flood has read only what one look aside takes, so the end of a flood is judged as if one interval
+  /// had passed. Two looks aside may fall into one interval and none into the next, so half of what was seen counts once more. Before a
+  /// flood an engine that comes late has read no more than a few bursts.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -62,7 +63,8 @@ class FloodWatch {
     const std::int64_t spare = before ? 0 : std::min(kBurst, spare_ + kPerInterval * intervals) - weight_;
     thinning_.on = before ? seen_ >= kPerInterval / 4 : spare < 0 && seen_ > allowed;
     spare_ = std::max<std::int64_t>(spare, 0);
-    seen_ = weight_ = 0;
+    seen_ = flood() ? seen_ / 2 : 0;
+    weight_ = 0;
     last_ = now;
     next_ = flood() ? now + kInterval : kNever;
     if (flood() != before) link_->thin(thinning_);
@@ -70,7 +72,7 @@ class FloodWatch {
 
   link::Link* link_;
   link::Thinning thinning_;
-  std::int64_t seen_ = 0;        ///< frames since the last look
+  std::int64_t seen_ = 0;        ///< frames since the last look, and during a flood half of those before
   std::int64_t weight_ = 0;      ///< what these count towards the burst
   std::int64_t spare_ = kBurst;  ///< of the burst
   std::uint64_t total_ = 0;      ///< as noted last
