@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/two_hosts.h"
+#include "link/process_probe.h"
 #include "os/descriptor.h"
 #include "os/packet_headers.h"
 #include "wire/frame.h"
@@ -132,6 +133,19 @@ TEST(PortFilter, DuringAFloodOnlyFramesWithTheMarkPass) {
     mark = std::byte{0x17};
     frame.resize(headers_size(family) + offsetof(wire::FrameHeader, session));
     EXPECT_FALSE(sieve.passes(frame)) << "too short to have a mark";
+  }
+}
+
+TEST(PortFilter, TheKernelTakesAsManyMemberHostsAsAreNamed) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    std::vector<SocketAddress> hosts;
+    for (std::size_t i = 0; i < link::ProcessProbe::kHostsMax; ++i) {
+      std::vector<std::byte> ip(16, static_cast<std::byte>(i));
+      ip[1] = static_cast<std::byte>(i >> 8);
+      hosts.push_back(family == Family::v4 ? SocketAddress::v4(ip.data(), 0)
+                                           : SocketAddress::v6(ip.data(), 0));
+    }
+    EXPECT_LE(steering_by_host(hosts, family, 12345).size(), std::size_t{BPF_MAXINSNS});
   }
 }
 
