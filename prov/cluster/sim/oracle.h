@@ -20,7 +20,7 @@
 
 #include "protocol/completion.h"
 #include "protocol/ops.h"
-#include "reliability/part_assembly.h"
+#include "reliability/frame_receiver.h"
 #include "sim/content.h"
 #include "sim/failure.h"
 #include "sim/host_pair.h"

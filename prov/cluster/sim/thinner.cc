@@ -19,20 +19,10 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   wire::FrameHeader header{};
   if (!packet.bytes.empty())
     std::memcpy(&header, packet.bytes.data(), std::min(packet.bytes.size(), sizeof header));
-  const std::uint32_t session = header.session;
-  const auto mark = static_cast<std::uint8_t>(session);
+  const auto mark = static_cast<std::uint8_t>(header.session);
   const bool keep_alive = header.kind == static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
-  if (keep_alive && (!thinning_.unmarked_aside || !one_in(Thinning::kKeepAliveShift)))
-    return to_responder(now);
-  const bool marked = mark == thinning_.marks.member || mark == thinning_.marks.unknown;
-  if (!thinning_.unmarked_aside || (marked && !keep_alive)) {
-    const bool of_member = mark == thinning_.marks.member;
-    if (of_member && std::ranges::binary_search(thinning_.members, session)) return Place::engine;
-    const bool thinned = mark == thinning_.marks.unknown || of_member;
-    const unsigned shift = of_member ? thinning_.member_shift : thinning_.unknown_shift;
-    return thinned && !one_in(shift) ? Place::nowhere : Place::engine;
-  }
-  return session != 0 && !one_in(Thinning::kUselessShift) ? Place::nowhere : Place::aside;
+  if (keep_alive && (!thinning_.on || !one_in(Thinning::kKeepAliveShift))) return to_responder(now);
+  return thinning_.on && (keep_alive || mark != thinning_.mark) ? Place::aside : Place::engine;
 }
 
 /// Excess frames would wait for long; here they are dropped.

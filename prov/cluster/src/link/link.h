@@ -147,8 +147,8 @@ class Link {
   virtual std::vector<int> descriptors() const { return {}; }
   /// The caller is about to sleep. So the next receive_burst() looks at every source, whatever that costs.
   virtual void before_sleep() {}
-  /// From now on the kernel drops frames as `thinning` says, if the link can have it do so. Those that lie in one arrival are
-  /// dropped or let through together, as the first of them says. Costs some system calls.
+  /// From now on the kernel puts frames aside as `thinning` says, if the link can have it do so. Those that lie in one arrival wait or
+  /// pass together, as the first of them says. Costs some system calls.
   virtual void thin(const Thinning&) {}
 };
 

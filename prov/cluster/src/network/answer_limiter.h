@@ -7,8 +7,8 @@
 //   - the bucket holds the tokens of one look at what waits aside, because hardly any of these frames is from a peer;
 //   - a name that has spoken in its session a moment ago draws neither an answer nor a reset, because such a frame is most
 //     probably forged. A peer that begins anew is silent in its old session, so it is answered after kJustHeard;
-//   - unknown sources draw nothing by frames that name a session or ask about siblings. A frame with a mark of this endpoint
-//     passes the kernel for certain then, and an answer would tell its sender that it has found the mark (link/thinning.h).
+//   - unknown sources get no answer to frames that name a session or ask about siblings. A frame with the mark of this endpoint
+//     always passes the kernel, and an answer would tell its sender that it has found the mark (link/thinning.h).
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,11 @@ class AnswerLimiter {
 
   AnswerLimiter(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// True if a call in this name is answered now. As below, it counts as answered then.
+  /// True if a call in this name is answered now. This and the following functions take a token if they return true.
   bool admits_call(Time now, const SocketAddress& name) {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
-  /// True if a frame from there that names a session of others is refused by a reset now.
+  /// True if a frame from there that names a foreign session is refused by a reset now.
   bool admits_reset(Time now, const SocketAddress& source) {
     return (!flood(now) || !speaks(now, source)) && admits_to(now, source);
   }
@@ -48,7 +48,7 @@ class AnswerLimiter {
     next_ += kInterval;
     return true;
   }
-  /// There is a flood, which is looked at again soon. Tokens of before are not for it.
+  /// A flood goes on. Tokens saved before it are void.
   void note_flood(Time now) {
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
@@ -61,12 +61,12 @@ class AnswerLimiter {
   bool speaks(Time now, const SocketAddress& name) const {
     const RemotePeer* const peer = parts_.find(peers_.find(name));
     return peer != nullptr && peer->flow != nullptr && peer->flow->handshake().knows_peer() &&
-           now - peer->flow->liveness().silence().heard_at() < kJustHeard;
+           now - peer->flow->liveness().heard_at() < kJustHeard;
   }
 
   const NetworkParts& parts_;
   PeerTable& peers_;
-  Time next_{-kBurst * kInterval};  ///< when one more token is there; in the past by those that were not used
+  Time next_{-kBurst * kInterval};  ///< when the next token is there; in the past as long as tokens are saved
   Time flood_until_{};
 };
 

@@ -1,4 +1,4 @@
-// Frames that belong to no flow: keep-alives, answers and resets. Each is sent once and never repeated; the
+// Frames that belong to no flow: keep-alives, answers and resets. None of them is retransmitted: an
 // engine that needs an answer asks again by its own timers.
 #pragma once
 
@@ -20,8 +20,8 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
   link.send_burst({&frame, 1});
 }
 
-/// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset): that is how the peers of a process
-/// that has begun anew learn of it.
+/// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset). By this the peers of a process
+/// that has begun anew learn that it has.
 class ResetSender {
  public:
   ResetSender(const NetworkParts& parts, AnswerLimiter& limiter) : parts_(parts), limiter_(limiter) {}

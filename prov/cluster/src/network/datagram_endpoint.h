@@ -3,8 +3,8 @@
 // others.
 //
 // A datagram is believed to come from the address it carries, as in UDP. No path is learnt from it: the
-// kernel decides where datagrams to that address go, or a forger could redirect those of others. Unknown
-// sources are not remembered, or they could fill the memory: all of them are the peer without a name.
+// kernel decides where datagrams to that address go, because otherwise a forger could redirect those of others. Unknown
+// sources are not remembered, because they could fill the memory. All of them are the peer without a name.
 #pragma once
 
 #include "link/link.h"
@@ -25,7 +25,7 @@ class DatagramEndpoint {
         resets_(parts, answers) {}
 
   Status send(const protocol::SendOp& op);
-  /// Frames of flows are refused at once, or their sender would try for seconds.
+  /// Refuses frames of flows at once, so that their sender does not try for seconds.
   void receive(Time now, const wire::FrameView& view, const link::Path& from);
 
  private:

@@ -1,9 +1,8 @@
 // The endpoints of one domain of this process, by name. Programs open several over one address vector, and give their
-// peers the name of one alone: a context of OpenSHMEM is an endpoint of which no peer has heard. Peers that know one endpoint
-// of a process may take another of them for as well known (network/sibling_check.h), if the first says so: this is where it
-// looks. Beside its name nothing of an endpoint is known here.
+// peers the name of only one: no peer has heard of the endpoint of an OpenSHMEM context. A peer that knows one endpoint
+// of a process trusts another one if the first confirms it (network/sibling_check.h). The first looks it up here.
 //
-// Engines of several threads use it: every function locks.
+// Engines of several threads use the roster, so every function locks.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace cluster::network {
 
 class EndpointRoster {
  public:
-  /// An endpoint is on the roster as long as its entry exists, which is shorter than its engine does.
+  /// An endpoint is on the roster as long as its entry exists. The engine outlives the entry.
   class Entry {
    public:
     /// `roster` may be null.
@@ -33,8 +32,8 @@ class EndpointRoster {
     SocketAddress name_;
   };
 
-  /// The endpoint that peers of `name` probably know: the first whose name the application has asked for, else the first
-  /// of all. Empty if that is this one.
+  /// The endpoint that peers of `name` probably know: the first whose name the application has asked for, or else the first
+  /// that was opened. Empty if that is `name` itself.
   SocketAddress sibling_of(const SocketAddress& name) const;
   /// True if an endpoint has the name, which is compared as it lies on the wire.
   bool contains(const wire::RailBlock& name) const;

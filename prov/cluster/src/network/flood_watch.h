@@ -1,95 +1,83 @@
-// Notices a flood of frames that belong to no session, and has the link thin it out (link/thinning.h). A frame that reaches
-// the endpoint costs it a wake-up and a system call, whatever is done with it then: most of what a flood costs is spent
-// before the frame is looked at.
+// Notices a flood of frames that belong to no session, and has the link put what carries no mark aside (link/thinning.h). A frame that
+// reaches the endpoint costs a wake-up and a system call, whatever is done with it then.
 //
-// Three classes are counted, each with limits of its own: frames without a mark of this endpoint, whatever becomes of them; and, if no
-// session takes them, those with the mark that unknown sources get to see, and those with the mark of members, which a host may have
-// guessed. kPerInterval of each class in kInterval are as many as may come, and kBurst at once: a crowd that asks together is not
-// a flood. No crowd asks by what names a session that is not of this process, or by nonsense: each of these counts as kUselessWeight
-// towards kBurst, so that few hundred of them are enough to know a flood. If more come, those of the first class have to wait aside,
-// and those of the others are halved until they are not more. Frames in the sessions of members are never thinned: where others have
-// their mark, the link gets to know which these are.
+// kPerInterval such frames may come per kInterval, and kBurst more at once: a crowd that calls together is no flood. No crowd names a
+// session of another process, or sends nonsense: such a frame counts as kUselessWeight frames of the burst, so that a few hundred of
+// them are enough to notice a flood before the receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come
+// in an interval.
 //
 // A peer whose frame was dropped repeats it, as if the network had lost it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/units.h"
 #include "link/link.h"
 
 namespace cluster::network {
 
-/// One class of frames.
-class FloodLevel {
- public:
-  static constexpr std::int64_t kPerInterval = 32;
-  static constexpr std::int64_t kBurst = 8192;
-
-  static constexpr std::int64_t kUselessWeight = 16;
-
-  void note(std::uint64_t frames) { seen_ += static_cast<std::int64_t>(frames); }
-  void note_useless() {
-    ++seen_;
-    extra_ += kUselessWeight - 1;
-  }
-  /// So many intervals are over. True if the shift is another one.
-  bool review(std::int64_t intervals);
-  unsigned shift() const { return shift_; }
-
- private:
-  std::int64_t seen_ = 0;        ///< frames since the last review
-  std::int64_t extra_ = 0;       ///< what they count beyond that
-  std::int64_t spare_ = kBurst;  ///< frames beyond kPerInterval that may still come
-  unsigned shift_ = 0;
-};
-
 class FloodWatch {
  public:
   static constexpr Duration kInterval = link::Thinning::kAsideInterval;
-
-  /// The sessions that have the mark of members, in any order.
-  using Members = std::function<std::vector<std::uint32_t>()>;
+  static constexpr std::int64_t kPerInterval = 32;
+  static constexpr std::int64_t kBurst = 8192;
+  static constexpr std::int64_t kUselessWeight = 16;
 
   /// `link` may be null: then nothing comes.
-  FloodWatch(link::Link* link, const link::SessionMarks& marks, Members members)
-      : link_(link), members_(std::move(members)), asked_for_{.marks = marks} {}
+  FloodWatch(link::Link* link, std::uint8_t mark) : link_(link), thinning_{.mark = mark} {}
 
-  /// A frame that is of no session, or addressed to one that does not take it.
-  void note_session(Time now, std::uint32_t session);
-  /// The same, of what need not be a frame.
-  void note_bytes(Time now, ConstBytes bytes);
-  /// Of which nothing is known but how many there have been so far.
-  void note_total(Time now, std::uint64_t frames);
+  /// A frame that belongs to no session, or that the session which it names does not take.
+  void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
+  void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
+  /// Of these frames only the number so far is known.
+  void note_total(Time now, std::uint64_t frames) {
+    const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
+    if (more != 0) note(now, more, more);
+  }
   /// Takes a look if it is time.
   void review(Time now) {
     if (now >= next_) [[unlikely]]
       review_now(now);
   }
-  /// When the next look is due, also if nothing comes: frames wait aside, and when the flood is over the link is to stop that.
-  Time deadline() const { return thins() ? next_ : kNever; }
-  bool thins() const { return unknown_.shift() != 0 || unmarked_.shift() != 0 || member_.shift() != 0; }
+  /// When the next look is due, even if nothing comes: frames wait aside, and the link is to stop that after the flood.
+  Time deadline() const { return flood() ? next_ : kNever; }
+  bool flood() const { return thinning_.on; }
 
  private:
-  void begin(Time now) {
+  static constexpr std::int64_t kIntervalsMax = 8;
+
+  void note(Time now, std::int64_t frames, std::int64_t weight) {
     if (next_ == kNever) next_ = std::max(now, last_) + kInterval;
+    seen_ += frames;
+    weight_ += weight;
   }
-  void review_now(Time now);
+  /// An engine that comes late during a flood has read only what one look aside takes, so the end of a flood is judged as if one interval
+  /// had passed. Two looks aside may fall into one interval and none into the next, so half of what was seen counts once more. Before a
+  /// flood an engine that comes late has read no more than a few bursts.
+  void review_now(Time now) {
+    const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
+    const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
+    const bool before = thinning_.on;
+    const std::int64_t spare = before ? 0 : std::min(kBurst, spare_ + kPerInterval * intervals) - weight_;
+    thinning_.on = before ? seen_ >= kPerInterval / 4 : spare < 0 && seen_ > allowed;
+    spare_ = std::max<std::int64_t>(spare, 0);
+    seen_ = flood() ? seen_ / 2 : 0;
+    weight_ = 0;
+    last_ = now;
+    next_ = flood() ? now + kInterval : kNever;
+    if (flood() != before) link_->thin(thinning_);
+  }
 
   link::Link* link_;
-  Members members_;
-  link::Thinning asked_for_;  ///< of the link
-  FloodLevel member_;
-  FloodLevel unknown_;
-  FloodLevel unmarked_;
-  std::uint64_t total_ = 0;  ///< as noted last
-  Time last_{};              ///< look
-  Time next_ = kNever;       ///< kNever: nothing has come since the last one
+  link::Thinning thinning_;
+  std::int64_t seen_ = 0;        ///< frames since the last look, and during a flood half of those before
+  std::int64_t weight_ = 0;      ///< what these count towards the burst
+  std::int64_t spare_ = kBurst;  ///< of the burst
+  std::uint64_t total_ = 0;      ///< as noted last
+  Time last_{};                  ///< look
+  Time next_ = kNever;           ///< kNever: nothing has come since the last one
 };
 
 }  // namespace cluster::network

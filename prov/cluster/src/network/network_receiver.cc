@@ -16,36 +16,21 @@ namespace {
 constexpr Duration kPathErrorInterval = 5ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
-/// Flows that hold something without more memory for that.
+/// Flows that can hold something without an allocation.
 constexpr std::size_t kHeldAtOnce = 4;
 
-/// How long the newest of this side's frames lay with the peer when the peer sent this one, and this one
+/// How long this side's newest frame had lain at the peer when the peer sent this frame, plus how long this frame has lain
 /// here; nothing if that is not known.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
-/// Frames that the seal has ended, so that no burst has brought them here; those of groups come by other sockets, which nothing thins.
+/// Frames that the seal has refused, which no burst brings here. Frames of groups come by other sockets, which have no filter.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
          counters.refused_multicast;
-}
-
-/// The numbers of all sessions that have the mark.
-std::vector<std::uint32_t> sessions_with(std::uint8_t mark, std::span<RemotePeer* const> peers) {
-  std::vector<std::uint32_t> numbers;
-  const auto note = [&](const reliability::Flow* flow) {
-    if (flow == nullptr) return;
-    const std::uint32_t number = flow->handshake().session();
-    if (static_cast<std::uint8_t>(number) == mark) numbers.push_back(number);
-  };
-  for (const RemotePeer* const peer : peers) {
-    note(peer->flow.get());
-    note(peer->pending.flow.get());
-  }
-  return numbers;
 }
 
 }  // namespace
@@ -62,15 +47,14 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       sessions_(sessions),
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
-      flood_(parts.link, sessions.secrets().marks(),
-             [&tx, mark = sessions.secrets().marks().member] { return sessions_with(mark, tx.flows()); }),
+      flood_(parts.link, sessions.secrets().member_mark()),
       integrity_(parts.link->integrity()) {
-  held_.memory.reserve(parts.link->frame_max());
-  held_.sessions.reserve(kHeldAtOnce);
+  hold_memory_.reserve(parts.link->frame_max());
+  holding_sessions_.reserve(kHeldAtOnce);
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Goes on while the link may have more: with a key a burst may be full of what the seal has ended.
+/// Goes on while the link may have more. With a key a burst may consist of frames that the seal has refused.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -88,18 +72,18 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here.
-/// An endpoint of datagrams has no sessions that could tell one frame from another.
+/// Of frames that the seal refuses only the number is known here. An endpoint of datagrams has no sessions by which it could tell
+/// frames of peers from others.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
     flood_.note_total(now, refused_by_seal(parts_.environment.counters));
   flood_.review(now);
-  if (flood_.thins()) [[unlikely]]
+  if (flood_.flood()) [[unlikely]]
     answers_.note_flood(now);
 }
 
-/// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
+/// A frame for which there is no memory is dropped as if the network had lost it; its sender retransmits it.
 std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& frame) {
   try {
     return receive_from(now, frame);
@@ -113,12 +97,12 @@ std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& fram
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
+  std::size_t singly = 0;  // so many more frames are taken one by one: they are of a run that is not all new
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
     if (refusal != wire::Refusal::none) [[unlikely]] {
-      refuse(now, refusal, frame, walk.datagram());
+      refuse(now, refusal, frame);
       walk.pass_datagram();
       ++arrivals;
       continue;
@@ -145,10 +129,10 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Anything that comes may be forged: one line, and then only counts.
-void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes) {
+/// Anything that comes may be forged: the first such frame is logged, further ones are only counted.
+void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
-  if (integrity_ != wire::Integrity::seal) flood_.note_bytes(now, bytes);
+  if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
   switch (refusal) {
     case wire::Refusal::checksum: ++counters.refused_checksum; return;
     case wire::Refusal::sealed: ++counters.refused_sealed; break;
@@ -174,8 +158,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The administrator's filters for IP do not see EtherType frames: those are accepted only from peers that
-  // they have admitted before.
+  // The administrator's filters for IP do not see EtherType frames. So the endpoint accepts those only from peers that
+  // the filters have admitted before.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -200,12 +184,12 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they take the way together.
+/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they go up together.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   using reliability::ReceiveResult;
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
+  // A peer that failed in this turn is closed at its end. What follows in the burst belongs to no session.
   if (peer->common.failed) return;
   const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
   if (awaits_sibling) [[unlikely]] {
@@ -268,15 +252,15 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   }
 }
 
-/// The rest of a frame waits. False: it does not. No correct peer begins a message in a frame that has no order, which is
-/// dropped; where there was no memory the peer is given up.
+/// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so such a frame is
+/// dropped. Where there was no memory the peer is lost.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memory) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   try {
     if (window.may_hold()) {
-      if (&peer != held_.resumed) held_.sessions.push_back(peer.flow->handshake().session());
-      window.hold(segments, held_.memory);
-      return held_.any = true;
+      if (&peer != resumed_) holding_sessions_.push_back(peer.flow->handshake().session());
+      window.hold(segments, hold_memory_);
+      return holding_ = true;
     }
   } catch (const std::bad_alloc&) {
     for_memory = true;
@@ -287,15 +271,15 @@ bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memor
 }
 
 void NetworkReceiver::receive_held(Time now) {
-  std::erase_if(held_.sessions, [&](std::uint32_t session) {
+  std::erase_if(holding_sessions_, [&](std::uint32_t session) {
     RemotePeer* const peer = sessions_.find(session);
     return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
   });
-  held_.any = !held_.sessions.empty();
-  if (!held_.any) held_.memory.reserve(parts_.link->frame_max());
+  holding_ = !holding_sessions_.empty();
+  if (!holding_) hold_memory_.reserve(parts_.link->frame_max());
 }
 
-/// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
+/// The flow goes on if it can. True if it holds something afterwards, perhaps another segment.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;
@@ -303,11 +287,11 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   wire::decode(window.held(), segment);
   if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.matcher().can_report()) return true;
   peer.flow->receiver().resume(now);
-  held_.resumed = &peer;
+  resumed_ = &peer;
   const struct Reset {
     const RemotePeer*& resumed;
     ~Reset() { resumed = nullptr; }
-  } reset{held_.resumed};
+  } reset{resumed_};
   deliver(peer, {now, std::nullopt});
   tx_.mark(peer);
   return window.holding();
@@ -319,7 +303,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
   const std::size_t count = parts_.link->read_path_errors(path_errors_);
   for (const link::PathError& error : std::span(path_errors_).first(count)) {
     RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-    // What a half-open session has been sent to need not be where anything was ever sent from.
+    // Any host can have named the address of a half-open session.
     if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
     peer->flow->on_path_error(now, error);
     tx_.mark(*peer);

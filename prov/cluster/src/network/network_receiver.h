@@ -1,12 +1,12 @@
 // The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
 //
-// The frames of a long payload arrive back to back and continue each other (wire/admit.h): one that is new
-// as a whole takes this way once, not frame by frame. Any other goes frame by frame.
+// The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are new, they
+// go up together; otherwise they go up frame by frame.
 //
-// A segment that begins a message for which the unexpected store has no space is held in its flow, and the
-// flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space. So it is with a segment for which the process has no memory; a frame for which
-// there is none even before it has arrived is dropped as if the network had lost it.
+// If the unexpected store has no space for a message, or the process no memory for a segment, the flow holds the segment. It
+// acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
+// as soon as there may be space. A frame for which there is no memory even before it has arrived is dropped as if the network
+// had lost it.
 #pragma once
 
 #include <array>
@@ -34,18 +34,18 @@ class NetworkReceiver {
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
                   PeerReach& reach);
-  /// Nothing unless this is an endpoint of datagrams: then all frames are its own.
+  /// Of an endpoint of datagrams, which takes all frames; otherwise nothing.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 
-  /// Takes in what the link has; returns how many frames. `now` is read after each burst: what was found had
+  /// Takes in what the link has; returns how many frames. `now` is set after each burst, so all frames found had
   /// come by then.
   std::size_t receive(Time& now);
   /// Calls of receive() since one last found something.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Messages are held in flows.
-  bool holding() const { return held_.any; }
-  /// When a look at what comes is due though nothing may come; kNever: not at all.
+  bool holding() const { return holding_; }
+  /// When receive() has to be called even if nothing comes; kNever: not at all.
   Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
   /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
@@ -55,7 +55,7 @@ class NetworkReceiver {
  private:
   std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
-  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
+  void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   RemotePeer* taker_of_run(const wire::FrameView& first, const wire::RunView& run,
@@ -80,12 +80,10 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
-  struct {
-    bool any = false;
-    std::vector<std::uint32_t> sessions;  ///< whose flows hold something
-    const RemotePeer* resumed = nullptr;  ///< one of these that goes on at this moment
-    std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
-  } held_;
+  bool holding_ = false;
+  std::vector<std::uint32_t> holding_sessions_;  ///< whose flows hold something
+  const RemotePeer* resumed_ = nullptr;          ///< one of their peers, which goes on at this moment
+  std::vector<std::byte> hold_memory_;           ///< for one frame: to hold a frame takes memory, too
   Time next_path_errors_{};
   std::array<link::PathError, 64> path_errors_;  ///< read last
   bool sealed_reported_ = false;

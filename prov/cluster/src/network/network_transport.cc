@@ -14,13 +14,13 @@ using transport::Turn;
 
 namespace {
 
-/// An endpoint with peers on this node that has found the network silent so many times looks at it seldom (a
-/// clock reading, and a cold line or a system call).
+/// An endpoint with peers on this node that has found the network silent so many times looks at it seldom, because a look costs a
+/// clock reading, and a cold line or a system call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same without any peer over the network
 
-/// A turn that took in more may have lost the processor meanwhile; a clock reading is too expensive in an
-/// exchange of few frames.
+/// A turn that took in more may have lost the processor meanwhile, so it reads the clock again. For an exchange of few frames that is
+/// too expensive.
 constexpr std::size_t kArrivalsFew = 4;
 
 bool is_loopback(const SocketAddress& address) {
@@ -56,7 +56,7 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
 }
 
-/// Flows give their frames back to the pool of this object.
+/// Flows return their frames to this object's pool, so they go first.
 NetworkTransport::~NetworkTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
 }
@@ -133,7 +133,7 @@ bool NetworkTransport::vouches_for_name(const SocketAddress& name) {
   return remote != nullptr && is_member_by_alias(*remote);
 }
 
-/// The application may know it by another of its addresses than that under which it came.
+/// The application may know the peer by another of its addresses than the one under which it came.
 bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
   if (!remote.common.has_aliases || remote.flow == nullptr) return false;
   return std::ranges::any_of(remote.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
@@ -141,7 +141,7 @@ bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
   });
 }
 
-/// Asked with each access: looked up anew when the address vector has changed. An alias may end at any time.
+/// Called for each access, so the answer is kept until the address vector changes. An alias may end at any time.
 bool NetworkTransport::has_member_sibling(RemotePeer& remote) {
   RemotePeer::Sibling& sibling = remote.sibling;
   if (sibling.claim != RemotePeer::Sibling::Claim::confirmed) return false;
@@ -168,7 +168,7 @@ std::string NetworkTransport::timeout_text(const Peer& peer, Status status) cons
   if (status == Status::stuck)
     return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
   if (status != Status::unreachable || remote == nullptr || remote->flow == nullptr) return {};
-  const Duration silence = remote->flow->liveness().silence().lasted();
+  const Duration silence = remote->flow->liveness().silent_for();
   if (silence < settings.peer_timeout) return {};
   return ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
 }
@@ -184,7 +184,7 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// No remote peer can wait for this endpoint or be waited for.
+/// No peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::silent() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&

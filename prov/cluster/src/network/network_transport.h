@@ -3,9 +3,9 @@
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
 //   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
 //
-// It is the transport of last resort: open() always reaches, in the sense that a session has begun; whether the peer is
-// there, its answer tells, or the end of the session. To look for the network costs a system call or a cold line of a ring.
-// So while nearer transports are in use and the network has been silent for some time, it is looked at seldom.
+// It is the transport of last resort: open() always succeeds, which means only that a session has begun. The peer's answer, or
+// the end of the session, tells whether the peer is there. Looking at the network costs a system call or a cold line of a ring.
+// So while nearer transports are in use and the network has been silent for some time, the endpoint looks at it seldom.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers,
       reach_(reach),
       answers_(answers),
       resets_(parts, answers),
-      cookies_(parts.environment.random, sessions.secrets().marks().unknown),
+      cookies_(parts.environment.random, sessions.secrets().other_mark()),
       siblings_(parts, peers, sessions, answers) {}
 
 RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -38,8 +38,8 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// A frame that asks for a session: the first of the peer, a repeated one, or one of an earlier incarnation. Any
-/// host can write it under any name, so it is answered to the address of that name, and nothing it brings is taken.
+/// The frame asks for a session: it is the peer's first, a copy of that, or one of an earlier incarnation. Any
+/// host can write it under any name. So the answer goes to the address of that name, and what the frame carries is dropped.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -67,10 +67,11 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   std::optional<reliability::PeerSession> known;
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
-  if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer has turned to our session
-  // It may have given up the session that it named: what has been sent there will tell.
+  if (contact == reliability::OpeningClass::same)
+    return;  // a late copy: the peer already addresses our session
+  // The peer may have given up the session that it named. What was sent there will show it.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
-  // A session that is over does not begin again, whatever is in use now.
+  // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
     return refuse(now, peer, view, from);
   reliability::Flow& flow = contact == reliability::OpeningClass::newer
@@ -79,7 +80,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   flow.answer_opening(view, path, *parts_.link);
 }
 
-/// The frame names a session that was named to its sender when there was no place to keep it.
+/// The frame names a session that this side named to its sender without keeping it.
 RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
   const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, view.opening.name) &&
@@ -89,7 +90,7 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // It has come into the address vector since it was answered: it calls anew, and is answered as a member.
+    // It was inserted into the address vector since it was answered. It calls again, and is answered as a member.
     if (named && known) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
   }
@@ -105,13 +106,13 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
                std::max(epoch, peer.closed_sessions.epoch()));
 }
 
-/// A frame is addressed to the pending session: the peer's next incarnation receives what is sent to its address.
-/// True if that session takes the place of the one in use, which is closed.
+/// A frame is addressed to the pending session, so the peer's next incarnation receives what is sent to its address.
+/// True if the pending session takes the place of the one in use, which is closed.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
-  // The session in use may have proved to be with a later incarnation, or look for its peer again.
+  // Meanwhile the session in use may have turned out to be with a later incarnation, or may be calling its peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next = in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() &&
                     !peer.closed_sessions.contains(view.opening);
@@ -138,7 +139,7 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
     resets_.send(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
-/// Only the endpoint that a frame was sent to can refuse it, and only by quoting it.
+/// Only the endpoint to which a frame was sent can refuse it, because the reset has to quote the frame.
 void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = parts_.find(peers_.find(from.to));
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
@@ -183,7 +184,7 @@ SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
   return name;
 }
 
-/// The nodes of one network usually have one MTU, so one line tells of all peers.
+/// The nodes of one network usually have one MTU, so one line is enough for all peers.
 void SessionAcceptor::compare_mtu(const RemotePeer& peer, const wire::Opening& opening) {
   const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
   if (logged_mtu_ || ours == opening.frame_max) return;

@@ -1,11 +1,11 @@
 // Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
 // replace one, end one.
 //
-// Any process can send a frame under any name, so one that names no session is answered and no more: the number
-// of a session goes to the address of the name that it claims, where only the peer of that name hears it, and what
-// the frame brings is not taken. The sender of a frame that then names that session and repeats its token has the name, and
-// says which of its incarnations it is. That place cannot be taken away: all that ask get the same number. A reset counts only if it quotes a
-// frame in flight.
+// Any process can send a frame under any name. So a frame that names no session only draws an answer: the number
+// of a session goes to the address of the name that the frame claims, where only the peer of that name hears it. What
+// the frame carries is dropped. The sender of a frame that then names the session and repeats its token has the name, and
+// says which of its incarnations it is. Nobody can take that session away, because all that ask get the same number. A reset counts only
+// if it quotes a frame in flight.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "network/answer_limiter.h"
 #include "network/control_frames.h"
 #include "network/network_parts.h"
-#include "network/session_cookies.h"
+#include "network/session_secrets.h"
 #include "network/session_table.h"
 #include "network/sibling_check.h"
 #include "network/tx_scheduler.h"

@@ -71,13 +71,13 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// An epoch that leaves no larger ones would be the last of this endpoint.
+/// An epoch so large that no larger ones are left would make this session the endpoint's last.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
 
-/// One that was named before has the epoch that belongs to no other: its caller does not compare that of an answer.
-/// Else later sessions have larger epochs, within one incarnation by the clock and across incarnations by real time.
+/// A session that was named before gets the first epoch, since a caller does not compare the epoch of an answer.
+/// Otherwise later sessions have larger epochs, within one incarnation by the clock and across incarnations by real time.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;
@@ -88,7 +88,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
   const bool member = peers_.in_address_vector(peer.name());
   while (session == 0 || find(session) != nullptr) {
     const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
-    session = link::with_mark(drawn, member ? secrets_.marks().member : secrets_.marks().unknown);
+    session = SessionSecrets::with_mark(drawn, member ? secrets_.member_mark() : secrets_.other_mark());
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
   if (!member) flow->paths().allow_everywhere(false);
@@ -160,8 +160,8 @@ bool SessionTable::is_own(const SocketAddress& address) const {
   return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
-/// Where the peer itself answers, it is found by that address from now on. That the peer claims an address is
-/// not enough, or it could claim that of another endpoint; so it has to repeat what was sent to that address.
+/// The peer has answered from this address, and is found by it from now on. Its claim alone is
+/// not enough, because it could claim another endpoint's address. So it has to repeat what was sent to the address.
 void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
@@ -202,7 +202,7 @@ void SessionTable::remind_idle_peers(Time now) {
   const bool any_may_send = matcher.queues().application(true).find_wildcard() != nullptr ||
                             matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
-  Time due = kNever;  // the first that is awaited
+  Time due = kNever;  // when the first peer is due
   for (RemotePeer* peer : flows) {
     if (peer->channel.waits_for_peer()) {
       due = std::min(due, remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
@@ -221,8 +221,8 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Sessions that were named and that no peer has turned to. A member's stays: it may have called and then stand still, and the next
-/// one, which would have a later epoch, would look like that of another incarnation.
+/// Drops sessions that were named to callers and that no peer has addressed. A member's session stays: the member may have called and
+/// then stood still, and a new session, with its later epoch, would look like one of another incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;
@@ -243,7 +243,7 @@ void SessionTable::drop_half_open(Time now) {
   }
 }
 
-/// Returns when it is to be asked for next.
+/// Returns when the peer is due next.
 Time SessionTable::remind_if_idle(Time now, RemotePeer& peer, Duration idle, std::size_t& unknown_left) {
   if (!peer.carries() || !peer.flow->queue().drained()) return now + kReminderInterval;
   if (now - peer.heard_at < idle) return peer.heard_at + idle;

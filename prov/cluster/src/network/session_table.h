@@ -1,15 +1,16 @@
 // The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
 //
-// A session belongs to one incarnation of a peer. One that a frame has asked for is half-open: any process could
-// have written that frame. Its number and its token are named to the peer's address only (RFC 9000 8.1), and it carries
-// nothing until a frame comes that is addressed to it and repeats the token, or until this side has something to send. Beside the session in use
-// (`RemotePeer::flow`) a peer may have a pending one, for a frame that says that the peer has begun anew; when it is
-// addressed it takes the place of the other.
+// A session belongs to one incarnation of a peer. A session that a frame has asked for is half-open, because any process could
+// have written that frame. Its number and its token go to the peer's address only (RFC 9000 8.1). It carries
+// nothing until a frame comes that is addressed to it and repeats the token, or until this side has something to send. Beside the
+// session in use (`RemotePeer::flow`) a peer may have a pending one, after a frame that says that the peer has begun anew. Once the peer
+// addresses the pending session, it takes the place of the other.
 //
-// Timers: while an operation is under way each peer from which nothing has come for kIdleBeforeReminder is sent its
-// credit again (looked at no more often than each kReminderInterval, longer with many members): it either acknowledges that
-// or, in a new incarnation, refuses it (remind_idle_peers). Unknown sources, of which there may be any number, make no member wait
-// longer: of them kUnknownReminded are reminded at a time. A half-open session that is not used is dropped after the peer timeout.
+// Timers: while an operation is under way, this side sends its credit again to each peer from which nothing has come for
+// kIdleBeforeReminder (it looks at most once per kReminderInterval, less often with many members). The peer acknowledges that
+// or, in a new incarnation, refuses it (remind_idle_peers). There may be any number of unknown sources. So that members do not wait
+// longer because of them, only kUnknownReminded are reminded at a time. A half-open session that is not used is dropped after the peer
+// timeout.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 #include "network/session_secrets.h"
 #include "network/tx_scheduler.h"
 #include "protocol/messenger.h"
-#include "reliability/burst.h"
 #include "reliability/frame_body.h"
+#include "reliability/session_frame.h"
 
 namespace cluster::network {
 
@@ -41,8 +42,8 @@ class SessionTable {
   /// The session that is named to callers under the peer's name: the one that there is, or a half-open one, of
   /// this number unless that is 0.
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
-  /// So many sessions are half-open that those of unknown sources are not kept: each is named to its caller by a flow
-  /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
+  /// So many sessions are half-open that those of unknown sources are not kept. For such a caller a flow is made to answer
+  /// (build_flow with the first epoch), and made again by answering() when the caller names the session.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
@@ -80,12 +81,12 @@ class SessionTable {
  private:
   static constexpr Duration kIdleBeforeReminder = 400ms;
   static constexpr Duration kReminderInterval = 200ms;
-  /// While only receives from any sender wait: an idle process is woken no more often than that.
+  /// While only receives from any sender wait; it limits how often an idle process wakes.
   static constexpr Duration kReminderIntervalIdle = 500ms;
   /// The same while a receive from any sender waits, which each peer may be about to serve; longer with many peers.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
-  /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this), to members as to others.
+  /// An endpoint with many peers sends at most one reminder per this time.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
   static constexpr std::size_t kUnknownReminded = 100;  ///< in kReminderInterval
   /// Half-open sessions of unknown sources, some 5 KB each.

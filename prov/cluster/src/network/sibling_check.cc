@@ -15,7 +15,7 @@ std::uint64_t interval_at(Time now, Duration interval) {
   return static_cast<std::uint64_t>(now.time_since_epoch() / interval);
 }
 
-/// A name as it lies on the wire: without its scope, which no frame about siblings carries.
+/// A name as on the wire, without its scope: no frame about siblings carries that.
 bool is_block_of(const SocketAddress& name, ConstBytes block) {
   const wire::RailBlock expected = wire::rail_block(name);
   return block.size() == sizeof expected && std::memcmp(block.data(), &expected, sizeof expected) == 0;
@@ -31,7 +31,7 @@ SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionT
       hash_{parts.environment.random.next(), parts.environment.random.next()},
       limiter_(limiter) {}
 
-/// A flow that knows its peer decides itself which openings are that peer's.
+/// A flow that knows its peer decides by itself which openings are the peer's.
 bool SiblingCheck::awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view) {
   if (peer.flow->handshake().knows_peer()) return false;
   note_opening(peer, view);

@@ -1,10 +1,10 @@
-// Whether a caller that is not in the address vector belongs to a process that is: one of whose endpoints is. Then it
-// counts as a member, whose remote accesses are taken.
+// Finds out whether a caller that is not in the address vector belongs to a process that has another endpoint there. Such a caller
+// counts as a member: its remote accesses are served.
 //
-// A caller's opening names a *sibling*, another endpoint of its process. Any process can write that, so the sibling is
-// asked, at its own address and only if that is in the address vector: is this caller an endpoint of yours? It says yes or
-// nothing (EndpointRoster). A yes counts for the name of the caller and the session that its opening names, so for as
-// long as that session.
+// A caller's opening names a *sibling*, another endpoint of its process. Any process can write that. So this endpoint asks the sibling,
+// at the sibling's address and only if that is in the address vector, whether the caller is an endpoint of its process. The sibling says
+// yes or nothing (EndpointRoster). A yes counts for the name of the caller and the session that its opening names, so as
+// long as that session lasts.
 //
 //   caller            this endpoint              sibling of the caller
 //     | opening ----------> |                              |
@@ -18,10 +18,10 @@
 // The question is about a caller that has named the session which was named to its address alone (session_acceptor.h). So
 // no other process can use what is said of this one, and openings in any host's name draw no question.
 //
-// While the sibling is asked, frames of the caller count as lost: the caller repeats them, and its first access is not
-// refused because the answer came behind it. After kLongestWait, by this endpoint's clock and from the first such frame
-// on, they are taken all the same; the caller is then an unknown source until the answer comes, which is asked for with
-// its further frames, and so is one whose sibling is inserted later.
+// While the sibling is asked, frames of the caller count as lost. The caller retransmits them, so its first access is not
+// refused because the answer came after it. kLongestWait after the first such frame the endpoint takes them all the same. From
+// then on the caller is an unknown source, and with each further frame the sibling is asked again. The same holds for a caller whose
+// sibling is inserted later.
 //
 // The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
 // the frame that draws it and goes to members only, one of a session in kRequestInterval. Requests and responses draw on

@@ -52,7 +52,7 @@ void TxScheduler::transmit(Time now, RemotePeer& peer) {
 
 bool TxScheduler::run_timers(Time now) {
   bool expired = false;
-  Time first_due = kNever;  // all that are due together are one delay
+  Time first_due = kNever;  // timers that are due together count as one delay
   while (const Timer* timer = timers_.pop_due(now)) {
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
     reliability::Flow& flow = *peer.flow;
@@ -81,7 +81,8 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Any host can have sessions here, and make its kernel answer: the descriptors are the application's.
+/// Each question takes a descriptor of the process. Any host can have sessions here and make its kernel answer, so unknown sources have a
+/// limit.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
@@ -108,17 +109,18 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// A verdict would end it; without one nothing else is ever said of it. Of others than members any host can have as many as it likes.
+/// Without a verdict nothing else tells the user of such a silence. Any host can have as many sessions as it likes, so only members are
+/// worth a line.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
-  using News = reliability::Silence::News;
-  const News news = peer.flow->liveness().silence().take_news();
+  using News = reliability::Liveness::News;
+  const News news = peer.flow->liveness().take_news();
   if (news == News::none || !peers_.is_member(peer.channel)) return;
   const std::string name = peer.name().text();
   if (news == News::over) return parts_.environment.log.info("peer %s answers again", name.c_str());
   parts_.environment.log.warn(
       "peer %s has not answered for %lld s; its kernel says that the process exists: it is stopped, or UDP "
       "is filtered; operations with it wait (FI_CLUSTER_STUCK_TIMEOUT limits that)",
-      name.c_str(), static_cast<long long>(reliability::Silence::kWorthALine / 1s));
+      name.c_str(), static_cast<long long>(reliability::Liveness::kWorthALine / 1s));
 }
 
 bool TxScheduler::quiescent(transport::Towards towards) const {

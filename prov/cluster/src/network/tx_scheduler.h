@@ -54,9 +54,9 @@ class TxScheduler {
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
   void transmit(Time now);
-  /// The endpoint is about to close: no flow waits for a crowd any more.
+  /// The endpoint is about to close: no flow makes allowance for late turns any more.
   void disregard_turns();
-  /// True if a flow's timer has gone off: path errors may tell why.
+  /// True if a flow's timer has gone off. Then path errors may tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
   /// True if every frame was acknowledged and no acknowledgement is owed, to all peers or to those of the address vector.
@@ -70,7 +70,7 @@ class TxScheduler {
   void end_probe(RemotePeer& peer);
   void tell_of_silence(RemotePeer& peer);
 
-  /// Peers outside of the address vector of which a kernel is asked at a time. The others' silence ends by the peer timeout.
+  /// Peers outside the address vector whose kernels are asked at a time. Other silent ones end by the peer timeout.
   static constexpr std::size_t kOthersProbedMax = 32;
 
   const NetworkParts& parts_;

@@ -6,7 +6,7 @@
 namespace cluster::network {
 namespace {
 
-/// Bytes held for the peer, in constant time: frames on their way to it count as whole ones.
+/// Bytes held for the peer. To make this cheap, each frame on its way to the peer counts as a whole frame.
 std::size_t held_for(RemotePeer& remote) {
   reliability::Flow& flow = *remote.flow;
   return sizeof remote.common + sizeof remote + sizeof flow + flow.receiver().footprint() +

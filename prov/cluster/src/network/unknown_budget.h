@@ -1,7 +1,6 @@
-// What unknown sources may make this endpoint hold. While its session lasts, the session itself, frames behind a gap and
-// answers that the source does not fetch are counted with each of its frames. All of them together may hold
-// `unknown_bytes_max`: beyond it sources are dropped, the longest idle first, and of those that have spoken within kActive
-// those that hold most.
+// Limits the memory that unknown sources can take here: `unknown_bytes_max` for all together. With each frame of such a source the
+// endpoint counts its session, its frames behind a gap and the answers that it does not fetch. Beyond the limit the endpoint drops
+// sources, the longest idle first. Of those that have spoken within kActive it drops the largest first.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +27,10 @@ class UnknownBudget {
  private:
   /// A source that has sent nothing for so long is dropped before one that has.
   static constexpr Duration kActive = 1s;
-  /// Beyond the limit so much of it is freed: to look for those that hold it takes long.
+  /// Beyond the limit this part of it is freed at once, because finding the sources takes long.
   static constexpr std::size_t kFreedPart = 32;
   static constexpr Duration kWarningInterval = 60s;
-  /// Remote accesses of an unknown source that are refused, before its session ends: a key is not to be found by trying.
+  /// Refused remote accesses of an unknown source before its session ends: it must not find a key by trying.
   static constexpr std::size_t kRefusedAccessesMax = 64;
 
   void set_held(RemotePeer& remote, std::size_t bytes) {

@@ -13,7 +13,7 @@ constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 }  // namespace
 
 void AsideReceiver::begin_or_end(const link::Thinning& in_effect) {
-  ends_ = !in_effect.unmarked_aside;
+  ends_ = !in_effect.on;
   if (ends_ || receiver_) return;
   receiver_.emplace(port_, port_->aside_socket(), kBuffers, UdpReceiver::Timestamps::no, environment_);
   next_ = environment_.clock.now() + link::Thinning::kAsideInterval;

@@ -197,8 +197,8 @@ void PacketRing::clear_errors() {
 }
 
 void PacketRing::thin(const link::Thinning& thinning) {
-  attach_thinning(socket_.number(), thinning,
-                  [this](const link::Thinning& each) { return frames_for(ours_, ether_type_, each); });
+  FilterProgram program = frames_for(ours_, ether_type_, thinning);
+  attach_filter(socket_.number(), SO_ATTACH_FILTER, program);
 }
 
 void PacketRing::count_losses() {

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <span>
@@ -28,49 +27,6 @@ std::uint32_t big_endian(ConstBytes bytes) {
   return value;
 }
 
-void append(FilterProgram& program, const FilterProgram& more) {
-  program.insert(program.end(), more.begin(), more.end());
-}
-
-/// As a program loads them, which takes the bytes of a number for big-endian; in ascending order.
-std::vector<std::uint32_t> as_loaded(const std::vector<std::uint32_t>& sessions) {
-  std::vector<std::uint32_t> loaded;
-  loaded.reserve(sessions.size());
-  for (const std::uint32_t session : sessions) loaded.push_back(__builtin_bswap32(session));
-  std::ranges::sort(loaded);
-  return loaded;
-}
-
-/// Ends with `hit` if what is loaded is one of `sorted`, else goes on with `miss`: a tree of comparisons, whose leaves lie within
-/// reach of a short jump.
-FilterProgram among(std::span<const std::uint32_t> sorted, std::uint32_t hit, const FilterProgram& miss) {
-  constexpr std::size_t kLeaf = 64;
-  FilterProgram program;
-  if (sorted.size() > kLeaf) {
-    const std::size_t half = sorted.size() / 2;
-    const FilterProgram left = among(sorted.first(half), hit, miss);
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, sorted[half], 0, 1));
-    program.push_back(BPF_STMT(BPF_JMP | BPF_JA | BPF_K, static_cast<std::uint32_t>(left.size())));
-    append(program, left);
-    append(program, among(sorted.subspan(half), hit, miss));
-    return program;
-  }
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const std::size_t over = sorted.size() - i - 1 + miss.size();
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, sorted[i], static_cast<std::uint8_t>(over), 0));
-  }
-  append(program, miss);
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, hit));
-  return program;
-}
-
-/// Lets one in 2^shift through.
-FilterProgram thinned(unsigned shift) {
-  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)),
-          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << shift) - 1, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
-          BPF_STMT(BPF_RET | BPF_K, kWhole)};
-}
-
 /// A chain of conditions that must all hold.
 class Conditions {
  public:
@@ -91,38 +47,11 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
   }
-  /// Holds for all frames but those with the mark of unknown sources, and for as many of these as it says. The frame
-  /// begins at `at`.
-  Conditions& must_not_be_thinned(const link::Thinning& thinning, std::uint32_t at) {
-    if (thinning.unknown_shift == 0) return *this;
-    load(BPF_B, at + offsetof(wire::FrameHeader, session));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 0, 2));
-    load(BPF_W, ancillary(SKF_AD_RANDOM));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (1u << thinning.unknown_shift) - 1, kRefuse, 0));
-    return *this;
-  }
-  /// Holds for frames that have either mark.
-  Conditions& must_be_marked(const link::SessionMarks& marks, std::uint32_t at) {
-    load(BPF_B, at + offsetof(wire::FrameHeader, session));
-    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, marks.member, 1, 0));
-    return must_be(marks.unknown);
-  }
-  /// Ends the program: whole, if every condition held and the frame, which begins at `at`, is in a session of a member or one of the
-  /// others with its mark that `thinning` lets through; nothing at the first condition that did not hold.
-  FilterProgram decide(const link::Thinning& thinning, std::uint32_t at) {
-    program_.push_back(
-        BPF_STMT(BPF_JMP | BPF_JA | BPF_K, 1));  // the refusal lies within reach of short jumps
+  /// Ends the program: whole, if every condition held, else nothing.
+  FilterProgram finish() {
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
     const std::size_t refusal = program_.size();
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
-    if (thinning.member_shift != 0) {
-      load(BPF_B, at + offsetof(wire::FrameHeader, session));
-      program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 1, 0));
-      program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
-      load(BPF_W, at + offsetof(wire::FrameHeader, session));
-      append(program_, among(as_loaded(thinning.members), kWhole, thinned(thinning.member_shift)));
-    } else {
-      program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
-    }
     for (std::size_t i = 0; i < refusal; ++i) {
       if (BPF_CLASS(program_[i].code) != BPF_JMP) continue;
       for (std::uint8_t* const jump : {&program_[i].jt, &program_[i].jf}) {
@@ -133,7 +62,7 @@ class Conditions {
   }
 
  private:
-  static constexpr std::uint8_t kRefuse = 255;  ///< a jump that decide() directs to the refusal
+  static constexpr std::uint8_t kRefuse = 255;  ///< a jump that finish() directs to the refusal
 
   FilterProgram program_;
 };
@@ -170,34 +99,15 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
     require_v4(conditions, ours);
   }
   const auto frame = static_cast<std::uint32_t>(headers_size(ours.family()));
-  if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, frame);
-  conditions.must_not_be_thinned(thinning, frame);
-  return conditions.decide(thinning, frame);
+  if (thinning.on)
+    conditions.load(BPF_B, frame + offsetof(wire::FrameHeader, session)).must_be(thinning.mark);
+  return conditions.finish();
 }
 
-FilterProgram all_but_interface(int index, const link::Thinning& thinning) {
+FilterProgram all_but_interface(int index) {
   Conditions conditions;
-  if (index != 0)
-    conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
-  // Offset 0 is the UDP header.
-  if (thinning.unmarked_aside) conditions.must_be_marked(thinning.marks, kUdpBytes);
-  conditions.must_not_be_thinned(thinning, kUdpBytes);
-  return conditions.decide(thinning, kUdpBytes);
-}
-
-/// A flood of what is too short to name a session has to be seen as well, or it would be taken for over.
-FilterProgram of_use_unmarked() {
-  constexpr std::uint32_t kSession =
-      kUdpBytes + offsetof(wire::FrameHeader, session);  // offset 0 is the UDP header
-  constexpr std::uint32_t kPart = (1u << link::Thinning::kUselessShift) - 1;
-  return {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kSession + sizeof(wire::FrameHeader::session), 0, 2),
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kSession),
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)),
-          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 1, 0),
-          BPF_STMT(BPF_RET | BPF_K, kWhole),
-          BPF_STMT(BPF_RET | BPF_K, 0)};
+  conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
+  return conditions.finish();
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
@@ -209,19 +119,18 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   constexpr std::uint32_t kPart = (1u << link::Thinning::kKeepAliveShift) - 1;
   const bool answered = sockets.keep_alives != PortSockets::kMain;
   FilterProgram program;
-  if (thinning.unmarked_aside) {
+  if (thinning.on) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
     program.push_back(
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 7 : 3)));
-    if (answered) {  // before the marks, which then make no difference
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 6 : 2)));
+    if (answered) {  // before the mark, which then makes no difference
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 4, 3));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 3, 2));
     }
     program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.member, 2, 0));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.marks.unknown, 1, 0));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.mark, 1, 0));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }
   // A keep-alive that the kernel has joined with what came behind it, from the same address, would take that along.
@@ -258,16 +167,15 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
     }
     program.push_back(BPF_STMT(BPF_ST, 0));
   }
-  std::vector<std::uint32_t> sums;
   for (const SocketAddress& host : hosts) {
     if (host.family() != family) continue;
     std::uint32_t sum = 0;
     for (std::uint32_t word = 0; word < words; ++word)
       sum ^= big_endian(host.ip().subspan(4 * word, 4)) * factor(word);
-    sums.push_back(sum);
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, sum, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
   }
-  std::ranges::sort(sums);
-  append(program, among(sums, 0, {BPF_STMT(BPF_RET | BPF_K, 1)}));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, 1));
   return program;
 }
 
@@ -276,20 +184,6 @@ int attach_filter(int socket, int option, FilterProgram& program) {
   description.len = static_cast<unsigned short>(program.size());
   description.filter = program.data();
   return setsockopt(socket, SOL_SOCKET, option, &description, sizeof description) == 0 ? 0 : errno;
-}
-
-void attach_thinning(int socket, link::Thinning thinning,
-                     const std::function<FilterProgram(const link::Thinning&)>& program_for) {
-  FilterProgram program = program_for(thinning);
-  if (attach_filter(socket, SO_ATTACH_FILTER, program) == 0 || thinning.member_shift == 0) return;
-  thinning.member_shift = 0;
-  program = program_for(thinning);
-  attach_filter(socket, SO_ATTACH_FILTER, program);
-}
-
-void detach_filter(int socket) {
-  const int unused = 0;
-  setsockopt(socket, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
 }
 
 }  // namespace cluster::os

@@ -1,9 +1,7 @@
 // Classic BPF programs, with which the kernel decides before a byte is copied.
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
-//   thinning             what of a flood gets through (link/thinning.h), behind either of the two or alone
-//   of use unmarked      what of a flood may wait aside
-//   steering             which of the sockets on one port a datagram is for
+//   steering             which of the sockets on one port a datagram is for; during a flood, what waits aside (link/thinning.h)
 //   steering by host     which of two listeners on one TCP port a connection is for
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
@@ -11,7 +9,6 @@
 #include <linux/filter.h>
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,17 +20,12 @@ namespace cluster::os {
 using FilterProgram = std::vector<sock_filter>;
 
 /// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
-/// without IP options or extension headers to exactly `ours`, under this EtherType; of these as many as `thinning` says, and
-/// none of those that wait aside.
+/// without IP options or extension headers to exactly `ours`, under this EtherType, and do not wait aside.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
-/// For a UDP socket: everything except what came in through the interface, of that as many as `thinning` says, and none of those
-/// that wait aside. 0: no interface.
-FilterProgram all_but_interface(int index, const link::Thinning& thinning = {});
-
-/// For the UDP socket where frames wait aside: those in session 0, and a part of all others.
-FilterProgram of_use_unmarked();
+/// For a UDP socket: everything except what came in through the interface.
+FilterProgram all_but_interface(int index);
 
 /// The sockets of a reuseport group, by the order in which they were bound.
 struct PortSockets {
@@ -42,9 +34,9 @@ struct PortSockets {
   std::uint32_t aside = kMain;
 };
 
-/// For a reuseport group: what `thinning` lets wait aside goes there, also what is too short to have a mark; of keep-alives, which
-/// go to their socket where there is one, a part (Thinning::kKeepAliveShift). All else to the main one, also a keep-alive that is joined
-/// with other datagrams.
+/// For a reuseport group. During a flood what has no mark, or is too short for one, goes aside, and a part of the keep-alives
+/// (Thinning::kKeepAliveShift). Other keep-alives go to their socket if there is one. All else goes to the main socket, also a
+/// keep-alive that is joined with other datagrams.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// For a reuseport group of two listeners: connections from these hosts (their IP addresses, all of one family) go to the first, all
@@ -54,10 +46,5 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);
-/// The program for the thinning. Where the kernel has no memory for one that names the sessions of members, all with their mark pass.
-void attach_thinning(int socket, link::Thinning thinning,
-                     const std::function<FilterProgram(const link::Thinning&)>& program_for);
-/// The socket gets everything.
-void detach_filter(int socket);
 
 }  // namespace cluster::os

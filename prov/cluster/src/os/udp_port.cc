@@ -162,25 +162,13 @@ void UdpPort::move_to(int index) {
 }
 
 link::Thinning UdpPort::thin(link::Thinning thinning) {
-  if (thinning.unmarked_aside && !aside_socket_) {
-    thinning.unmarked_aside = share(aside_socket_, &PortSockets::aside) == 0;
-    if (aside_socket_) {
-      enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
-      FilterProgram program = of_use_unmarked();
-      attach_filter(aside_socket_.number(), SO_ATTACH_FILTER,
-                    program);  // without it more is read that is useless
-    }
+  if (thinning.on && !aside_socket_) {
+    thinning.on = share(aside_socket_, &PortSockets::aside) == 0;
+    if (aside_socket_) enlarge(aside_socket_.number(), SO_RCVBUFFORCE, SO_RCVBUF, kAsideBuffer);
   }
   if (aside_socket_) {
     FilterProgram program = steering(places_, thinning);
-    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0)
-      thinning.unmarked_aside = false;
-  }
-  if (ignored_ == 0 && thinning.none()) {
-    detach_filter(socket_.number());
-  } else {
-    attach_thinning(socket_.number(), thinning,
-                    [this](const link::Thinning& each) { return all_but_interface(ignored_, each); });
+    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) thinning.on = false;
   }
   return thinning;
 }

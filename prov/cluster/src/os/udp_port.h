@@ -54,8 +54,8 @@ class UdpPort {
   /// The interface that has the port's address is that one now: what was said of the one before holds for it.
   void move_to(int index);
 
-  /// As Link::thin() of every link. Returns what is in effect: there may be no socket for what is to wait aside, or no memory
-  /// for a filter, and then the flood costs what it costs.
+  /// As Link::thin() of every link. Returns what is in effect: without a socket for what is to wait aside, or memory for a filter, the
+  /// flood costs what it costs.
   link::Thinning thin(link::Thinning thinning);
   /// Where frames have waited aside since the first flood; -1: there was none.
   int aside_socket() const { return aside_socket_.number(); }

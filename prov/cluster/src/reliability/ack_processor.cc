@@ -15,7 +15,7 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
          !view.largest_acked.after(sender_.last_transmission());
 }
 
-/// A token is given to the queue, perhaps withheld, then among the acked ones: what all three take together grows by new ones only.
+/// A token moves from the queue to the acked ones, perhaps by way of the withheld ones. So only new tokens need more memory.
 bool AckProcessor::grow() {
   const std::size_t withheld = withheld_.size() + static_cast<std::size_t>(queue_.tokens() - reported_);
   const std::size_t acked = acked_tokens_.size() + withheld;

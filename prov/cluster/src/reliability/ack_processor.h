@@ -3,8 +3,8 @@
 // losses, and how many retransmissions were spurious.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// every frame before it: what lies behind a gap cannot be handed to the application there, and would be lost
-// with it if this side ended before the gap is filled.
+// every frame before it. The peer cannot hand what lies behind a gap to its application. If this side ended before the gap is
+// filled, that data would be lost.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class AckProcessor {
   AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSize& frame_size,
                multipath::PathManager& paths, RetransmissionTimer& timer);
 
-  /// False if no peer that keeps to the protocol can have sent this acknowledgement.
+  /// False if no peer that follows the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
   /// False: there is no memory to keep which segments an acknowledgement names; process() has to wait.
   bool reserve() { return queue_.tokens() <= reserved_ || grow(); }

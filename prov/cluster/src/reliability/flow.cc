@@ -40,7 +40,7 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
 }
 
 /// Whether an ICMP error quotes a frame that may be this flow's: the session that the peer has named to us alone and a place in it, or
-/// numbers of ours that have been sent to it alone. A forger would have to guess as much as for a frame.
+/// numbers that we have sent to the peer alone. A forger would have to guess as much as for a forged frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -57,7 +57,7 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // an answer: to a session that the asking side has named, which may be any host
+    default: return false;  // an answer, in a session that the asking side has named, which may be any host
   }
 }
 
@@ -90,8 +90,8 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone may wait for the acknowledgement that is owed: if the application sends something before that is
-/// due, it takes both along.
+/// Answers alone may wait for the acknowledgement that is owed: a frame that the application sends before it is
+/// due takes both along.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -121,7 +121,7 @@ void Flow::detect_losses(Time now) {
   lost_ += lost_frames_.size();
 }
 
-/// The peer answers for the first time: it took nothing of what was sent to no session, and takes it now.
+/// The peer answers for the first time. It took nothing that was sent before its session was known, and takes it now.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.recovery().take_back(lost_frames_);
@@ -137,7 +137,7 @@ void Flow::join_paths() {
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
-  // As if it were lost: it comes again, or a later one says as much.
+  // As if the frame were lost: it comes again, or a later one says the same.
   if (!acks_.reserve()) return ReceiveResult::nothing_new;
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
@@ -169,13 +169,13 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   } else if (view.sequenced()) {
     result = receiver_.receive(now, view, arrived, count);
   }
-  // The number of a session alone can be guessed sooner than that of a session and a place in it.
+  // A session alone is easier to guess than a session and a place in it.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // There are many old places, so one of them is guessed sooner: it does not say where the peer is. Nor does a part, until
-    // all have come: its place may be any that is not yet filled.
+    // There are many old places, so one of them is easy to guess: such a frame does not show where the peer is. Nor does a part until
+    // all have come, because its place may be any that is not filled yet.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -197,7 +197,7 @@ Time Flow::deadline() const {
 void Flow::on_timer(Time now) {
   if (!status_.alive()) return;
   if (receiver_.fin_timed_out(now)) status_.end(Status::reset);
-  check_liveness(now);
+  status_.end(liveness_.check(now));
   if (!status_.alive()) return;
   detect_losses(now);
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
@@ -210,8 +210,8 @@ void Flow::on_timer(Time now) {
   }
 }
 
-/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, that one is
-/// repeated; else the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
+/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, the flow retransmits that one, otherwise
+/// the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -246,12 +246,6 @@ wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
                                         handshake_.peer_session());
 }
 
-/// A port that was open and is so no more: the process has ended.
-void Flow::check_liveness(Time now) {
-  const Status verdict = liveness_.check(now);
-  status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::ended : verdict);
-}
-
 void Flow::on_path_error(Time now, const link::PathError& error) {
   if (!status_.alive()) return;
   if (!quotes_own_frame(error, handshake_, queue_.window())) {
@@ -263,7 +257,7 @@ void Flow::on_path_error(Time now, const link::PathError& error) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;
   }
-  check_liveness(now);
+  status_.end(liveness_.check(now));
 }
 
 bool Flow::reopen(Time now) {
@@ -289,15 +283,15 @@ FlowStats Flow::stats() const {
           .sent = sender_.sent(),
           .retransmitted = sender_.retransmitted(),
           .lost = lost_,
-          .heard_at = liveness_.silence().heard_at(),
-          .kernel_vouches = liveness_.silence().vouched(),
+          .heard_at = liveness_.heard_at(),
+          .kernel_vouches = liveness_.kernel_vouches(),
           .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() +
                        paths_.footprint() + challenges_.footprint()};
 }
 
-/// Before the peer's session is known frames carry session 0, which can be guessed like their sequence: so
-/// the reset must quote our session, which stood in their opening. Afterwards that counts no more: what was
-/// refused meanwhile is retransmitted, and refused again.
+/// Before the peer's session is known, frames carry session 0, which anyone can guess, and their sequence as well. So
+/// the reset must quote our session, which stood in their opening. Once the peer is known this does not count any more: frames that were
+/// refused meanwhile are retransmitted, and refused again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());

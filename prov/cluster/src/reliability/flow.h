@@ -31,7 +31,6 @@
 #include "multipath/path_manager.h"
 #include "reliability/ack_delay.h"
 #include "reliability/ack_processor.h"
-#include "reliability/answer_delay.h"
 #include "reliability/flow_stats.h"
 #include "reliability/flow_status.h"
 #include "reliability/frame_receiver.h"
@@ -39,6 +38,7 @@
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/liveness.h"
+#include "reliability/outgoing_ack.h"
 #include "reliability/retransmission_timer.h"
 #include "reliability/send_queue.h"
 #include "wire/admit.h"
@@ -86,9 +86,9 @@ class Flow {
   multipath::PathManager& paths() { return paths_; }
 
   // --- down ---
-  /// A frame of session 0 names the peer as its sender, and any host may have written it: it is answered with our
-  /// opening, and otherwise ignored. A peer that then turns to our session has received that at its address; what
-  /// its first frames carried it sends again.
+  /// A frame of session 0 names the peer as its sender, but any host may have written it. So this side answers with its
+  /// opening and ignores the rest. A peer that then addresses our session has received that opening at its address. It
+  /// retransmits what its first frames carried.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and
   /// found no frame to ride on. Each burst after the first is dated by `clock`, if there is one: had the
@@ -118,8 +118,8 @@ class Flow {
   /// a path challenge by its engine, which says that the path leads to the peer. False: nothing was asked
   /// there that this answers.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// ICMP says that nothing is at this address of the peer (port or host unreachable). It is believed only if it quotes a frame of
-  /// this flow; else the peer is asked.
+  /// ICMP says that nothing is at this address of the peer (port or host unreachable). The flow believes it only if it quotes a frame of
+  /// this flow, and otherwise asks the peer.
   void on_path_error(Time now, const link::PathError& error);
   /// A keep-alive for this path, which is sent now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
@@ -130,18 +130,17 @@ class Flow {
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// The peer does not have the session that it named in its opening (any more). If it has sent nothing in that
-  /// session and acknowledged nothing of ours, this one goes on as if that opening had never come: what it has
-  /// to say goes to the peer's next session. False: it is too late for that.
+  /// session and acknowledged nothing of ours, this flow goes on as if that opening had never come, and
+  /// sends its frames to the peer's next session. False: it is too late for that.
   bool reopen(Time now);
   /// Says goodbye once (a fin frame); the flow is over afterwards.
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;
-  /// True if `block` quotes a frame this flow has in flight: the reset is no forgery.
+  /// True if `block` quotes a frame that this flow has in flight, so the reset is not forged.
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
-  void check_liveness(Time now);
   void join_paths();
   void detect_losses(Time now);
   void send_again();

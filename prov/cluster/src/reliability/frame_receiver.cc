@@ -1,6 +1,44 @@
 #include "reliability/frame_receiver.h"
 
+#include <algorithm>
+
 namespace cluster::reliability {
+
+bool PartAssembly::complete(wire::FrameView& view) {
+  Frame& frame = frame_of(view);
+  std::ranges::copy(view.segments, frame.segments.begin() + static_cast<std::ptrdiff_t>(view.part.begin()));
+  frame.here |= std::uint64_t{1} << view.part.number;
+  if (!frame.whole()) return false;
+  complete_.swap(frame.segments);
+  frames_.erase(frames_.begin() + (&frame - frames_.data()));
+  view.segments = complete_;
+  view.flags &= static_cast<std::uint8_t>(~wire::frame_flag::kPart);
+  return true;
+}
+
+PartAssembly::Frame& PartAssembly::frame_of(const wire::FrameView& view) {
+  const auto found = std::ranges::find(frames_, view.sequence, &Frame::sequence);
+  if (found != frames_.end() && found->count == view.part.count &&
+      found->segments.size() == view.part.total) {
+    return *found;
+  }
+  if (found != frames_.end()) {
+    frames_.erase(found);
+  } else if (frames_.size() == kFramesMax) {
+    frames_.erase(frames_.begin());
+  }
+  Frame& made = frames_.emplace_back();
+  made.sequence = view.sequence;
+  made.count = view.part.count;
+  made.segments.resize(view.part.total);
+  return made;
+}
+
+std::size_t PartAssembly::footprint() const {
+  std::size_t bytes = frames_.capacity() * sizeof(Frame) + complete_.capacity();
+  for (const Frame& frame : frames_) bytes += frame.segments.capacity();
+  return bytes;
+}
 
 FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths,
                              Counters& counters, FlowStatus& status)
@@ -12,8 +50,8 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
   switch (count == 1 ? window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)
                      : window_.arrive_run(view.sequence, view.transmission, count)) {
     case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
-    // Its transmission number counts for nothing: a forged one that no frame of the peer has reached would be acknowledged from
-    // then on, and the peer would take none of these acknowledgements.
+    // Its transmission number does not count. If a forged number is larger than any of the peer's, this side would acknowledge it from
+    // then on, and the peer would refuse all these acknowledgements.
     case ReceiveWindow::Arrival::late: ++counters_.frames_duplicate; return ReceiveResult::late;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
@@ -41,9 +79,9 @@ ReceiveResult FrameReceiver::receive_part(Time now, wire::FrameView view, Time a
   return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::incomplete;
 }
 
-/// A frame that was acknowledged comes again: either the acknowledgement was lost, or it had not reached the
-/// peer when this copy left there. A copy that arrived within a round trip after the acknowledgement left
-/// says nothing.
+/// A frame that was acknowledged comes again. Either the acknowledgement was lost, or it had not reached the
+/// peer when this copy left. A copy that arrives within a round trip after the acknowledgement left
+/// proves nothing.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
@@ -71,7 +109,7 @@ bool FrameReceiver::next(ConstBytes& segments) {
   return false;
 }
 
-/// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
+/// The peer may have backed off after many retransmissions of the frame, so the frame is acknowledged at once.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);

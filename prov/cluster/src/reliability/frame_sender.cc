@@ -3,16 +3,65 @@
 #include <algorithm>
 #include <utility>
 
-#include "reliability/part_encoder.h"
-#include "reliability/session_frame.h"
 #include "wire/frame.h"
 
 namespace cluster::reliability {
-namespace {
 
 using namespace wire::frame_flag;
 
-}  // namespace
+/// Bursts are as long as the link takes. Each costs a way through the kernel, and a shorter first burst, with which the peer could begin
+/// sooner, saves less than that.
+FrameSelector::Selection FrameSelector::select(Time now) {
+  Selection selection;
+  SendWindow& window = queue_.window();
+  const bool repeat = repeat_ && window.is_outstanding(*repeat_);
+  const multipath::PathScheduler& scheduler = paths_.scheduler();
+  const multipath::PathScheduler::Grant grant =
+      repeat ? scheduler.select_other(now, window.at(*repeat_).path) : scheduler.select(now);
+  selection.path = grant.path;
+  const std::size_t limit = std::min(grant.frames, link::kBurstMax);
+  if (repeat) selection.picks[selection.count++] = {*repeat_, true, false};
+  while (window.has_lost() && selection.count < limit) {
+    const Sequence s = window.pop_lost();
+    if (repeat && *repeat_ == s) {
+      selection.picks[0].from_lost = true;
+    } else {
+      selection.picks[selection.count++] = {s, false, true};
+    }
+  }
+  selection.retransmissions = selection.count != 0;
+  repeat_.reset();
+  select_new(selection, limit);
+  return selection;
+}
+
+void FrameSelector::select_new(Selection& selection, std::size_t limit) {
+  SendWindow& window = queue_.window();
+  const Sequence window_end = window.first() + static_cast<std::uint32_t>(handshake_.window());
+  Sequence s = window.next();
+  while (s.before(window_end) && selection.count < limit) {
+    if (s == window.end()) queue_.close_open_frame();
+    if (s == window.end()) break;
+    if (window.awaited(window.at(s))) selection.completion_awaited = true;
+    selection.picks[selection.count++] = {s, false, false};
+    ++s;
+  }
+  selection.frames_left = s != window.end() || queue_.has_open_frame() || window.has_lost();
+  selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
+}
+
+/// While there is more to send, the peer acknowledges by number of frames. That is too late only if the window is
+/// small.
+bool FrameSelector::wants_ack(const Selection& selection) const {
+  if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
+  if (!selection.frames_left) return selection.completion_awaited;
+  return std::min(paths_[selection.path].recovery.congestion().window(), handshake_.window()) < kSmallWindow;
+}
+
+void FrameSelector::put_back(const Pick& pick) {
+  if (pick.from_lost) queue_.window().requeue_lost(pick.sequence);
+  if (pick.repeat) repeat_ = pick.sequence;
+}
 
 FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize& frame_size,
                          multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters,
@@ -29,7 +78,7 @@ FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize
 FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack) {
   Outcome outcome;
   const TransmissionNumber before = transmission_;
-  next_try_ = {};
+  link_retry_at_ = pacer_allows_at_ = kNever;
   if (std::exchange(zero_window_probe_due_, false)) send_zero_window_probe(now, link, ack);
   paths_.scheduler().begin_turn();
   for (bool frames_left = true; frames_left;) {
@@ -39,7 +88,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
     }
     const FrameSelector::Selection selection = selector_.select(now);
     if (selection.count == 0) {
-      if (selection.frames_left) next_try_.pacer = paths_.scheduler().resume_at(now);
+      if (selection.frames_left) pacer_allows_at_ = paths_.scheduler().resume_at(now);
       break;
     }
     frames_left = selection.frames_left;
@@ -57,13 +106,13 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
     if (paths_.ip_paths() == 1 || !news) break;
     frames_left = true;
   }
-  if (outcome.link_full) next_try_.link = now + kRetryLink;
+  if (outcome.link_full) link_retry_at_ = now + kRetryLink;
   outcome.now = now;
   outcome.sent_any = transmission_ != before;
   return outcome;
 }
 
-/// Sends the one frame of the selection, but for its segments.
+/// Sends the one frame of the selection without its segments.
 bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
                             const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -120,7 +169,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
-  // Without memory to note what leaves, nothing does, as if the link were full.
+  // Without memory to note what leaves, nothing leaves, as if the link were full.
   const std::size_t taken =
       paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
   note_sent(now, selection, taken, path);
@@ -173,8 +222,8 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends the one frame of the selection. False if the link did not take all of it: then the next call goes on with the part
-/// that it did not take, or a link that takes one frame at a time would be given the first part for ever.
+/// Sends the one frame of the selection. False if the link did not take all of it. Then the next call goes on with the first part
+/// that the link did not take, so that a link that takes one frame at a time gets all of them.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -244,7 +293,7 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  // What the peer did not take because it knew of no session is part of first contact.
+  // Frames that the peer did not take because the session was not known are part of first contact, and do not count.
   if (handshake_.peer_has_opening()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
@@ -274,7 +323,7 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
 std::optional<AckIncluded> FrameSender::send_ack(Time now, link::Link& link, const OutgoingAck& ack) {
   const auto carried = send_bare(wire::FrameKind::flow, handshake_, paths_.reply_path(), link, ack);
   if (carried) ++counters_.acks_sent;
-  if (!carried) next_try_.link = now + kRetryLink;
+  if (!carried) link_retry_at_ = now + kRetryLink;
   return carried;
 }
 
@@ -289,7 +338,7 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   }
 }
 
-/// Those of EtherType paths wait until the MTU of the path is known, because the frame that finds it out must
+/// Challenges over EtherType paths wait until the MTU of the path is known, because the frame that finds out the MTU must
 /// take the IP path.
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
@@ -320,7 +369,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = handshake_.peer_session();
-  header.sequence = handshake_.session();  // comes back with the answer, as does
+  header.sequence = handshake_.session();  // comes back with the answer, like the challenge
   wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
@@ -331,7 +380,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   paths_.on_challenge_sent(now, challenge.path);
 }
 
-/// Padding in the place of the last frame: the peer has that one, and acknowledges every duplicate.
+/// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every duplicate.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   FrameBody padding{wire::kSegmentHeaderMax};
   padding.set_padding(0);

@@ -6,21 +6,22 @@
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
-// and says nothing (RFC 9293 3.8.6.1).
+// timeout repeats, and a zero window probe. The latter leaves when the peer has no memory for a frame, holds back its
+// acknowledgement and says nothing (RFC 9293 3.8.6.1).
 //
-// A frame that has become too long for the path leaves in parts, all of them together one sending. One that calls a peer, before
-// its session is known, leaves without what it carries: nothing of that would be taken, and it might be too long.
+// A frame that has become too long for the path leaves in parts, which together are one sending. A frame that calls a peer whose
+// session is not known leaves without its segments: the peer would not take them, and the frame might be too long.
 //
-// Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; when one is due is
-// the matter of the path (multipath/path_validator.h). A path that has never worked is sent a path_challenge,
-// which the peer's engine answers if it names the session; one that worked before a keep_alive of the same
-// length, which the peer's responder answers even while the engine computes. An EtherType path is sent
-// path_challenges only, and the engine answers over it: so both directions are seen to work. A challenge to
-// an IP path is as long as the longest frame of the flow, because the path has to carry that. Challenges have
+// Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; the path decides when one is due
+// (multipath/path_validator.h). Over a path that has never worked this side sends a path_challenge,
+// which the peer's engine answers if it names the session. Over a path that worked before it sends a keep_alive of the same
+// length, which the peer's responder answers even while the engine computes. Over an EtherType path it sends
+// path_challenges only, and the engine answers over the same path, which shows that both directions work. A challenge over
+// an IP path is as long as the longest frame of the flow, because the path has to carry such frames. Challenges have
 // no sequence and are not retransmitted.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,8 +31,6 @@
 #include "link/link.h"
 #include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
-#include "reliability/burst.h"
-#include "reliability/frame_selector.h"
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
@@ -40,6 +39,55 @@
 #include "reliability/session_frame.h"
 
 namespace cluster::reliability {
+
+/// Which frames of one flow leave next, and by which path. First comes the frame that a tail loss probe or a
+/// retransmission timeout repeats (whatever the windows allow), then lost frames, then new ones. Selecting sends
+/// nothing; the frame sender sends, and gives back what its link did not take.
+///
+/// A frame that is repeated after a timeout leaves on another path than before, if there is one.
+class FrameSelector {
+ public:
+  FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
+      : queue_(queue), handshake_(handshake), paths_(paths) {}
+
+  struct Pick {
+    Sequence sequence;
+    bool repeat = false;     ///< repeat() asked for it
+    bool from_lost = false;  ///< it was taken out of the queue of lost frames
+
+    bool retransmission() const { return repeat || from_lost; }
+  };
+  /// What leaves with one call of the link.
+  struct Selection {
+    std::array<Pick, link::kBurstMax> picks;
+    std::size_t count = 0;
+    std::size_t path = 0;             ///< an IP path
+    bool frames_left = false;         ///< something is left that has to wait
+    bool retransmissions = false;     ///< a frame in it is retransmitted
+    bool completion_awaited = false;  ///< a token waits for the acknowledgement of a frame in it or in flight
+
+    bool single_new_frame() const { return count == 1 && !retransmissions; }
+  };
+
+  Selection select(Time now);
+  /// True if the peer should acknowledge the last frame of the selection at once.
+  bool wants_ack(const Selection& selection) const;
+  /// The link did not take this frame: it is selected again.
+  void put_back(const Pick& pick);
+  /// The frame is selected next, whatever the windows allow.
+  void repeat(Sequence frame) { repeat_ = frame; }
+
+ private:
+  void select_new(Selection& selection, std::size_t limit);
+
+  static constexpr std::size_t kSmallWindow =
+      132;  ///< twice what is acknowledged by count (reliability/outgoing_ack.h)
+
+  SendQueue& queue_;
+  const Handshake& handshake_;
+  const multipath::PathManager& paths_;
+  std::optional<Sequence> repeat_;
+};
 
 class FrameSender {
  public:
@@ -56,14 +104,14 @@ class FrameSender {
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Sends nothing: what there is may wait, and another turn is asked for by the acknowledgement's deadline.
   Outcome skip_turn(Time now) {
-    next_try_ = {};
+    link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};
   }
   /// Sends nothing but an acknowledgement; returns what the frame carries, or nothing if the link is full.
   std::optional<AckIncluded> send_ack(Time now, link::Link& link, const OutgoingAck& ack);
   /// Sends our opening, and nothing else, to the peer of that handshake.
   void send_opening(const Handshake& to, const link::Path& path, link::Link& link, const OutgoingAck& ack);
-  /// Says goodbye: some copies, since a fin is not retransmitted.
+  /// Says goodbye, in several copies because a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
   /// Sends the challenges that are due, after send_bursts(). `new_paths`: some have joined in this turn.
@@ -75,7 +123,7 @@ class FrameSender {
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
   /// When the link is tried again or the pacer allows more.
-  Time deadline() const { return std::min(next_try_.link, next_try_.pacer); }
+  Time deadline() const { return std::min(link_retry_at_, pacer_allows_at_); }
   TransmissionNumber last_transmission() const { return transmission_; }
   /// True if this sending of this frame may still be on its way.
   bool has_in_flight(Sequence sequence, TransmissionNumber transmission) const;
@@ -127,10 +175,8 @@ class FrameSender {
   TransmissionNumber transmission_;           ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
-  struct {
-    Time link = kNever;   ///< it was full
-    Time pacer = kNever;  ///< it allows more
-  } next_try_;
+  Time link_retry_at_ = kNever;                          ///< the link was full
+  Time pacer_allows_at_ = kNever;
   CutFrame cut_;
   std::uint64_t sent_ = 0;
   std::uint64_t retransmitted_ = 0;

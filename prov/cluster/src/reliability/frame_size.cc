@@ -7,7 +7,7 @@
 
 namespace cluster::reliability {
 
-/// The companion comes behind the probe and leaves with it.
+/// The companion is queued behind the probe and leaves with it.
 void FrameSize::send_pmtu_probe(SendQueue& queue) {
   if (search_complete() || pmtu_probe_) return;
   pmtu_probe_ = queue.push_padding(probe_size() - sizeof(wire::FrameHeader));
@@ -41,7 +41,7 @@ void FrameSize::on_pmtu_probe_acked() {
   if (search_complete()) report();
 }
 
-/// What is probed when frames of `size` bytes do not arrive.
+/// The size to probe when frames of `size` bytes do not arrive.
 std::size_t FrameSize::shorter(std::size_t size) const {
   for (const std::size_t next : {base_, initial_max_}) {
     if (next < size) return next;
@@ -49,7 +49,7 @@ std::size_t FrameSize::shorter(std::size_t size) const {
   return least();
 }
 
-/// Once for each size that is used because longer frames do not arrive.
+/// Logs each size that is used because longer frames do not arrive, once.
 void FrameSize::report() {
   const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
   if (std::exchange(reported_, used) == used || used == 0) return;

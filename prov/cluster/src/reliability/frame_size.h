@@ -1,23 +1,23 @@
-// How long frames to the peer may be. Both links say what they take, but a network between may take less and
-// drop longer frames without a word: so before more than kBasePlpmtu bytes (an Ethernet of 1500) are sent, a
-// PMTU probe finds out whether they arrive (RFC 8899). It is a frame of the length that both links take,
-// which carries only padding; if it has to be sent again it goes without. So a lost probe holds up ordered frames
-// behind it as any lost frame does, and is no sign of congestion (RFC 8899 3); nothing waits for the result.
+// How long frames to the peer may be. Both links say what they take, but a network between them may take less and
+// drop longer frames without notice. So before the flow sends frames of more than kBasePlpmtu bytes (an Ethernet of 1500), a
+// PMTU probe finds out whether they arrive (RFC 8899). The probe is a frame of the length that both links take,
+// and carries only padding. A retransmission of it leaves the padding out. So a lost probe delays ordered frames
+// behind it like any lost frame. It is no sign of congestion (RFC 8899 3), and nothing waits for the result.
 //
-// A probe that is acknowledged late, or lost with everything else, says nothing about its length: the peer may
-// have had no processor, or the network an outage. So a short frame, its companion, leaves right behind it, and the probe
-// counts as lost for its length only if the companion has arrived meanwhile, sent once. After kProbesMax such losses
+// A probe that is acknowledged late, or lost together with everything else, says nothing about its length: the peer may
+// have had no processor, or the network an outage. So a short frame, its companion, leaves right behind it. The probe
+// counts as lost for its length only if the companion, sent once, has arrived. After kProbesMax such losses
 // the next shorter size is probed.
 //
-// The base itself is not probed, unlike in RFC 8899 5.1.2: that would cost each session a long frame. Where a router, a
-// tunnel or the device of this host carries less, or begins to while the session lasts, it is a black hole (RFC 8899 4.3): a
-// frame has been sent kBlackHoleSendings times without effect. Then frames are at most kInitialFrameSize long, and after twice as
-// many sendings at most least(), which every path carries. The search begins again, for an outage or a peer that computes looks
-// the same until the first probe arrives; nothing longer than least() is used for good but what has arrived. Frames that
-// are queued or outstanding keep their sequences, so those that are too long now leave in parts (part_encoder.h), if the
-// peer takes these.
+// The base itself is not probed, unlike in RFC 8899 5.1.2, because that would cost each session a long frame. A router, a
+// tunnel or the device of this host may carry less, perhaps only later in the session. Then it is a black hole (RFC 8899 4.3): a
+// frame was sent kBlackHoleSendings times without effect. From then on frames are at most kInitialFrameSize long, and after twice as
+// many sendings at most least(), which every path carries. Then the search begins again: until the first probe arrives, an outage and
+// a peer that computes look the same as a black hole. Only lengths that have arrived are used for good. Frames that
+// are queued or outstanding keep their sequences, so those that have become too long leave in parts (PartEncoder), if the
+// peer takes parts.
 //
-// Invariant: at most one PMTU probe is outstanding. It is retransmitted by the flow's own timers.
+// Invariant: at most one PMTU probe is outstanding. The flow's own timers retransmit it.
 #pragma once
 
 #include <algorithm>

@@ -1,16 +1,16 @@
 // Whose session this is, and what both sides have agreed on.
 //
-// Every frame carries this side's opening until one arrives that is addressed to this session and acknowledges or
-// carries data, which proves that the peer has the opening. Both sides may begin at once; neither waits for the
+// Every frame carries this side's opening until the peer has shown that it has the opening: by a frame that is addressed to this session
+// and acknowledges or carries data. Both sides may begin at once; neither waits for the
 // other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name have larger
 // epochs.
 //
-// Any host can write a frame that names no session. So the peer is learnt from a frame that names this one and whose
-// opening repeats the token of ours: both were sent to the peer's address alone, so the sender of that frame receives what is
-// sent there (address validation, RFC 9000 section 8.1). The number of the session would not do: it has 32 bits, and a host
-// that tries them all under the name of a peer would be that peer after some hours. The token has 64.
+// Any host can write a frame that names no session. So this side learns the peer from a frame that names our session and whose
+// opening repeats our token. Both went to the peer's address alone, so the sender of that frame receives what is
+// sent there (address validation, RFC 9000 section 8.1). The session alone is not enough: it has 32 bits, and a host
+// that tries them all in a peer's name would succeed after some hours. The token has 64 bits.
 //
-// Invariants: the peer's opening is taken once and never changes, unless its session ends before it has said
+// Invariant: the peer's opening is taken once and never changes, unless the peer's session ends before the peer has shown
 // that it has ours (forget_peer).
 #pragma once
 
@@ -82,10 +82,10 @@ class Handshake {
   /// The frame was accepted, and its numbers are right. A bare opening shows that the peer has received ours, not that
   /// it has kept a session for it.
   void confirm(const wire::FrameView& view);
-  /// As this side introduces itself to a caller of which nothing is believed yet.
+  /// How this side introduces itself to a caller that has proven nothing yet.
   Handshake towards(const wire::Opening& caller) const;
-  /// The peer's session has ended before it said that it has ours: the next opening but that of the same session
-  /// is taken for the first.
+  /// The peer's session has ended before the peer showed that it has ours. The next opening counts as the first, unless it is of the
+  /// same session.
   void forget_peer();
   /// True once the peer has addressed our session and said which is its own.
   bool knows_peer() const { return peer_.has_value(); }
@@ -125,7 +125,7 @@ class Handshake {
   }
 
  private:
-  /// A peer that begins anew so often with its clock set back would have to find a frame of the first time still on its way.
+  /// A late frame of an older session could come back only after the peer has begun anew so often with its clock set back.
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {
@@ -138,7 +138,7 @@ class Handshake {
   SocketAddress sibling_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
-  std::vector<PeerSession> forgotten_;  ///< late frames of these must not bring them back
+  std::vector<PeerSession> forgotten_;  ///< late frames must not bring these back
   bool peer_has_opening_ = false;
 };
 

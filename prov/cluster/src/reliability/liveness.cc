@@ -3,11 +3,26 @@
 #include <algorithm>
 
 namespace cluster::reliability {
+namespace {
 
-void Liveness::restart_idle(Time now) {
-  idle_ = Duration{};
-  counted_until_ = now;
+constexpr const Verdict* verdict_on(Suspicion suspicion, PeerState state) {
+  for (const Verdict& row : kVerdicts)
+    if (row.suspicion == suspicion && (row.state == state || row.state == PeerState::any)) return &row;
+  return nullptr;
 }
+
+constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = PeerState::any) {
+  const auto row = std::ranges::find_if(kRefutations, [&](const Refutation& each) {
+    return each.evidence == evidence && (each.state == state || each.state == PeerState::any);
+  });
+  return *row;
+}
+
+/// The compiler finds the row, so that evidence that comes with each frame costs no search.
+template <Evidence evidence>
+constexpr const Refutation& kBy = refutation_by(evidence);
+
+}  // namespace
 
 Duration Liveness::idle_by(Time now) const {
   if (now <= counted_until_) return idle_;
@@ -19,49 +34,68 @@ Duration Liveness::idle_by(Time now) const {
 void Liveness::count_idle(Time now) {
   const Duration idle = idle_by(now);
   const Time due = std::max(deadline(), counted_until_);
-  if (now > due) outage_.disregard(std::max(now - due - kLateMax, Duration{}));
+  if (now > due + kLateMax) {
+    const Duration absence = now - due - kLateMax;
+    first_error_ += absence;
+    last_error_ += absence;
+    if (contested()) contested_since_ += absence;
+  }
   engine_idle_ += idle - idle_;
-  silence_.count(idle - idle_);
+  reported_silence_ += idle - idle_;
   idle_ = idle;
   counted_until_ = std::max(counted_until_, now);
 }
 
+inline void Liveness::apply(const Refutation& refutation, Time now, Time asked) {
+  const Duration since = now - asked;
+  const auto ends = [&](unsigned matter) { return (refutation.ends & matter) != 0; };
+  if (engine_idle_ >= refutation.engine_silence_max) return;
+  if (ends(kSilence)) idle_ = std::min(idle_, since);
+  if (ends(kEngineSilence)) engine_idle_ = std::min(engine_idle_, since);
+  if (ends(kReported)) {
+    if (since <= reported_silence_) kernel_vouches_ = false;
+    reported_silence_ = std::min(reported_silence_, since);
+  }
+  if (ends(kErrors) && (error_ == Status::ok || asked >= first_error_)) {
+    error_ = Status::ok;
+    forgotten_ = false;
+    contested_since_ = kNever;
+  }
+  if (ends(kErrorsOnce) && error_ != Status::ok && !forgotten_) {
+    error_ = Status::ok;
+    forgotten_ = true;
+  }
+  if (since >= before_probe()) return;
+  if (ends(kRefusal)) kernel_refuses_ = false;
+  if (ends(kProbe)) probe_active_ = false;
+}
+
 void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
-  silence_.on_heard(now);
-  if (by_ethertype) return;
-  restart_idle(now);
-  outage_.end();
-  engine_idle_ = Duration{};
-  probing_.active = probing_.refused = false;
+  heard_at_ = now;
+  if (by_ethertype) return apply(kBy<Evidence::ethertype_frame>, now, now);
+  counted_until_ = now;
+  apply(kBy<Evidence::frame>, now, now);
 }
 
 void Liveness::on_answer(Time now, Time asked, By by) {
   count_idle(now);
-  const Duration since = now - asked;
-  silence_.on_answer(asked, since);
-  idle_ = std::min(idle_, since);
-  outage_.on_answer(asked);
-  if (since < before_probe()) probing_.refused = false;
-  if (by == By::responder) return;
-  engine_idle_ = std::min(engine_idle_, since);
-  if (since < before_probe()) probing_.active = false;
+  heard_at_ = std::max(heard_at_, asked);
+  apply(by == By::engine ? kBy<Evidence::engine_answer> : kBy<Evidence::responder_answer>, now, asked);
 }
 
+void Liveness::forget_path_errors() { apply(kBy<Evidence::opening>, counted_until_, counted_until_); }
+
 void Liveness::set_expecting(Time now, bool owed) {
-  if (owed && !expecting_) {
-    restart_idle(now);
-    engine_idle_ = Duration{};
-    silence_.begin();
-  }
-  if (!owed) {
-    outage_.end();
-    probing_.active = probing_.refused = false;
-  }
+  if (owed == expecting_) return;
   expecting_ = owed;
+  if (!owed) return apply(kBy<Evidence::owes_nothing>, now, now);
+  counted_until_ = now;
+  apply(kBy<Evidence::owes_again>, now, now);
 }
 
 void Liveness::contest(Time now, Duration ask_after) {
-  if (!outage_.contest(now)) return;
+  if (contested()) return;
+  contested_since_ = now;
   keep_alive_at_ = std::min(keep_alive_at_, std::max(now, keep_alive_sent_ + ask_after));
 }
 
@@ -75,17 +109,31 @@ bool Liveness::on_path_error(Time now, Status error, bool known) {
   // A peer that owes nothing may be gone without harm: the next frame to it will tell.
   if (!expecting_) return false;
   count_idle(now);
-  const bool refused = error == Status::refused;
-  if (refused && !probing_.active) probing_.at = std::max(probing_.at, now);
-  outage_.note(now, error, known);
-  if (refused) contest(now, kRetryAfter);
+  const bool port_closed = error == Status::refused;
+  if (port_closed && !probe_active_) probe_at_ = std::max(probe_at_, now);
+  note_error(now, error, known);
+  if (port_closed) contest(now, kRetryAfter);
   return check(now) == Status::ok;
 }
 
-/// While its kernel vouches for it the peer is asked on: one that computes answers by its responder, and is not silent.
+void Liveness::note_error(Time now, Status error, bool known) {
+  if (now - last_error_ > kErrorGapMax) {
+    error_ = Status::ok;
+    forgotten_ = false;
+  }
+  if (error_ == Status::ok) {
+    first_error_ = now;
+    contested_since_ = kNever;  // the peer is asked anew
+  }
+  error_ = error;
+  known_at_error_ = known;
+  last_error_ = now;
+}
+
+/// The peer is asked even while its kernel vouches for it: if it only computes, its responder answers, and it is not silent.
 bool Liveness::keep_alive_due(Time now) const {
-  const bool silent = silence_.vouched() && silence_.lasted() >= before_keep_alive();
-  return expecting_ && (outage_.contested() || silent || idle_by(now) >= before_keep_alive()) &&
+  const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
+  return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
          now >= keep_alive_at_;
 }
 
@@ -96,71 +144,95 @@ void Liveness::on_keep_alive_sent(Time now, Duration least) {
 }
 
 Duration Liveness::keep_alive_interval(Time now) const {
-  if (outage_.urgent(now, probing_.met)) return kContestedKeepAliveInterval;
-  return probing_.met ? std::min(kKeepAliveInterval, peer_timeout_ / 5)
-                      : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
+  const Duration doubt = met_ ? kRefusedTolerated : kStartingTolerated;
+  if (contested() && now - contested_since_ <= doubt) return kContestedKeepAliveInterval;
+  return met_ ? std::min(kKeepAliveInterval, peer_timeout_ / 5)
+              : std::min(kUnmetKeepAliveInterval, peer_timeout_ / 16);
 }
 
 void Liveness::on_met(bool kernel_answers) {
-  probing_.possible = probing_.possible && kernel_answers;
-  probing_.met = true;
-  if (!probing_.possible) probing_.active = false;
+  met_ = true;
+  if (!kernel_answers) probes_ = Probes::none;
+  if (!may_probe()) probe_active_ = false;
 }
 
-/// A peer whose kernel has answered is asked on until the peer itself is heard.
+/// The kernel is asked until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
-  return probing_.active || outage_.refused() || idle_by(now) >= before_probe();
+  return probe_active_ || refused() || idle_by(now) >= before_probe();
 }
 
 void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   using Answer = link::ProcessProbe::Answer;
   count_idle(now);
-  if (answer == Answer::ended && probing_.met) {
-    probing_.refused = true;
+  if (answer == Answer::ended && met_) {
+    kernel_refuses_ = true;
     contest(now, kContestedKeepAliveInterval);
-    if (probing_.stood || outage_.refused() || idle_ >= kEndedTolerated) verdict_ = Status::ended;
+    const bool corroborated = probe_stood_ || refused();
+    judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
   }
   // Several times in a short peer timeout: a question, or its answer, may be lost.
   const Duration interval =
-      probing_.active ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
-  probing_.at = now + (probing_.refused ? kContestedKeepAliveInterval : interval);
-  probing_.active = true;
-  probing_.stood |= answer == Answer::exists;
-  silence_.on_kernel(answer == Answer::exists);
-  if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
-  idle_ = Duration{};
-  probing_.refused = false;
-  if (probing_.met) outage_.end();  // older than this, or forged
+      probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
+  probe_at_ = now + (kernel_refuses_ ? kContestedKeepAliveInterval : interval);
+  probe_active_ = true;
+  kernel_vouches_ = answer == Answer::exists;
+  if (!kernel_vouches_) return;
+  probe_stood_ = true;
+  apply(refutation_by(Evidence::kernel_vouches, met_ ? PeerState::met : PeerState::unmet), now, now);
+}
+
+Duration Liveness::limit(const Verdict& verdict) const {
+  if (verdict.lasts == kPeerTimeout) return peer_timeout_;
+  if (verdict.lasts != kStuckTimeout) return verdict.lasts;
+  return stuck_timeout_ == Duration{0} ? Duration::max() : stuck_timeout_;
+}
+
+void Liveness::judge(Suspicion suspicion, PeerState state, Duration lasted) {
+  const Verdict* verdict = verdict_on(suspicion, state);
+  if (verdict_ == Status::ok && verdict != nullptr && lasted >= limit(*verdict)) verdict_ = verdict->status;
+}
+
+Suspicion Liveness::suspicion_of_errors() const {
+  return refused() ? Suspicion::port_closed : Suspicion::host_unreachable;
 }
 
 Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
   count_idle(now);
   if (!expecting_) return Status::ok;
-  verdict_ = outage_.verdict(now);
-  if (verdict_ != Status::ok) return verdict_;
-  if (idle_ >= peer_timeout_) {
-    return Status::unreachable;
-  }
-  return stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_ ? Status::stuck : Status::ok;
+  if (outage() && now - last_error_ <= kErrorGapMax)
+    judge(suspicion_of_errors(), state_at_error(), now - first_error_);
+  judge(Suspicion::silent, PeerState::any, idle_);
+  judge(Suspicion::stuck, PeerState::any, engine_idle_);
+  return verdict_;
 }
 
 Time Liveness::deadline() const {
-  if (silence_.over()) return counted_until_;
+  if (news_of_end()) return counted_until_;
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
-  Time next =
-      std::min(std::max(outage_.contested() ? outage_.contested_since() : at_idle(before_keep_alive()),
-                        keep_alive_at_),
-               at_idle(peer_timeout_));
+  const Time ask = std::max(contested() ? contested_since_ : at_idle(before_keep_alive()), keep_alive_at_);
+  Time next = std::min(ask, at_idle(peer_timeout_));
   if (may_probe()) {
-    const bool now = probing_.active || outage_.refused();
-    next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));
+    const bool now = probe_active_ || refused();
+    next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probe_at_));
   }
-  const Time verdict = outage_.verdict_due();
-  if (verdict > counted_until_) next = std::min(next, verdict);
+  if (outage()) {
+    const Time verdict = first_error_ + limit(*verdict_on(suspicion_of_errors(), state_at_error()));
+    if (verdict > counted_until_ && verdict <= last_error_ + kErrorGapMax) next = std::min(next, verdict);
+  }
   return next;
+}
+
+Liveness::News Liveness::take_news() {
+  if (!news_reported_ && kernel_vouches_ && reported_silence_ >= kWorthALine) {
+    news_reported_ = true;
+    return News::lasts;
+  }
+  if (!news_of_end()) return News::none;
+  news_reported_ = false;
+  return News::over;
 }
 
 }  // namespace cluster::reliability

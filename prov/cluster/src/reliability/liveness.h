@@ -1,88 +1,174 @@
-// Whether the peer is still there. Asked only while it owes an acknowledgement.
+// Decides whether a peer that owes an acknowledgement is still there, and when to ask it. A peer that owes nothing is not watched.
 //
-// Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
-// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6), or a fifth of
-// the peer timeout if that is less. One that has not answered yet is
-// asked as often as it is called, kUnmetKeepAliveInterval: where it is flooded, some of what asks for a session and some of what asks
-// for a sign of life does not get through (link/thinning.h), and it is to be found alive for as long as that takes. Idle for
-// kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of
-// the process counts at once, whether it runs or is stopped. Of a peer that has not answered yet it is not known
-// whether its kernel does: that something has the port keeps it from being unreachable, for kUnmetMax, and
-// proves nothing else. Idle for `peer_timeout`, with no word of its
-// kernel either, the peer is unreachable. Only time during which this side ran counts: after a suspend of the
-// host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile; and where processes crowd,
-// each of two peers waits for a processor as long as the other. So a check that comes later than it was due counts
-// at most kLateMax of the delay, and of the time before so much less as the delay is longer than that. Nor does the rest of the delay
-// count towards what ICMP errors say: while a process is stopped the kernel keeps them for it, and none of the peer's answers is read.
+// Two tables hold the decisions. `kVerdicts` says how long a suspicion must last, and what the session then ends with. `kRefutations`
+// says which suspicions each kind of evidence ends. protocol.md 2.5 describes the same for readers of the wire.
 //
-// ICMP errors end it sooner (outage.h). While something says that the port is closed, the peer is asked every
-// kContestedKeepAliveInterval: one answer ends the doubt, and each question may be lost or take a way that is cut.
+// How the peer is asked:
+//   - After kIdleBeforeKeepAlive without a sign of life the peer gets a keep-alive, and then one per kKeepAliveInterval (RFC 1122
+//     4.2.3.6) or per fifth of the peer timeout. A peer that was never met is asked more often: in a flood only some questions get through.
+//   - After kIdleBeforeProbe, or at a port unreachable, its kernel is asked (link/process_probe.h). The kernel knows whether the process
+//     exists, stopped or not.
+//   - While something says that the peer's port is closed, the peer is asked every kContestedKeepAliveInterval: one answer ends the
+//     doubt, and a question may be lost or take a path that is cut.
 //
-// That the peer's kernel refuses a connection says that the process has ended if one has stood before, or if an ICMP error that is
-// proven says so as well. Else a firewall may have refused it, and the peer may be silent for a moment: that counts only if nothing is heard for kEndedTolerated, whatever else is
-// said meanwhile.
-//
-// A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
-// is how long its engine may stay silent.
+// Only time during which this side ran counts. If a check comes late, at most kLateMax of the delay counts, and of the time before it
+// a share that is smaller the later the check is. So a host that was suspended concludes nothing from its own absence, and where
+// processes crowd, a peer that waits for a processor as well has more time. The rest of the delay does not count for ICMP errors
+// either: the kernel kept them meanwhile, and nobody read the peer's answers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/status.h"
 #include "base/units.h"
 #include "link/process_probe.h"
-#include "reliability/outage.h"
-#include "reliability/silence.h"
 
 namespace cluster::reliability {
 
+/// What speaks against a peer.
+enum class Suspicion : std::uint8_t {
+  silent,            ///< no sign of life, not even of its kernel
+  stuck,             ///< its engine says nothing
+  port_closed,       ///< ICMP port unreachable, which quotes a frame of ours
+  host_unreachable,  ///< ICMP host or network unreachable, which quotes a frame of ours
+  kernel_refuses,    ///< its kernel refuses a connection, or resets one
+};
+
+enum class PeerState : std::uint8_t {
+  any,
+  unmet,         ///< has not answered in this session
+  met,           ///< has answered
+  corroborated,  ///< met; a connection to its kernel has stood, or ICMP says as well that its port is closed
+};
+
+struct Verdict {
+  Suspicion suspicion;
+  PeerState state;
+  Duration lasts;  ///< of port_closed and host_unreachable: from the first error to now
+  Status status;
+};
+
+inline constexpr Duration kPeerTimeout{-1};   ///< as the option says
+inline constexpr Duration kStuckTimeout{-2};  ///< as the option says; 0: for ever
+inline constexpr Duration kStartingTolerated = 950ms;
+inline constexpr Duration kRefusedTolerated = 300ms;
+inline constexpr Duration kUnreachableTolerated = 3s;
+inline constexpr Duration kEndedTolerated = 500ms;
+
+/// The first row that matches holds; without a row there is no verdict.
+inline constexpr Verdict kVerdicts[] = {
+    {Suspicion::silent, PeerState::any, kPeerTimeout, Status::unreachable},
+    {Suspicion::stuck, PeerState::any, kStuckTimeout, Status::stuck},
+    // It may be starting.
+    {Suspicion::port_closed, PeerState::unmet, kStartingTolerated, Status::refused},
+    // An error may be forged; a process that lives answers a question within this time.
+    {Suspicion::port_closed, PeerState::met, kRefusedTolerated, Status::ended},
+    // A soft error (RFC 1122 4.2.3.9).
+    {Suspicion::host_unreachable, PeerState::any, kUnreachableTolerated, Status::unreachable},
+    // An unmet peer may have no such port.
+    {Suspicion::kernel_refuses, PeerState::corroborated, Duration{0}, Status::ended},
+    // A firewall may have refused while the peer is silent for a moment: so nothing at all must be heard for this time.
+    {Suspicion::kernel_refuses, PeerState::met, kEndedTolerated, Status::ended},
+};
+
+/// What is known of a peer, as far as evidence can end it.
+enum Matter : std::uint8_t {
+  kSilence = 1,        ///< of the process and its kernel
+  kEngineSilence = 2,  ///< of the engine
+  kReported = 4,       ///< of engine and responder: the silence that the user reads of
+  kErrors = 8,         ///< ICMP errors, and the doubt whether the port is open
+  kErrorsOnce = 16,    ///< likewise, but once until the next sign of life: an opening may be forged
+  kRefusal = 32,       ///< by the kernel
+  kProbe = 64,         ///< asking the kernel
+};
+
+enum class Evidence : std::uint8_t {
+  frame,             ///< in its place in our session
+  ethertype_frame,   ///< likewise over the EtherType path, which proves nothing about the IP path
+  engine_answer,     ///< to a path challenge
+  responder_answer,  ///< to a keep-alive
+  kernel_vouches,    ///< a connection stands
+  opening,  ///< the peer's name on an opening or a ring: older errors may be about an earlier process
+  owes_nothing,
+  owes_again,
+};
+
+/// An answer counts from the moment of the question: a host on the path may keep answers and feign life. So it ends silence only since then,
+/// errors only if the question is younger, and a refusal or the probe only within kIdleBeforeProbe.
+struct Refutation {
+  Evidence evidence;
+  PeerState state;
+  unsigned ends;                                  ///< Matters
+  Duration engine_silence_max = Duration::max();  ///< only as long as the engine has been silent for less
+};
+
+/// Something has the port of an unmet peer, perhaps another program: that keeps the peer for so long.
+inline constexpr Duration kUnmetMax = 1min;
+
+inline constexpr Refutation kRefutations[] = {
+    {Evidence::frame, PeerState::any, kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe},
+    {Evidence::ethertype_frame, PeerState::any, kReported},
+    {Evidence::engine_answer, PeerState::any,
+     kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe},
+    {Evidence::responder_answer, PeerState::any, kSilence | kReported | kErrors | kRefusal},
+    {Evidence::kernel_vouches, PeerState::unmet, kSilence, kUnmetMax},
+    {Evidence::kernel_vouches, PeerState::met, kSilence | kErrors | kRefusal},
+    {Evidence::opening, PeerState::any, kErrorsOnce},
+    {Evidence::owes_nothing, PeerState::any, kErrors | kRefusal | kProbe},
+    {Evidence::owes_again, PeerState::any, kSilence | kEngineSilence | kReported},
+};
+
 class Liveness {
  public:
-  /// Which kernels are asked: those of peers that have answered, or of all. Behind a key a peer that does not answer
-  /// has most probably another one: it is not waited for because something has its port.
+  /// Whose kernels are asked. Behind a key a peer that does not answer most probably has another key: such a peer is not kept because
+  /// something has its port.
   enum class Probes : std::uint8_t { none, of_met, of_all };
   explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none)
-      : peer_timeout_(peer_timeout),
-        stuck_timeout_(stuck_timeout),
-        probing_{.possible = probes != Probes::none, .unmet = probes == Probes::of_all} {}
+      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes) {}
 
-  /// A frame of the peer to our session. What came over the EtherType path proves nothing about the IP path, and is not counted.
+  /// A frame with a place in our session.
   void on_sign_of_life(Time now, bool by_ethertype);
-  /// What answers a question.
   enum class By : std::uint8_t { engine, responder };
-  /// What was asked then has been answered. So the peer lived at some moment since, and no more is counted: a host on the way may
-  /// have kept answers, to feign life of a peer that has ended.
   void on_answer(Time now, Time asked, By by);
-  /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
-  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged: so that happens once in an outage.
-  void forget_path_errors() { outage_.forget(); }
+  /// An opening or a ring in the peer's name has come.
+  void forget_path_errors();
   /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
-  /// An error that quotes a frame of ours. Returns true if one should be sent again kRetryAfter from now. `known`: the peer has
-  /// answered in this session, so it is not just starting.
+  /// An error that quotes a frame of ours. `known`: the peer has answered in this session. True: retransmit kRetryAfter from now.
   bool on_path_error(Time now, Status error, bool known);
-  /// One that any host can have made.
+  /// An error that any host can have made.
   void on_unproven_path_error(Time now);
   bool keep_alive_due(Time now) const;
-  /// The next one is sent after `least`, or after the usual interval if that is longer, and soon enough for several.
+  /// The next keep-alive follows after `least`, or after the usual interval if that is longer; several fit into the peer timeout.
   void on_keep_alive_sent(Time now, Duration least = {});
-  /// The peer has answered, and says whether its kernel does so for it.
+  /// The peer has answered, and says whether its kernel answers for it.
   void on_met(bool kernel_answers);
-  /// True if the peer's kernel is to be asked now; on_probe() then takes the answer.
-  bool probe_due(Time now) const { return wants_probe(now) && now >= probing_.at; }
+  /// True if the peer's kernel is to be asked now; on_probe() takes the answer.
+  bool probe_due(Time now) const { return wants_probe(now) && now >= probe_at_; }
   void on_probe(Time now, link::ProcessProbe::Answer answer);
-  /// Its kernel's answers are of no interest (any more).
-  bool probe_over() const { return !probing_.active; }
-  /// `ok`, `unreachable` (idle for too long, or host unreachable), `refused` (port unreachable), `ended` (says its
-  /// kernel) or `stuck`.
+  /// The kernel's answers are not needed (any more).
+  bool probe_over() const { return !probe_active_; }
+  /// `ok`, or what the session ends with.
   Status check(Time now);
   Time deadline() const;
-  /// What is known and reported of it; no verdict goes by that.
-  Silence& silence() { return silence_; }
-  const Silence& silence() const { return silence_; }
+
+  /// The last sign of life over any path; Time{}: none yet.
+  Time heard_at() const { return heard_at_; }
+  /// How long neither engine nor responder has answered, though the peer owes something.
+  Duration silent_for() const { return reported_silence_; }
+  /// Whether the peer's kernel says that the process exists, while the peer itself is silent.
+  bool kernel_vouches() const { return kernel_vouches_; }
+  /// A silence for which the kernel vouches has no end by itself. So the user reads of it once it has lasted for kWorthALine, and
+  /// when it is over; each is returned once.
+  enum class News : std::uint8_t { none, lasts, over };
+  News take_news();
 
   static constexpr Duration kRetryAfter = 20ms;
+  static constexpr Duration kWorthALine = 10s;
+  /// Errors further apart are not one outage (kernels send one a second).
+  static constexpr Duration kErrorGapMax = 2500ms;
 
  private:
   static constexpr Duration kIdleBeforeKeepAlive = 250ms;
@@ -90,45 +176,61 @@ class Liveness {
   static constexpr Duration kUnmetKeepAliveInterval = 250ms;
   static constexpr Duration kContestedKeepAliveInterval = 60ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
-  /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
+  /// The first answer takes a round trip; later ones tell of a process that has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
-  static constexpr Duration kEndedTolerated = 500ms;
   static constexpr Duration kLateMax = 20ms;
-  static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
 
   /// Both leave time for an answer before the peer timeout is over.
   Duration before_keep_alive() const { return std::min(kIdleBeforeKeepAlive, peer_timeout_ / 4); }
   Duration before_probe() const { return std::min(kIdleBeforeProbe, peer_timeout_ / 2); }
   Duration idle_by(Time now) const;
   void count_idle(Time now);
-  void restart_idle(Time now);
-  Duration keep_alive_interval(Time now) const;
-  /// Something says that the peer's port is closed, and may be forged: the peer itself is asked, so long after the last time.
+  void apply(const Refutation& refutation, Time now, Time asked);
+  void judge(Suspicion suspicion, PeerState state, Duration lasted);
+  Duration limit(const Verdict& verdict) const;
+  Suspicion suspicion_of_errors() const;
+  PeerState state_at_error() const { return known_at_error_ ? PeerState::met : PeerState::unmet; }
+  /// Two errors at least, of one outage.
+  bool outage() const { return error_ != Status::ok && last_error_ > first_error_; }
+  bool refused() const { return error_ == Status::refused; }
+  bool contested() const { return contested_since_ != kNever; }
+  void note_error(Time now, Status error, bool known);
+  /// Something says that the peer's port is closed, and may be forged: the peer is asked, `ask_after` from the last question.
   void contest(Time now, Duration ask_after);
-  bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }
+  Duration keep_alive_interval(Time now) const;
+  bool may_probe() const { return probes_ == Probes::of_all || (probes_ == Probes::of_met && met_); }
   bool wants_probe(Time now) const;
+  bool news_of_end() const { return news_reported_ && reported_silence_ < kWorthALine; }
 
   const Duration peer_timeout_;
   const Duration stuck_timeout_;
+  Probes probes_;
   bool expecting_ = false;
-  Silence silence_;
-  Duration idle_{};         ///< counted while expecting: of the peer's process...
-  Duration engine_idle_{};  ///< ...and of its engine
+  bool met_ = false;
+  Status verdict_ = Status::ok;
+
+  Time heard_at_{};
   Time counted_until_{};
+  Duration idle_{};  ///< of the process and its kernel
+  Duration engine_idle_{};
+  Duration reported_silence_{};
+  bool news_reported_ = false;
   Time keep_alive_at_{};
   Time keep_alive_sent_{};
-  struct Probing {
-    bool possible = false;
-    bool unmet = false;  ///< possible before the peer has answered
-    bool met = false;
-    bool active = false;   ///< asked since the peer was last heard
-    bool stood = false;    ///< a connection
-    bool refused = false;  ///< the last one, and the peer has not been heard since
-    Time at{};             ///< when to ask next
-  } probing_;
-  Outage outage_;
-  Status verdict_ = Status::ok;
+
+  bool probe_active_ = false;    ///< the kernel was asked since the peer was last heard
+  bool probe_stood_ = false;     ///< a connection has stood
+  bool kernel_refuses_ = false;  ///< and the peer has not been heard since
+  bool kernel_vouches_ = false;
+  Time probe_at_{};  ///< when to ask next
+
+  Status error_ = Status::ok;  ///< the last ICMP error since the last sign of life
+  bool known_at_error_ = false;
+  bool forgotten_ = false;  ///< errors from before `first_error_`, by an opening
+  Time first_error_{};
+  Time last_error_{};
+  Time contested_since_ = kNever;
 };
 
 }  // namespace cluster::reliability

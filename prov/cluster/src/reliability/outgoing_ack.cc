@@ -5,6 +5,34 @@
 
 namespace cluster::reliability {
 
+void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency,
+                            std::size_t count) {
+  if (!any_frame_ || transmission.after(largest_received_)) {
+    largest_received_ = transmission;
+    largest_received_at_ = at;
+  }
+  any_frame_ = true;
+  frames_ += static_cast<unsigned>(count);
+  awaited_ |= urgency == Urgency::soon;
+  if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
+  Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
+  if (urgency == Urgency::now || frames_ >= kFramesMax) wait = Duration::zero();
+  due_ = std::min(due_, now + wait);
+}
+
+void AckScheduler::on_ack_sent(Time now, bool bare) {
+  if (awaited_) {
+    replies_soon_ = !bare && now <= due_;
+    if (bare) reply_grace_until_ = now + kReplyGrace;
+  } else if (!bare && now <= reply_grace_until_) {
+    replies_soon_ = true;
+  }
+  awaited_ = false;
+  due_ = kNever;
+  last_sent_at_ = now;
+  frames_ = 0;
+}
+
 OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
     : any_(acks.any_frame()),
       gap_(arrivals.has_gap()),
@@ -24,8 +52,8 @@ void OutgoingAck::set_departure(Time now) {
 
 OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
   if (!any_) return {AckIncluded::none, 0};
-  // The number of spurious retransmissions is worth a block while it is news, and in a frame that is empty
-  // anyway.
+  // The number of spurious retransmissions is worth a block while the peer does not know it, and in a frame that is otherwise
+  // empty.
   const bool wanted = gap_ || spurious_news_ || (bare && block_);
   const std::size_t size = wanted ? wire::ack_block_size(block_->count) : 0;
   if (size == 0) return {AckIncluded::header, 0};

@@ -85,7 +85,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive_run(Sequence s, TransmissionNumber 
   return Arrival::fresh;
 }
 
-/// Members are taken out as the window moves over them, so that bits are clean for the next lap.
+/// Sequences leave the set as the window moves over them, so that their bits are clear for the next lap.
 void ReceiveWindow::advance() {
   const Sequence end = arrived_.next_gap(expected_, highest_end_);
   arrived_.erase(expected_, end);

@@ -5,8 +5,8 @@
 // arrived: at once and without a copy if it is the expected one, else from a copy that waits here (at most
 // `size` of them).
 //
-// What the protocol has no memory for is held: hold() puts the rest of the frame back, which from then on
-// counts as not arrived, so that neither it nor the ordered frames behind it are acknowledged. resume() lets
+// What the protocol has no memory for is held: hold() puts the rest of the frame back. From then on the frame
+// counts as not arrived, so neither it nor the ordered frames behind it are acknowledged. resume() lets
 // it arrive.
 //
 // A duplicate is either a copy made by the network (the same transmission twice) or a spurious retransmission
@@ -30,8 +30,8 @@ class ReceiveWindow {
   enum class Arrival : std::uint8_t {
     fresh,  ///< call next() until it is false
     duplicate,
-    late,  ///< further back than anything that the peer may still send: a copy that the network has kept, or forged
-    held,     ///< the frame that is held already
+    late,  ///< further back than anything that the peer still sends: a copy that the network kept, or forged
+    held,  ///< the frame that is held already
     outside,  ///< further ahead than the window
   };
 
@@ -51,8 +51,8 @@ class ReceiveWindow {
   Arrival arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
-  /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
-  /// unordered frames are handed on. It takes `memory` unless it has some itself: there may be no more.
+  /// Takes back `rest`, the end of what next() gave last from an ordered frame. Until resume() only
+  /// unordered frames are handed on. It uses `memory` unless it has some itself, because there may be no more.
   void hold(ConstBytes rest, std::vector<std::byte>& memory);
   /// True if what next() gave last came in its turn, so that it can be held.
   bool may_hold() const { return !holding_ && given_.before(expected_); }

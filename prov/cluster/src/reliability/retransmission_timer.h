@@ -1,18 +1,17 @@
 // When a frame is sent again because nothing is acknowledged. First a tail loss probe (TLP, RFC 8985 section
 // 7): one frame is repeated, whose acknowledgement tells the loss detector about all before it. Then
 // retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
-// If the peer has answered before, the first kBackoffMax of them are at most kBackedOffMax apart: one frame in so
-// long loads no network, and a flow that was unlucky a dozen times in a row, among hundreds that fill the same
-// queue, is not left behind for a second. A peer that is stopped, or holds what it has no memory for, gets the
-// second after that. A peer that has never answered is asked every kCallMax: while it is flooded with frames of unknown sources,
-// only some of the frames that ask for a session get through to it (link/thinning.h).
+// If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. One frame in that time
+// loads no network. And among hundreds of flows that fill the same queue, a flow that was unlucky a dozen times in a row
+// does not fall behind by a second. Then the peer is probably stopped, or holds what it has no memory for, and the second applies.
+// A peer that has never answered is called every kCallMax, because in a flood only some calls get through to it (link/thinning.h).
 //
 //   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the peer's acknowledgement delay:
 //         reply times contain what the peer has waited, but the last frame may be the first for which it
 //         waits in full (RFC 8985 section 7.2)
 //   RTO   smoothed + 4 deviations of the reply time, within bounds
 //
-// None of them comes before the peer may have had its turns where turns come late (turn_delay.h).
+// Where turns come late (turn_delay.h), none of them comes before the peer can have had its turns.
 //
 // Every sending and every progress restarts the timer (RFC 9002 section 6.2.1); progress also resets the
 // backoff.
@@ -31,7 +30,7 @@ class RetransmissionTimer {
  public:
   enum class Event : std::uint8_t {
     none,
-    tlp,  ///< tail loss probe: repeat one frame
+    tlp,  ///< tail loss probe: retransmit one frame
     rto,  ///< retransmission timeout: the same; if persistent(), it counts as congestion
   };
 
@@ -44,9 +43,9 @@ class RetransmissionTimer {
   void on_sent(Time now) { running_ = true, restart(now); }
   /// Frames were acknowledged for the first time; `outstanding`: others still have to be.
   void on_progress(Time now, bool outstanding);
-  /// There is reason to believe that the peer dropped frames: repeat one at `when`, if not earlier.
+  /// The peer has probably dropped frames: retransmit one at `when` at the latest.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
-  /// How long an answer may take on account of late turns, as of the last event.
+  /// How long an answer may take because of late turns, as of the last event.
   Duration least() const { return turns_ != nullptr && turns_->disregarded() ? Duration{} : least_; }
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;

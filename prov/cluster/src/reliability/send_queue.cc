@@ -8,7 +8,7 @@
 namespace cluster::reliability {
 namespace {
 
-/// The first bytes of a payload, as far as they lie in one piece.
+/// The first bytes of a payload that lie in one piece.
 ConstBytes front_piece(const Gather& payload) {
   std::size_t skip = payload.offset;
   for (const ConstBytes& slice : payload.slices) {
@@ -107,8 +107,8 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// What begins or ends in a frame with other segments, and what is in several pieces, goes the way of all
-/// segments.
+/// A payload that shares its first or last frame with other segments, or lies in several pieces, is posted segment by
+/// segment.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

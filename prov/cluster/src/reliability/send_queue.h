@@ -2,22 +2,22 @@
 // packs segments into frames; closed frames wait in the send window for the frame sender.
 //
 // Small segments are copied and share an open frame. Of a large payload that stays valid until it is
-// acknowledged, a frame's worth is referred to in user memory, behind what the open frame holds already. What
-// would leave a frame partly empty is copied instead, and the next segment fills it: equally long frames, one
-// behind the other, travel as one super-frame through half of the kernel, and a shorter one ends that
+// acknowledged, each frame refers to its part in user memory, behind what the open frame holds already. What
+// would leave a frame partly empty is copied instead, so that the next segment can fill the frame. Frames of equal length
+// travel through half of the kernel as one super-frame, and a shorter frame ends it
 // (link/link.h).
 //
 // Long payloads that stay where they are become runs (post_run), without a body for each frame.
 //
-// Limits: at most kQueuedMax frames wait to be sent, so that what is posted later can still be ordered by the
-// protocol, and a segment fits into one frame of the size that handshake and path allow now.
+// Limits: at most kQueuedMax frames wait to be sent, so that the protocol can still decide the order of what is posted later. A
+// segment fits into one frame of the size that handshake and path allow now.
 //
 // A frame of answers alone (`done`) may stay open while an acknowledgement is owed: both leave with what this
 // side sends next, or when the acknowledgement is due (Flow::transmit).
 //
 // Invariant: a frame holds ordered segments or unordered ones, never both, so that unordered data never waits
-// for a missing frame at the receiver. Answers are the exception: they join either kind, since one frame less
-// is worth more than that they never wait for a retransmission.
+// for a missing frame at the receiver. Answers are the exception: they join either kind, because saving a frame
+// is worth more than never waiting for a retransmission.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class SendQueue final : public carrier::Carrier {
   }
   /// Queues a frame of `size` bytes of padding, if there is space; returns its sequence.
   std::optional<Sequence> push_padding(std::size_t size);
-  /// How many were given to post() and post_run() in all.
+  /// Tokens given to post() and post_run() so far.
   std::uint64_t tokens() const { return tokens_; }
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
 

@@ -7,27 +7,64 @@
 //
 // `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending has a
 // transmission number of its own. Frames that are taken for lost wait in a queue for their retransmission, in
-// the order in which they were found lost; one that is acknowledged after all, or was sent again otherwise,
-// leaves the queue when it comes to its front.
+// the order in which they were found lost. A frame that is acknowledged after all, or was retransmitted for another reason,
+// leaves the queue when it reaches the front.
 //
-// A frame carries a body of its own, or is one of a run (FrameRun), which has none.
-//
-// Invariant: the front of that queue is a lost frame, so has_lost() need not look further.
+// Invariants: a frame has a body, or belongs to a run that says what it carries (FrameRun). A run is kept until all of its frames are
+// acknowledged, so there are never more runs than frames. The front of the queue of lost frames is a lost frame, so has_lost() need
+// not look further.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/ring_queue.h"
 #include "base/sequence.h"
 #include "base/units.h"
+#include "carrier/carrier.h"
 #include "multipath/loss_detector.h"
-#include "reliability/sent_frames.h"
+#include "reliability/frame_body.h"
 #include "reliability/sequence_set.h"
 #include "wire/ack.h"
+#include "wire/segment.h"
 
 namespace cluster::reliability {
+
+/// One long payload that leaves as frames of equal length with consecutive sequences: one description for all
+/// of them instead of a body each. A frame is encoded from the description whenever it is sent. The send window still knows of each
+/// frame when it left and whether it has arrived, so a loss concerns that frame alone. The description refers to the payload in user
+/// memory until the peer has all of it.
+struct FrameRun {
+  Sequence first;
+  wire::Segment segment;  ///< of the first frame; those of the others continue it
+  ConstBytes payload;     ///< of all frames together
+  std::size_t part = 0;   ///< of it in each frame
+  carrier::Token token = 0;
+  bool ordered = false;
+  std::size_t outstanding = 0;  ///< frames that the peer does not have; 0: the description is free
+
+  std::size_t frames() const { return payload.size() / part; }
+  Sequence end() const { return first + static_cast<std::uint32_t>(frames()); }
+  /// Where the part of this frame begins.
+  std::size_t offset_of(Sequence s) const { return static_cast<std::size_t>(s - first) * part; }
+};
+
+/// One frame of the window, sent or still queued (sent_packets in RFC 9002).
+struct SentFrame {
+  enum class State : std::uint8_t { queued, in_flight, lost, acknowledged };
+
+  std::unique_ptr<FrameBody> body;  ///< null once acknowledged, and in a run
+  Time sent_at{};                   ///< the latest sending
+  TransmissionNumber transmission;  ///< the latest sending
+  std::uint32_t sendings = 0;
+  State state = State::queued;
+  std::uint8_t path = 0;  ///< of the latest sending
+  std::uint16_t run = 0;  ///< of SendWindow::runs_, counted from 1; 0: it is in none
+};
 
 /// Neighbours in a run that are acknowledged at once and left one after the other on one path, each once; or
 /// one frame of a run for which that does not hold.
@@ -39,9 +76,35 @@ struct AckedStretch {
   carrier::Token token = 0;  ///< the run's, if the peer has all of it now
 };
 
-class SendWindow : public SentFrames {
+class SendWindow {
  public:
+  /// At most so many frames at once, numbered from `first` on; memory is taken as it is needed.
   SendWindow(std::size_t capacity, Sequence first);
+
+  Sequence first() const { return first_; }
+  Sequence end() const { return end_; }
+  /// Frames from first() to end().
+  std::size_t span() const { return static_cast<std::size_t>(end_ - first_); }
+  std::size_t free_frames() const { return capacity_ - static_cast<std::size_t>(end_ - first_); }
+  bool has_space(std::size_t frames) const { return frames <= free_frames(); }
+  SentFrame& at(Sequence s) { return frames_[s.value & mask_]; }
+  const SentFrame& at(Sequence s) const { return frames_[s.value & mask_]; }
+
+  /// Queues a frame behind all others; there must be space. Without memory for it the caller keeps the body.
+  void push(std::unique_ptr<FrameBody>&& body);
+  /// Memory for one more: the next push() does not throw.
+  void reserve_frame() {
+    if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
+  }
+  /// Queues the frames of a run, which begins at end(); there must be space.
+  void push_run(const FrameRun& run);
+  /// The run that the frame belongs to; null if it has a body.
+  const FrameRun* run_of(const SentFrame& frame) const {
+    return frame.run == 0 ? nullptr : &runs_[frame.run - 1u];
+  }
+  bool has_token(const SentFrame& frame) const { return frame.run != 0 || !frame.body->tokens.empty(); }
+  /// The application waits until the peer has this frame, or has answered it.
+  bool awaited(const SentFrame& frame) const { return has_token(frame) || frame.body->awaits_answer; }
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }
@@ -80,7 +143,7 @@ class SendWindow : public SentFrames {
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {
       acknowledge_range(first(), ack, on_acked, on_run_acked);
-      set_first(ack);
+      first_ = ack;
     }
     for (std::size_t i = 0; ranges != nullptr && i < ranges->count; ++i) {
       const Sequence from = ranges->ranges[i].first;
@@ -90,6 +153,9 @@ class SendWindow : public SentFrames {
   }
 
  private:
+  void widen();
+  std::uint16_t free_run();
+  FrameRun& run_at(std::uint16_t number) { return runs_[number - 1u]; }
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge_range(Sequence from, Sequence end, OnAcked& on_acked, OnRunAcked& on_run_acked) {
     if (!from.before(end)) return;
@@ -110,8 +176,15 @@ class SendWindow : public SentFrames {
   AckedStretch remove_stretch(Sequence s, Sequence end);
   void drop_outdated_losses();
 
+  static constexpr std::size_t kInitialFrames = 16;
   static constexpr std::int32_t kStaleAckMax = 65536;
 
+  std::size_t capacity_;
+  std::vector<SentFrame> frames_;
+  std::uint32_t mask_;
+  std::vector<FrameRun> runs_;
+  Sequence first_;
+  Sequence end_;
   SequenceSet outstanding_;
   RingQueue<Sequence> lost_;
   Sequence next_;

@@ -1,7 +1,9 @@
 #include "reliability/session_frame.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "wire/frame.h"
 
@@ -30,8 +32,8 @@ OutgoingAck::Fit fit_of(const Handshake& handshake, std::size_t frame_max, const
   return ack.fit(frame_max > used ? frame_max - used : 0, segment_bytes == 0);
 }
 
-/// Writes what does not depend on the frame: session, opening and acknowledgement. Returns the flags that say
-/// so.
+/// Writes what does not depend on the frame: session, opening and acknowledgement. Returns the flags for
+/// these.
 std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, AckIncluded included,
                          wire::FrameHeader& header, std::byte* at) {
   using namespace wire::frame_flag;
@@ -102,6 +104,35 @@ void RunEncoder::encode(const FrameIdentity& identity, Front& front, link::OutFr
   out.add({front.data(), size_});
   out.add(run_.payload.subspan(offset, run_.part));
   wire::encode_checksum(header, {out.pieces.data(), out.count}, integrity_);
+}
+
+PartEncoder::PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits)
+    : path_(whole.path), front_(front), integrity_(limits.integrity) {
+  for (const ConstBytes piece : std::span(whole.pieces).first(whole.count)) {
+    whole_.insert(whole_.end(), piece.begin(), piece.end());
+  }
+  const std::size_t total = whole_.size() - front;
+  const std::size_t capacity = limits.frame_max - front - sizeof block_;
+  block_.number = 0;
+  block_.count = static_cast<std::uint8_t>((total + capacity - 1) / capacity);
+  block_.total = static_cast<std::uint16_t>(total);
+}
+
+link::OutFrame PartEncoder::next() {
+  const std::size_t begin = block_.begin();
+  const std::size_t size = std::min(block_.piece_max(), block_.total - begin);
+  part_.assign(whole_.begin(), whole_.begin() + static_cast<std::ptrdiff_t>(front_));
+  part_.resize(front_ + sizeof block_ + size);
+  std::memcpy(part_.data() + front_, &block_, sizeof block_);
+  std::memcpy(part_.data() + front_ + sizeof block_, whole_.data() + front_ + begin, size);
+  ++block_.number;
+  auto& header = *std::launder(reinterpret_cast<wire::FrameHeader*>(part_.data()));
+  header.flags |= wire::frame_flag::kPart;
+  link::OutFrame out;
+  out.path = path_;
+  out.add(part_);
+  wire::encode_frame(header, {out.pieces.data(), out.count}, integrity_);
+  return out;
 }
 
 }  // namespace cluster::reliability

@@ -1,17 +1,18 @@
 // Encodes a frame of a session at the moment it is sent: header, opening (until the peer has it) and
 // acknowledgement are written in front of the stored segments, so that a retransmission carries what is true
-// now.
+// now. A frame has a body of its own, or belongs to a run. If it has become too long for the path, it is cut into parts.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "link/link.h"
 #include "reliability/frame_body.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
-#include "reliability/sent_frames.h"
+#include "reliability/send_window.h"
 #include "wire/frame.h"
 
 namespace cluster::reliability {
@@ -57,6 +58,37 @@ class RunEncoder {
   std::size_t segment_begin_ = 0;  ///< behind header, opening and acknowledgement
   std::size_t size_ = 0;           ///< with the header of the segment
   Front pattern_;                  ///< those bytes, as far as they are the same in all frames
+};
+
+/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock). They keep its sequence and its transmission
+/// number: they are one sending of the frame. While the frame size stays, a frame is always cut the same way, so parts of several
+/// sendings go together.
+class PartEncoder {
+ public:
+  /// `whole` is complete; its first `front` bytes are the header and the blocks, which each part repeats.
+  PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits);
+
+  std::size_t count() const { return block_.count; }
+  /// The first `parts` have left with an earlier sending.
+  void skip(std::size_t parts) { block_.number = static_cast<std::uint8_t>(parts); }
+  /// The next part; stays there until the next call.
+  link::OutFrame next();
+
+ private:
+  const link::Path* path_;
+  std::size_t front_;
+  wire::Integrity integrity_;
+  std::vector<std::byte> whole_;
+  wire::PartBlock block_;
+  std::vector<std::byte> part_;
+};
+
+/// The frames that a flow hands to its link in one call, and what lies in front of their payload. All flows of an engine build
+/// their bursts in the same one, one after the other: it is some 36 KB, too large for the stack of an application's thread.
+struct Burst {
+  link::OutBurst out;
+  std::array<AckIncluded, link::kBurstMax> carried{};     ///< by each frame
+  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< of frames in runs; left as they are until then
 };
 
 }  // namespace cluster::reliability

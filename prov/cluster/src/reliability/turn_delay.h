@@ -1,11 +1,11 @@
-// By how much the turns of an endpoint come late. A timer that goes off long after it was due says that the process has waited
-// for a processor; where processes crowd on one node they mostly do on the others as well, so that an answer takes
-// several such delays. Without it a hundred processes on two processors would spend these on repeating what lies unread at the
-// others.
+// How late the turns of an endpoint come. A timer that goes off long after it was due shows that the process has waited
+// for a processor. Where processes crowd on one node they mostly crowd on the others too, so an answer takes
+// several such delays. Without this estimate a hundred processes on two processors would spend their time on retransmitting what lies
+// unread at the others.
 //
-// Delays below kSlice are those of a scheduler, or of a progress thread that looks every 10 ms, and do not count. A single one, however long, was a stop of the process and
-// counts kFirst: the estimate grows to at most twice itself and that at a time. It falls when timers go off sooner, and with
-// the time.
+// Delays below kSlice come from the scheduler, or from a progress thread that looks every 10 ms, and do not count. A single delay,
+// however long, may be a stop of the process: each observation raises the estimate to at most twice its value plus kFirst. The estimate
+// falls when timers go off sooner, and with time.
 #pragma once
 
 #include <algorithm>

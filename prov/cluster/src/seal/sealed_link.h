@@ -68,7 +68,7 @@ class SealedLink final : public link::Link {
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void before_sleep() override { inner_->before_sleep(); }
   void thin(const link::Thinning& thinning) override {
-    exchange_.note_flood(!thinning.none());
+    exchange_.note_flood(thinning.on);
     inner_->thin(thinning);
   }
 

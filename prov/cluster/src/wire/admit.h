@@ -63,7 +63,7 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity:
 /// The CRC of a frame made of `pieces`, the first of which holds the whole FrameHeader.
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 
-// The gate for frames of a run. One long payload leaves as frames of equal length (reliability/sent_frames.h), and segmentation
+// The gate for frames of a run. One long payload leaves as frames of equal length (reliability/send_window.h), and segmentation
 // offload hands them on as they left, back to back. After admit() has let the first one in, those that continue it differ from it
 // only in numbers that are known beforehand. So each is compared with what it must be instead of being read; only its checksum is
 // computed.

@@ -1,6 +1,6 @@
-#include "network/closed_sessions.h"
-
 #include <gtest/gtest.h>
+
+#include "network/remote_peer.h"
 
 namespace cluster::network {
 namespace {

@@ -12,7 +12,6 @@ namespace cluster::engine {
 namespace {
 
 using network::AnswerLimiter;
-using network::FloodLevel;
 using network::FloodWatch;
 
 using test::FakeNetwork;
@@ -88,7 +87,7 @@ TEST_F(FloodTest, CallsDrawABurstOfAnswersAndThenSoManyASecond) {
     clock.advance(FloodWatch::kInterval - 1ms);
     pass(a);
   }
-  ASSERT_FALSE(network.thinning.unmarked_aside);
+  ASSERT_FALSE(network.thinning.on);
   const std::int64_t seconds = (clock.now() - begin) / 1s;
   const auto answers = static_cast<std::int64_t>(a.counters().frames_sent);
   EXPECT_GE(answers, AnswerLimiter::kBurst + AnswerLimiter::kPerSecond * seconds * 9 / 10);
@@ -98,11 +97,11 @@ TEST_F(FloodTest, CallsDrawABurstOfAnswersAndThenSoManyASecond) {
 TEST_F(FloodTest, InAFloodThereIsNoBurst) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
   const std::vector<std::byte> nonsense(40);
-  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+  for (std::int64_t sent = 0; sent <= FloodWatch::kBurst + 1000; sent += 100) {
     for (int i = 0; i < 100; ++i) inject(kUnknownSource, kA, nonsense);
     pass(a);
   }
-  ASSERT_TRUE(network.thinning.unmarked_aside);
+  ASSERT_TRUE(network.thinning.on);
   const std::uint64_t before = a.counters().frames_sent;
   flood(100);
   pass(a);
@@ -136,11 +135,11 @@ TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {
   };
   EXPECT_GT(resets_to(kUnknownSource), 200);
   const std::vector<std::byte> nonsense(40);
-  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+  for (std::int64_t sent = 0; sent <= FloodWatch::kBurst + 1000; sent += 100) {
     for (int i = 0; i < 100; ++i) inject(kUnknownSource, kA, nonsense);
     pass(a);
   }
-  ASSERT_TRUE(network.thinning.unmarked_aside);
+  ASSERT_TRUE(network.thinning.on);
   EXPECT_EQ(resets_to(kUnknownSource), 0);
   EXPECT_GE(resets_to(kB), 5);
 }
@@ -182,7 +181,7 @@ TEST_F(FloodTest, WhatIsAskedInTheNameOfAPeerThatSpeaksDrawsNothing) {
   b.send();
   pass(a, b);
   forge();
-  ASSERT_TRUE(network.thinning.unmarked_aside);
+  ASSERT_TRUE(network.thinning.on);
   b.send();
   pass(a, b);
   forge();

@@ -2,16 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <vector>
-
 namespace cluster::network {
 namespace {
 
-constexpr link::SessionMarks kMarks{0x17, 0x42};
+constexpr std::uint8_t kMark = 0x17;
 constexpr std::uint32_t kMember = 0xABCD0017;
-constexpr std::uint32_t kUnknown = 0xABCD0042;
+constexpr std::uint32_t kForeign = 0xABCD0099;
 constexpr Duration kTick = 1ms;
+constexpr auto kAsideFrames = static_cast<std::int64_t>(link::Thinning::kAsideFrames);
 
 class FilteredLink final : public link::Link {
  public:
@@ -34,16 +32,12 @@ class FloodWatchTest : public testing::Test {
   /// `per_second` frames for `span`; the link passes as many as it was told.
   void flood(std::uint32_t session, std::int64_t per_second, Duration span) {
     for (const Time end = now + span; now < end; now += kTick) {
-      const bool aside = session != kUnknown && session != kMember && link.thinning.unmarked_aside;
-      const unsigned shift = session == kUnknown  ? link.thinning.unknown_shift
-                             : session == kMember ? link.thinning.member_shift
-                                                  : 0;
+      const bool aside = link.thinning.on && static_cast<std::uint8_t>(session) != link.thinning.mark;
       if (aside && now >= look) {
         look = now + link::Thinning::kAsideInterval;
-        aside_left = static_cast<std::int64_t>(link::Thinning::kAsideFrames);
+        aside_left = kAsideFrames;
       }
-      left += per_second * kTick / 1s;
-      for (; left >= 1 << shift; left -= 1 << shift) {
+      for (left += per_second * kTick / 1s; left > 0; --left) {
         if (aside && aside_left-- <= 0) continue;
         watch.note_session(now, session);
         ++passed;
@@ -53,8 +47,7 @@ class FloodWatchTest : public testing::Test {
   }
 
   FilteredLink link;
-  std::vector<std::uint32_t> members;
-  FloodWatch watch{&link, kMarks, [this] { return members; }};
+  FloodWatch watch{&link, kMark};
   Time now{1h};
   Time look{};
   std::int64_t aside_left = 0;  ///< of this look
@@ -62,144 +55,110 @@ class FloodWatchTest : public testing::Test {
   std::int64_t passed = 0;
 };
 
-constexpr std::int64_t kPerSecond = FloodLevel::kPerInterval * (1s / FloodWatch::kInterval);
+constexpr std::int64_t kPerSecond = FloodWatch::kPerInterval * (1s / FloodWatch::kInterval);
 
 TEST_F(FloodWatchTest, AFloodWaitsAsideOnceItIsMoreThanACrowd) {
   flood(0, 50'000, 1s);
-  EXPECT_LE(passed, FloodLevel::kBurst + 2 * kPerSecond);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
-  const unsigned before = link.calls;
+  EXPECT_LE(passed, FloodWatch::kBurst + 2 * kPerSecond);
+  EXPECT_TRUE(link.thinning.on);
+  EXPECT_EQ(link.thinning.mark, kMark);
   flood(0, 50'000, 10s);
-  EXPECT_EQ(link.calls, before) << "what is read aside is not taken for the end of the flood";
-  EXPECT_EQ(link.thinning.unknown_shift, 0u) << "the other class is not meant";
-  EXPECT_EQ(link.thinning.marks.member, kMarks.member);
+  EXPECT_EQ(link.calls, 1u) << "what is read aside is not taken for the end of the flood";
 }
 
 TEST_F(FloodWatchTest, AFloodOfWhatNoCrowdSendsIsKnownSooner) {
-  constexpr std::uint32_t kForeign = 0xABCD0099;
   flood(kForeign, 25'000, 50ms);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
-  EXPECT_LE(passed, FloodLevel::kBurst / 8);
+  EXPECT_TRUE(link.thinning.on);
+  EXPECT_LE(passed, FloodWatch::kBurst / 8);
+  FloodWatch other(&link, kMark);
+  link.thinning.on = false;
+  for (int i = 0; i < FloodWatch::kBurst / 8; ++i) other.note_nonsense(now);
+  other.review(now += FloodWatch::kInterval);
+  EXPECT_TRUE(link.thinning.on);
 }
 
 TEST_F(FloodWatchTest, AFewUselessFramesAreNone) {
-  constexpr std::uint32_t kForeign = 0xABCD0099;
   flood(kForeign, kPerSecond * 3 / 4, 10s);
   EXPECT_EQ(link.calls, 0u);
 }
 
-TEST_F(FloodWatchTest, WhatIsUselessIsAFloodAsLongAsItIsTooMuch) {
-  // Only a part of such frames is read aside, so the count that ends a flood stands for fewer frames than
-  // begin one.
-  constexpr std::int64_t kReadOf = kPerSecond / (1 << link::Thinning::kUselessShift);
+TEST_F(FloodWatchTest, AFloodThatHasBecomeSmallerGoesOn) {
   flood(0, 50'000, 1s);
-  const unsigned before = link.calls;
-  flood(0, kReadOf * 5 / 4, 5s);
-  EXPECT_EQ(link.calls, before);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
+  flood(0, kPerSecond / 2, 5s);
+  EXPECT_EQ(link.calls, 1u) << "more than a quarter of what begins one";
 }
 
 TEST_F(FloodWatchTest, AFloodGoesOnAlsoForAnEngineThatComesSeldom) {
   flood(0, 50'000, 1s);
-  const unsigned before = link.calls;
   for (int turn = 0; turn < 100; ++turn) {
-    for (std::size_t i = 0; i < link::Thinning::kAsideFrames; ++i) watch.note_session(now, 0);
+    for (std::int64_t i = 0; i < kAsideFrames; ++i) watch.note_session(now, 0);
     watch.review(now += 10 * FloodWatch::kInterval);
   }
-  EXPECT_EQ(link.calls, before) << "one look is all that it had";
-  EXPECT_TRUE(link.thinning.unmarked_aside);
+  EXPECT_EQ(link.calls, 1u) << "one look is all that it had";
 }
 
 TEST_F(FloodWatchTest, WhatTheLinkDoesAlreadyItIsNotAskedForAgain) {
   flood(0, 50'000, 1s);
-  const unsigned before = link.calls;
   for (int turn = 0; turn < 100; ++turn) {  // two looks in one interval, and then none
-    for (std::size_t i = 0; i < 2 * link::Thinning::kAsideFrames * (turn % 2); ++i)
-      watch.note_session(now, 0);
+    for (std::int64_t i = 0; i < 2 * kAsideFrames * (turn % 2); ++i) watch.note_session(now, 0);
     watch.review(now += FloodWatch::kInterval);
   }
-  EXPECT_EQ(link.calls, before);
+  EXPECT_EQ(link.calls, 1u);
+}
+
+/// The link begins to put frames aside now, so the first look may fall into the second interval.
+TEST_F(FloodWatchTest, AFloodOutlivesAnIntervalWithoutALook) {
+  for (int i = 0; i < FloodWatch::kBurst / 8; ++i) watch.note_session(now, kForeign);
+  watch.review(now += FloodWatch::kInterval);
+  ASSERT_TRUE(link.thinning.on);
+  watch.review(now += FloodWatch::kInterval);
+  EXPECT_TRUE(link.thinning.on);
 }
 
 TEST_F(FloodWatchTest, ACrowdIsServed) {
-  for (int i = 0; i < FloodLevel::kBurst; ++i) watch.note_session(now, 0);
+  for (int i = 0; i < FloodWatch::kBurst; ++i) watch.note_session(now, 0);
   now += 1s;
   watch.review(now);
-  EXPECT_TRUE(link.thinning.none());
+  EXPECT_EQ(link.calls, 0u);
   EXPECT_EQ(watch.deadline(), kNever);
 }
 
-TEST_F(FloodWatchTest, TheLinkIsOpenAgainSoonAfterTheFloodAlsoIfNothingComes) {
+TEST_F(FloodWatchTest, TheLinkIsOpenAgainAfterTheFloodAlsoIfNothingComes) {
   flood(0, 100'000, 2s);
-  ASSERT_FALSE(link.thinning.none());
+  ASSERT_TRUE(link.thinning.on);
   for (int looks = 0; watch.deadline() != kNever; ++looks) {
     ASSERT_LT(looks, 12);
     watch.review(now = watch.deadline());
   }
-  EXPECT_TRUE(link.thinning.none());
+  EXPECT_FALSE(link.thinning.on);
 }
 
-TEST_F(FloodWatchTest, FramesWithTheMarkOfMembersAreThinnedAndTheirSessionsAreNot) {
-  members = {0x300017, 0x100017};
-  flood(kMember, 50'000, 2s);
-  EXPECT_NE(link.thinning.member_shift, 0u);
-  EXPECT_FALSE(link.thinning.unmarked_aside);
-  EXPECT_EQ(link.thinning.members, (std::vector<std::uint32_t>{0x100017, 0x300017})) << "in ascending order";
+/// A flood that was over for an interval is one again at once, not after another crowd.
+TEST_F(FloodWatchTest, AFloodThatPausesIsSoonKnownAgain) {
+  flood(0, 50'000, 1s);
+  flood(0, 0, 100ms);
+  ASSERT_FALSE(link.thinning.on);
   passed = 0;
-  flood(kMember, 50'000, 10s);
-  EXPECT_LE(passed, 10 * kPerSecond);
-  members.push_back(0x200017);
-  flood(kMember, 50'000, 20ms);
-  EXPECT_EQ(link.thinning.members.size(), 3u) << "a session begins in the flood";
-  members.resize(link::Thinning::kMembersMax + 1, 0x400017);
-  flood(kMember, 50'000, 20ms);
-  EXPECT_TRUE(link.thinning.none()) << "more sessions than the link distinguishes";
+  flood(0, 50'000, 20ms);
+  EXPECT_TRUE(link.thinning.on);
+  EXPECT_LE(passed, 1000);
 }
 
-TEST_F(FloodWatchTest, OfATotalWhatIsMoreThanCanWaitAsideHasAMark) {
-  std::uint64_t total = 0;
-  const auto refuse = [&](std::int64_t in_interval) {
-    watch.note_total(now, total += static_cast<std::uint64_t>(in_interval));
-    watch.review(now += FloodWatch::kInterval);
-  };
-  for (int i = 0; i < 100; ++i) refuse(500);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
-  EXPECT_NE(link.thinning.member_shift, 0u);
-  EXPECT_NE(link.thinning.unknown_shift, 0u);
-  for (int i = 0; i < 2000; ++i) refuse(static_cast<std::int64_t>(link::Thinning::kAsideFrames));
-  EXPECT_TRUE(link.thinning.unmarked_aside);
-}
-
-TEST_F(FloodWatchTest, SessionsOfUnknownSourcesHaveALimitOfTheirOwn) {
-  flood(kUnknown, 50'000, 2s);
-  EXPECT_NE(link.thinning.unknown_shift, 0u);
-  EXPECT_FALSE(link.thinning.unmarked_aside);
-  passed = 0;
-  flood(kUnknown, 50'000, 10s);
-  EXPECT_LE(passed, 10 * kPerSecond);
-  EXPECT_GE(passed, 10 * kPerSecond / 8) << "some get through";
-}
-
-TEST_F(FloodWatchTest, WhatIsNoFrameIsJudgedByTheSameByteAsInTheKernel) {
-  std::array<std::byte, 13> bytes{};
-  bytes[12] = std::byte{kMarks.member};
-  for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, bytes);
-  watch.review(now += 1s);
-  EXPECT_NE(link.thinning.member_shift, 0u);
-  EXPECT_FALSE(link.thinning.unmarked_aside);
-  for (int i = 0; i < 2 * FloodLevel::kBurst; ++i) watch.note_bytes(now, ConstBytes(bytes).first(12));
-  watch.review(now += 1s);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
+/// As many frames come from a host that has found the mark: they pass, and all others wait.
+TEST_F(FloodWatchTest, FramesWithTheMarkCountAsWell) {
+  flood(kMember, 50'000, 1s);
+  EXPECT_TRUE(link.thinning.on);
+  EXPECT_EQ(passed, 50'000);
 }
 
 TEST_F(FloodWatchTest, ATotalCountsOnce) {
-  watch.note_total(now, 2 * FloodLevel::kBurst);
-  watch.note_total(now, 2 * FloodLevel::kBurst);
+  watch.note_total(now, 2 * FloodWatch::kBurst);
+  watch.note_total(now, 2 * FloodWatch::kBurst);
   watch.review(now += 1s);
-  EXPECT_TRUE(link.thinning.unmarked_aside);
-  watch.note_total(now, 2 * FloodLevel::kBurst);
-  for (int i = 0; i < 12; ++i) watch.review(now += 20ms);
-  EXPECT_TRUE(link.thinning.none());
+  EXPECT_TRUE(link.thinning.on);
+  watch.note_total(now, 2 * FloodWatch::kBurst);
+  for (int i = 0; i < 20; ++i) watch.review(now += 20ms);
+  EXPECT_FALSE(link.thinning.on);
 }
 
 }  // namespace

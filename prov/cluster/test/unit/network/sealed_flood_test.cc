@@ -67,9 +67,9 @@ TEST_P(SealedFloodOfTest, IsPutAside) {
   Node a(network, kA, kB, 1000, nullptr, test::node_settings(),
          {.credentials = test::credentials({"a key of the job"})});
   flood(a, GetParam(), 8000);
-  EXPECT_FALSE(network.thinning.unmarked_aside) << "so many may come at once";
+  EXPECT_FALSE(network.thinning.on) << "so many may come at once";
   flood(a, GetParam(), 2000);
-  EXPECT_TRUE(network.thinning.unmarked_aside);
+  EXPECT_TRUE(network.thinning.on);
 }
 
 /// A process that computes takes few turns. If each looked at few frames, those of peers would wait behind
@@ -115,7 +115,7 @@ TEST_F(SealedFloodTest, OnlyPeersGetNotices) {
   EXPECT_EQ(notices_to(kUnknownSource), 1);
   EXPECT_EQ(notices_to(kB), 1);
   flood(a, kForgeries[4], 10'000);
-  ASSERT_TRUE(network.thinning.unmarked_aside);
+  ASSERT_TRUE(network.thinning.on);
   EXPECT_EQ(notices_to(kUnknownSource), 0);
   EXPECT_EQ(notices_to(kB), 1);
 }

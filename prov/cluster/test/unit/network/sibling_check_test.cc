@@ -16,8 +16,7 @@
 namespace cluster::engine {
 namespace {
 
-using network::FloodLevel;
-
+using network::FloodWatch;
 using test::ForgedFrame;
 using test::kA;
 using test::kB;
@@ -157,11 +156,11 @@ TEST_F(SiblingCheckTest, InAFloodMembersAloneAreAnswered) {
   };
   EXPECT_EQ(answers_to(kUnknownSource), 1);
   const std::vector<std::byte> nonsense(40);
-  for (std::int64_t sent = 0; sent <= FloodLevel::kBurst + 1000; sent += 100) {
+  for (std::int64_t sent = 0; sent <= FloodWatch::kBurst + 1000; sent += 100) {
     for (int i = 0; i < 100; ++i) inject(kUnknownSource, kB, nonsense);
     pass(known);
   }
-  ASSERT_TRUE(network.thinning.unmarked_aside);
+  ASSERT_TRUE(network.thinning.on);
   EXPECT_EQ(answers_to(kUnknownSource), 0);
   EXPECT_EQ(answers_to(kA), 1);
 }

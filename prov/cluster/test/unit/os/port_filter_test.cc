@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/two_hosts.h"
+#include "link/process_probe.h"
 #include "os/descriptor.h"
 #include "os/packet_headers.h"
 #include "wire/frame.h"
@@ -120,69 +121,32 @@ TEST(PortFilter, HoldsBackFramesTooShortToTell) {
   }
 }
 
-/// How many of many frames to us pass whose session has this lowest byte; frames begin `at`.
-int passing(Sieve& sieve, std::vector<std::byte> frame, std::size_t at, std::uint8_t mark) {
-  frame.at(at + offsetof(wire::FrameHeader, session)) = std::byte{mark};
-  int count = 0;
-  for (int i = 0; i < 4096; ++i) count += sieve.passes(frame) ? 1 : 0;
-  return count;
-}
-
-TEST(PortFilter, OfAFloodEachClassIsThinnedAsItIsSaid) {
-  const link::Thinning thinning{{0x17, 0x42}, 2, true};
+TEST(PortFilter, DuringAFloodOnlyFramesWithTheMarkPass) {
   for (const Family family : {Family::v4, Family::v6}) {
-    Sieve sieve(frames_for(ours(family), ip_ether_type(family), thinning));
-    const std::vector<std::byte> frame = frame_to(ours(family), 64);
-    const std::size_t at = headers_size(family);
-    EXPECT_EQ(passing(sieve, frame, at, 0x17), 4096);
-    EXPECT_NEAR(passing(sieve, frame, at, 0x42), 1024, 200);
-    EXPECT_EQ(passing(sieve, frame, at, 0), 0);
-    EXPECT_EQ(passing(sieve, frame, at, 0x18), 0);
-    EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 64)));
-  }
-}
-
-TEST(PortFilter, OfFramesWithTheMarkOfMembersTheirSessionsPass) {
-  link::Thinning thinning{.marks = {0x17, 0x42}, .member_shift = 2};
-  for (std::uint32_t i = 0; i < link::Thinning::kMembersMax; ++i)
-    thinning.members.push_back((i * 0x3F31) << 8 | 0x17);
-  std::ranges::sort(thinning.members);
-  for (const Family family : {Family::v4, Family::v6}) {
-    for (const bool aside : {false, true}) {
-      thinning.unmarked_aside = aside;
-      Sieve sieve(frames_for(ours(family), ip_ether_type(family), thinning));
-      std::vector<std::byte> frame = frame_to(ours(family), 64);
-      const std::size_t at = headers_size(family) + offsetof(wire::FrameHeader, session);
-      const auto name = [&](std::uint32_t session) {
-        for (std::size_t i = 0; i < 4; ++i) frame.at(at + i) = static_cast<std::byte>(session >> 8 * i);
-      };
-      for (const std::uint32_t session : thinning.members) {
-        name(session);
-        EXPECT_TRUE(sieve.passes(frame)) << session;
-      }
-      int others = 0;
-      for (std::uint32_t i = 0; i < 4096; ++i) {
-        name((i * 0x3F31 + 1) << 8 | 0x17);
-        others += sieve.passes(frame) ? 1 : 0;
-      }
-      EXPECT_NEAR(others, 1024, 200);
-      EXPECT_EQ(passing(sieve, frame, headers_size(family), 0x42), 4096);
-      EXPECT_EQ(passing(sieve, frame, headers_size(family), 0x18), aside ? 0 : 4096);
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family), {.mark = 0x17, .on = true}));
+    std::vector<std::byte> frame = frame_to(ours(family), 64);
+    std::byte& mark = frame.at(headers_size(family) + offsetof(wire::FrameHeader, session));
+    for (unsigned value = 0; value < 256; ++value) {
+      mark = static_cast<std::byte>(value);
+      EXPECT_EQ(sieve.passes(frame), value == 0x17) << value;
     }
+    mark = std::byte{0x17};
+    frame.resize(headers_size(family) + offsetof(wire::FrameHeader, session));
+    EXPECT_FALSE(sieve.passes(frame)) << "too short to have a mark";
   }
 }
 
-TEST(PortFilter, OneClassIsThinnedAlone) {
-  const std::vector<std::byte> datagram(kUdpBytes + 64);
-  Sieve aside(all_but_interface(0, {{0x17, 0x42}, 0, true}));
-  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0x17), 4096);
-  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0x42), 4096);
-  EXPECT_EQ(passing(aside, datagram, kUdpBytes, 0), 0);
-  EXPECT_FALSE(aside.passes(std::vector<std::byte>(kUdpBytes + 12))) << "too short to have a mark";
-  Sieve unknown(all_but_interface(0, {{0x17, 0x42}, link::Thinning::kShiftMax, false}));
-  EXPECT_EQ(passing(unknown, datagram, kUdpBytes, 0x17), 4096);
-  EXPECT_LT(passing(unknown, datagram, kUdpBytes, 0x42), 40);
-  EXPECT_EQ(passing(unknown, datagram, kUdpBytes, 0), 4096);
+TEST(PortFilter, TheKernelTakesAsManyMemberHostsAsAreNamed) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    std::vector<SocketAddress> hosts;
+    for (std::size_t i = 0; i < link::ProcessProbe::kHostsMax; ++i) {
+      std::vector<std::byte> ip(16, static_cast<std::byte>(i));
+      ip[1] = static_cast<std::byte>(i >> 8);
+      hosts.push_back(family == Family::v4 ? SocketAddress::v4(ip.data(), 0)
+                                           : SocketAddress::v6(ip.data(), 0));
+    }
+    EXPECT_LE(steering_by_host(hosts, family, 12345).size(), std::size_t{BPF_MAXINSNS});
+  }
 }
 
 }  // namespace

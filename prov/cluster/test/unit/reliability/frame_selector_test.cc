@@ -1,9 +1,8 @@
 // Which frame leaves next, and which frames a full link returns.
-#include "reliability/frame_selector.h"
-
 #include <gtest/gtest.h>
 
 #include "reliability/flow_status.h"
+#include "reliability/frame_sender.h"
 #include "support/fake_environment.h"
 
 namespace cluster::reliability {
