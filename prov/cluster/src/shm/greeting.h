@@ -1,20 +1,72 @@
-// How a connection inside a node begins: the connector sends its hello, with a descriptor of shared memory beside it.
-// Where there is a key the two sides have shown it to each other before (seal/local_proof.h): the hello does not leave
-// before the listener has, and none is believed that does not carry the connector's tag.
+// How a connection inside a node begins: the connector finds the listener by its name, and sends its hello with a
+// descriptor of shared memory beside it.
 //
-// Neither side waits: both are asked again until something has come.
+// Names. Without a key the name of an endpoint's socket says its address. With keys it has one name for each, which only
+// processes with that key can tell (seal/local_proof.h). So endpoints with different keys, or with and without one, do not
+// find each other: they are as far apart as if they were on two nodes.
+//
+// Greeting. Where there is a key, each side shows first that it has it: the hello does not leave before the listener
+// has, and the listener believes no hello that does not carry the connector's tag. Neither side waits: both are asked again
+// until something has come.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/address.h"
 #include "os/descriptor.h"
 #include "os/local_socket.h"
+#include "os/wait_set.h"
+#include "seal/job_key.h"
 #include "seal/local_proof.h"
-#include "shm/keyed_names.h"
 
 namespace cluster::shm {
+
+/// The abstract name of a socket of this endpoint where there is no key: another version of what is said there is not found
+/// rather than refused.
+std::string plain_name(const char* kind, std::uint32_t version, const SocketAddress& endpoint);
+
+struct KeyedName {
+  std::string socket;
+  std::shared_ptr<const seal::JobKey> key;  ///< null: there is none
+};
+
+/// `plain`: the name where there is no key. Nothing if libcrypto failed.
+std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
+
+/// A connection, and the key under whose name it came about. The listener may hold an alternative of that name
+/// (os/local_socket.h): the kernel says which.
+struct KeyedSocket {
+  os::LocalSocket socket;                   ///< empty: there is none
+  std::shared_ptr<const seal::JobKey> key;  ///< null: there is none
+};
+
+/// To the first of the names that a process of this user listens to; as os::connect_to_own().
+KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason,
+                       bool* full = nullptr);
+
+/// Listens to all names of one endpoint.
+class KeyedListener {
+ public:
+  KeyedListener() = default;
+  /// On failure an empty one, and `reason` says why.
+  static KeyedListener listen(const std::vector<KeyedName>& names, std::string& reason);
+
+  explicit operator bool() const { return !sockets_.empty(); }
+  /// The next connection that came in; as os::LocalSocket::accept().
+  KeyedSocket accept(std::string& reason, bool* exhausted = nullptr) const;
+  /// Readable when a connection waits.
+  int descriptor() const {
+    return wait_set_ != nullptr ? wait_set_->descriptor() : sockets_.front().socket.descriptor();
+  }
+
+ private:
+  std::vector<KeyedSocket> sockets_;
+  std::unique_ptr<os::WaitSet> wait_set_;  ///< if there are several
+};
 
 /// The connector's side.
 class HelloSender {

@@ -10,7 +10,6 @@
 
 #include "base/address.h"
 #include "shm/layout.h"
-#include "shm/peer_memory.h"
 
 namespace cluster::shm {
 
@@ -31,6 +30,12 @@ struct HelloMessage {
   std::uint8_t reserved[5];
 };
 static_assert(sizeof(HelloMessage) == 80, "no padding: every byte that is sent is set");
+
+/// Where `value` lies in the memory of the process that sends this.
+struct Proof {
+  std::uint64_t address = 0;  ///< 0: its memory is not offered
+  std::uint64_t value = 0;
+};
 
 /// The same, checked.
 struct Hello {

@@ -8,7 +8,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
-#include "carrier/cross_memory.h"
+#include "carrier/memory_access.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {

@@ -52,6 +52,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -116,12 +117,19 @@ struct Geometry {
 
   static constexpr std::uint32_t kSlotsMin = 64, kSlotsMax = 4096;
   static constexpr std::uint32_t kArenaMin = 64u << 10, kArenaMax = 64u << 20;
+  static constexpr std::uint32_t kArenaBytesPerSlot = 1024;
   static constexpr std::uint32_t kPieceBytes = 32u << 10;
 
   /// For about `ring_bytes` of payload: rounded up to a power of two, held within the limits.
-  static Geometry for_payload(std::size_t ring_bytes);
-  /// Powers of two within the limits?
-  bool valid() const;
+  static Geometry for_payload(std::size_t ring_bytes) {
+    const std::size_t wanted = std::clamp<std::size_t>(ring_bytes, kArenaMin, kArenaMax);
+    const auto arena = static_cast<std::uint32_t>(std::bit_ceil(wanted));
+    return {std::clamp(arena / kArenaBytesPerSlot, kSlotsMin, kSlotsMax), arena};
+  }
+  bool valid() const {
+    return std::has_single_bit(slots) && slots >= kSlotsMin && slots <= kSlotsMax &&
+           std::has_single_bit(arena_bytes) && arena_bytes >= kArenaMin && arena_bytes <= kArenaMax;
+  }
 
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }

@@ -14,13 +14,11 @@ constexpr Duration kExecCheck = 1s;
 /// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
 bool watched(LocalPeer& peer) {
   if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
-  return peer.outbox == nullptr || peer.outbox->connection().open() ||
-         peer.outbox->connection().process_descriptor() >= 0;
+  return peer.outbox == nullptr || peer.outbox->connected() || peer.outbox->process_descriptor() >= 0;
 }
 
 bool observable(LocalPeer& peer) {
-  return peer.inbox != nullptr ? peer.inbox->process_observable()
-                               : peer.outbox->connection().process_observable();
+  return peer.inbox != nullptr ? peer.inbox->process_observable() : peer.outbox->process_observable();
 }
 
 }  // namespace
@@ -75,22 +73,21 @@ void LocalDeaths::check_closed() {
 
 /// Where there is an inbox it knows the peer's process.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
-  if (peer.outbox == nullptr || !peer.outbox->connection().open() || !peer.outbox->attached()) return;
-  waiter_.unwatch(peer.outbox->connection().descriptor());
-  peer.outbox->connection().close(peer.inbox == nullptr);
-  waiter_.watch(peer.outbox->connection().process_descriptor(), peer);
+  if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
+  waiter_.unwatch(peer.outbox->connection_descriptor());
+  peer.outbox->close_connection(peer.inbox == nullptr);
+  waiter_.watch(peer.outbox->process_descriptor(), peer);
   unwatched_ |= !watched(peer);
 }
 
 void LocalDeaths::check(LocalPeer& peer) {
   settle_connection(peer);
-  const bool dead =
-      (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
-      (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
-      (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
+  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
+                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
+  const bool refused = peer.outbox != nullptr && peer.outbox->refused();
   if (peer.inbox == nullptr || local_.drain(peer))
     peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/address.h"
+#include "base/environment.h"
 #include "base/units.h"
-#include "shm/inbox.h"
-#include "shm/outbox.h"
+#include "shm/local_listener.h"
 #include "shm/ring_inbox.h"
+#include "transport/engine_settings.h"
 #include "transport/peer.h"
+#include "transport/transport.h"
 #include "transport/waiter.h"
 
 namespace cluster::shm {
@@ -47,6 +50,26 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
 
   const SocketAddress& name() const { return common.name(); }
   void on_ready(bool) override { events.peer_ready(*this); }
+};
+
+/// What the objects of the transport share: the endpoint's listener, and the way from a peer to what shared memory knows of it.
+struct ShmParts {
+  const Environment& environment;
+  const transport::EngineSettings& settings;
+  LocalListener& listener;
+  transport::Transport& transport;
+  PeerEvents& events;
+
+  /// What this transport keeps about the peer; null if there is nothing, or no peer.
+  LocalPeer* find(const Peer* peer) const {
+    return peer != nullptr ? static_cast<LocalPeer*>(peer->parts[transport.slot()].get()) : nullptr;
+  }
+  /// The same, made if it is not there yet.
+  LocalPeer& of(Peer& peer) const {
+    std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
+    if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);
+    return static_cast<LocalPeer&>(*part);
+  }
 };
 
 }  // namespace cluster::shm

@@ -20,7 +20,7 @@ void LocalPeers::add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox) {
   FastLane::close(peer.common);
   peer.outbox = std::move(outbox);
   ++outboxes_;
-  waiter_.watch(peer.outbox->connection().descriptor(), peer);
+  waiter_.watch(peer.outbox->connection_descriptor(), peer);
   reach_.reached(peer.common, parts_.transport, *peer.outbox, parts_.settings.shm_eager_max);
 }
 
@@ -32,15 +32,15 @@ void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
   active_ = rings_.size();
   waiter_.watch(peer.inbox->process_descriptor(), peer);
   if (peer.outbox == nullptr) return;
-  waiter_.unwatch(peer.outbox->connection().process_descriptor());
-  peer.outbox->connection().release_process();
+  waiter_.unwatch(peer.outbox->process_descriptor());
+  peer.outbox->release_process();
 }
 
 void LocalPeers::remove(LocalPeer& peer) {
   FastLane::close(peer.common);
   if (peer.outbox != nullptr) {
-    waiter_.unwatch(peer.outbox->connection().descriptor());
-    waiter_.unwatch(peer.outbox->connection().process_descriptor());
+    waiter_.unwatch(peer.outbox->connection_descriptor());
+    waiter_.unwatch(peer.outbox->process_descriptor());
     --outboxes_;
   }
   peer.outbox.reset();

@@ -16,7 +16,6 @@
 
 #include "protocol/messenger.h"
 #include "shm/fast_lane.h"
-#include "shm/shm_parts.h"
 #include "transport/transport_context.h"
 
 namespace cluster::shm {

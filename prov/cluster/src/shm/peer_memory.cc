@@ -7,9 +7,9 @@
 
 namespace cluster::shm {
 
-PeerMemory::PeerMemory(const os::PeerProcess& process, const ReaderEnd& end, const Proof& proof)
+PeerMemory::PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof)
     : process_(process),
-      end_(end),
+      ring_(ring),
       proof_(proof),
       reachable_(proof.address != 0 && process.number() != 0 && shows_proof(error_)) {}
 
@@ -35,7 +35,7 @@ bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std:
   if (!os::read_process(process_.number(), address, slices, offset, length)) return false;
   // Checked afterwards: what was read before the end of the process was the peer's, and before it closed its ring, the message's.
   std::atomic_thread_fence(std::memory_order_acquire);
-  return !end_.writer_closed() && same_process();
+  return !ring_.writer_closed() && same_process();
 }
 
 bool PeerMemory::write(std::uint64_t address, const Gather& source) {

@@ -11,22 +11,17 @@
 #include <cstdint>
 #include <string>
 
-#include "carrier/cross_memory.h"
+#include "carrier/memory_access.h"
 #include "os/peer_process.h"
-#include "shm/reader_end.h"
+#include "shm/hello.h"
+#include "shm/ring_reader.h"
 
 namespace cluster::shm {
 
-/// Where `value` lies in the memory of the process that sends this.
-struct Proof {
-  std::uint64_t address = 0;  ///< 0: its memory is not offered
-  std::uint64_t value = 0;
-};
-
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `process` and `end`, of the ring from that process, outlive it.
-  PeerMemory(const os::PeerProcess& process, const ReaderEnd& end, const Proof& proof);
+  /// `process` and `ring`, from that process, outlive it.
+  PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
 
   /// False if this process may not access it. Then neither read() nor write() may be called.
   bool reachable() const { return reachable_; }
@@ -43,7 +38,7 @@ class PeerMemory final : public carrier::CrossMemory {
   bool same_process() const;
 
   const os::PeerProcess& process_;
-  const ReaderEnd& end_;
+  const RingReader& ring_;
   Proof proof_;
   int error_ = 0;
   bool reachable_;

@@ -17,7 +17,6 @@
 #include "shm/greeting.h"
 #include "shm/local_memory.h"
 #include "shm/mapped_regions.h"
-#include "shm/region_hello.h"
 #include "shm/region_layout.h"
 
 namespace cluster::shm {

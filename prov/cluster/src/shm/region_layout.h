@@ -36,9 +36,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "base/address.h"
 #include "base/bytes.h"
 #include "base/units.h"
+#include "os/process_memory.h"
 
 namespace cluster::shm {
 
@@ -88,6 +91,28 @@ struct UsePage {
   std::byte unused[4084];
 };
 static_assert(sizeof(UsePage) == 4096);
+
+/// The first of the two messages by which an initiator and a target begin, with a descriptor of the initiator's UsePage. They
+/// travel between processes of one host and one version, so their integers are the host's.
+struct RegionHello {
+  static constexpr std::uint64_t kMagic = 0x6e6f6967652d6c63;  // "cl-egion"
+
+  std::uint64_t magic = kMagic;
+};
+
+/// The target's answer, with a descriptor of its table.
+struct RegionWelcome {
+  static constexpr std::uint64_t kMagic = 0x6f636c65772d6c63;  // "cl-welco"
+
+  std::uint64_t magic = kMagic;
+  os::GuardMark guard{};            ///< of the target's process
+  std::uint32_t reads_served = 0;   ///< by the target's library, all of them
+  std::uint32_t writes_served = 0;  ///< likewise
+};
+static_assert(sizeof(RegionWelcome) == 32, "no padding: every byte that is sent is set");
+
+/// The abstract socket name under which an endpoint's regions are found.
+std::string region_socket_name(const SocketAddress& endpoint);
 
 /// The table, as both ends see it. Only the target calls what writes.
 class RegionEntries {

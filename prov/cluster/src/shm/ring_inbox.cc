@@ -8,20 +8,19 @@ RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::Shar
                      bool single_copy, std::shared_ptr<const os::Doorbell> doorbell,
                      std::uint64_t doorbell_number, const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
-      end_(memory.bytes()),
       environment_(environment),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
       peer_doorbell_(doorbell_name(hello.doorbell)),
       process_(socket),
-      peer_memory_(process_, end_, single_copy ? hello.proof : Proof{}),
+      peer_memory_(process_, reader_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
-  end_.attach(doorbell_number);
+  reader_.attach(doorbell_number);
   watch(reader_.next_word(), reader_.next_value());
 }
 
 RingInbox::~RingInbox() {
-  end_.close();
+  reader_.close();
   doorbell_->ring(peer_doorbell_);
 }
 

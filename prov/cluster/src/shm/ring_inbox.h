@@ -13,7 +13,6 @@
 #include "shm/hello.h"
 #include "shm/inbox.h"
 #include "shm/peer_memory.h"
-#include "shm/reader_end.h"
 #include "shm/ring_reader.h"
 
 namespace cluster::shm {
@@ -49,8 +48,8 @@ class RingInbox final : public Inbox {
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   std::string why_memory_unreachable() const { return peer_memory_.why_unreachable(); }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override { return end_.writer_closed() || process_.ended(); }
-  bool peer_closed() const override { return end_.writer_closed(); }
+  bool peer_gone() override { return reader_.writer_closed() || process_.ended(); }
+  bool peer_closed() const override { return reader_.writer_closed(); }
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int process_descriptor() const override { return process_.descriptor(); }
@@ -62,7 +61,6 @@ class RingInbox final : public Inbox {
   void report_violation();
 
   RingReader reader_;
-  ReaderEnd end_;
   Environment environment_;
   os::SharedMemory memory_;
   std::shared_ptr<const os::Doorbell> doorbell_;

@@ -22,7 +22,6 @@
 #include "os/local_socket.h"
 #include "shm/greeting.h"
 #include "shm/hello.h"
-#include "shm/keyed_names.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
 #include "shm/ring_inbox.h"

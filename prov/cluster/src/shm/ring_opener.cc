@@ -42,7 +42,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     reason = std::move(connection.reason);
     return connection.later ? OpenResult::later : OpenResult::unreached;
   }
-  if (connection.outbox->connection().greeting() == HelloSender::State::waiting)
+  if (connection.outbox->greeting() == HelloSender::State::waiting)
     greetings_.push_back({peer.name(), parts_.environment.clock.now()});
   local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
   return OpenResult::reached;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "shm/local_peers.h"
-#include "shm/shm_parts.h"
 #include "transport/transport_context.h"
 
 namespace cluster::shm {

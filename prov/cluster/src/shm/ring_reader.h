@@ -93,6 +93,19 @@ class RingReader {
   /// True once the writer broke the rules: peek() finds nothing any more.
   bool broken() const { return broken_; }
 
+  // --- what the two ends say of themselves ---
+  /// The writer learns that its ring has a reader, and the number of the reader's doorbell.
+  void attach(std::uint64_t doorbell) {
+    std::atomic_ref(ring_.control->reader_doorbell).store(doorbell, std::memory_order_relaxed);
+    set_state(EndState::kAttached);
+  }
+  /// The writer learns that its ring has no reader any more.
+  void close() { set_state(EndState::kClosed); }
+  /// The writer writes no more; what it wrote can be read.
+  bool writer_closed() const {
+    return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
+  }
+
  private:
   /// The part of slots, or of the arena, that may be taken without being published.
   static constexpr std::uint32_t kLagFraction = 4;
@@ -110,6 +123,9 @@ class RingReader {
     payload = ring_.arena + offset;
     block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
     return true;
+  }
+  void set_state(std::uint32_t state) {
+    std::atomic_ref(ring_.control->reader_state).store(state, std::memory_order_release);
   }
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);

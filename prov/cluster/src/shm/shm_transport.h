@@ -14,7 +14,6 @@
 #include "shm/local_memory.h"
 #include "shm/local_peers.h"
 #include "shm/ring_opener.h"
-#include "shm/shm_parts.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
 

@@ -13,7 +13,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "carrier/lane.h"
+#include "carrier/carrier.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 
