@@ -18,15 +18,15 @@ struct RemoteRange {
   std::size_t length = 0;
 };
 
-/// Names an access that is pending: handed in with it, and back when it is over. Opaque to transports. It travels in two
-/// registers.
+/// Names a pending access: the caller hands it in with the access, and the transport hands it back when that is over. Opaque to
+/// transports. It travels in two registers.
 class AccessTicket {
  public:
   AccessTicket() = default;
-  /// Of an operation that has no request.
+  /// For an operation that has no request.
   AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
-  /// Of one that has waited in a queue.
+  /// For an operation that has waited in a queue.
   AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 

@@ -74,12 +74,12 @@ class HelloSender {
   enum class State : std::uint8_t {
     waiting,  ///< the listener has not shown the key
     sent,     ///< the hello has left: what is written to the shared memory is for the listener
-    failed,   ///< the listener has not the key, or is gone
+    failed,   ///< the listener does not have the key, or is gone
   };
 
   HelloSender(const KeyedSocket& connection, ConstBytes hello, os::Descriptor file, Random& random);
 
-  /// Once, before anything else; false with `reason`.
+  /// To be called once, before anything else. False: `reason` says why.
   bool begin(const os::LocalSocket& socket, std::string& reason);
   State state() const { return state_; }
   /// Looks whether the listener has answered (a system call).
@@ -103,7 +103,7 @@ struct GreetedSocket {
 /// The listener's side of a connection that has come in.
 class HelloReceiver {
  public:
-  enum class Receipt : std::uint8_t { hello, nothing, end, misfit, no_proof };
+  using Receipt = os::LocalSocket::Receipt;
 
   HelloReceiver(KeyedSocket connection, Random& random);
 
@@ -111,8 +111,10 @@ class HelloReceiver {
   os::LocalSocket take_socket() { return std::move(socket_); }
   /// The connector has been shown the key, and its hello is the next to come.
   bool answered() const { return answered_; }
-  /// Takes what has come, and answers it. `hello` is believed if that is the result.
+  /// Takes what has come, and answers it. `message`: the connector's hello has come, and is believed.
   Receipt receive(Bytes hello, os::Descriptor& file);
+  /// After a misfit: the hello does not carry the connector's tag.
+  bool forged() const { return forged_; }
 
  private:
   Receipt answer();
@@ -121,6 +123,7 @@ class HelloReceiver {
   os::LocalSocket socket_;
   std::optional<seal::LocalProof> proof_;  ///< where there is a key
   bool answered_ = false;
+  bool forged_ = false;
 };
 
 }  // namespace cluster::shm

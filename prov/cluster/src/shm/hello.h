@@ -31,13 +31,13 @@ struct HelloMessage {
 };
 static_assert(sizeof(HelloMessage) == 80, "no padding: every byte that is sent is set");
 
-/// Where `value` lies in the memory of the process that sends this.
+/// Proves which process sends this: `value` lies at `address` in its memory (shm/peer_memory.h).
 struct Proof {
   std::uint64_t address = 0;  ///< 0: its memory is not offered
   std::uint64_t value = 0;
 };
 
-/// The same, checked.
+/// The hello after it has been checked.
 struct Hello {
   SocketAddress writer;
   std::uint64_t epoch = 0;  ///< later incarnations of one address have larger ones
@@ -48,7 +48,8 @@ struct Hello {
 
 /// The abstract name of the socket that listens for connections of an endpoint.
 std::string socket_name(const SocketAddress& endpoint);
-/// That of its doorbell, by a random number that only its peers have: no other user can hold the name before.
+/// The name of the doorbell with this number. The number is random and only peers know it: no other user can take the name
+/// first.
 std::string doorbell_name(std::uint64_t number);
 
 HelloMessage encode(const Hello& hello);

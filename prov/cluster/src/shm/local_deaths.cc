@@ -45,7 +45,7 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   check_doorbells(now);
 }
 
-/// A process of which nothing else is known has no doorbell when it has ended. (A child has none of its parent's.)
+/// A process has no doorbell any more when it has ended. (A child does not keep that of its parent.)
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
   if (all) all_doorbells_checked_at_ = now;
@@ -71,7 +71,7 @@ void LocalDeaths::check_closed() {
   }
 }
 
-/// Where there is an inbox it knows the peer's process.
+/// Where there is an inbox, no handle of the process is taken: the inbox has one.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
   if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
   waiter_.unwatch(peer.outbox->connection_descriptor());

@@ -21,7 +21,7 @@ using transport::Peer;
 
 struct LocalPeer;
 
-/// Is notified when a descriptor of a peer is ready: its connection or its process may have ended.
+/// Told when a descriptor of a peer is ready: its connection or its process may have ended.
 class PeerEvents {
  public:
   virtual void peer_ready(LocalPeer& peer) = 0;
@@ -41,12 +41,10 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
   bool active = false;             ///< something has come through the inbox since the last review
   bool held = false;               ///< the next segment of the ring waits for the unexpected store
-  std::uint8_t patience = 0;  ///< how many looks more a message that no receive waits for stays in the ring
-  /// A ring to it, while its queue of connections is full.
-  struct Connecting {
-    Time since{};
-    Time next_try{};
-  } connecting;
+  std::uint8_t patience = 0;       ///< looks left in which a message without a receive stays in the ring
+  // While the peer's queue of connections is full:
+  Time connecting_since{};
+  Time next_connection{};  ///< when the next attempt is due
 
   const SocketAddress& name() const { return common.name(); }
   void on_ready(bool) override { events.peer_ready(*this); }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kQuietPerTurn = 8;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
-/// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
+/// The most that a dead peer can have left behind. A peer that is alive after all might go on writing forever.
 constexpr std::size_t kRingFull = Geometry::kSlotsMax;
 
 }  // namespace
@@ -103,7 +103,7 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   const BatchEnd end(*peer.inbox);
   PeekedSegment arrival;
   std::size_t count = 0;
-  // After the last segment the ring is not read once more: the application waits for this one.
+  // After the last segment the ring is not read again: the application waits for this segment.
   bool more = true;
   for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
     const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };

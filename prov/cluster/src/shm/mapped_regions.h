@@ -2,9 +2,9 @@
 // peer's table. Looking for a region's file costs some hundred microseconds, as much as fifty copies by the
 // kernel: it is done once a region, when that has been used kUsesBefore times.
 //
-// A mapping belongs to the registration that it was made for, which the generation of the entry says: a region
-// that is closed and registered again may lie elsewhere. One whose region is gone keeps memory alive that the
-// peer may have given back; it goes when its entry is found to be another one's, or with the next mapping.
+// A mapping belongs to one registration, known by the generation of the entry: a region that is closed and registered again may
+// lie elsewhere. A mapping whose region is gone keeps memory alive that the peer may have freed. It is dropped when its
+// entry turns out to belong to another region, or when the next region is mapped.
 #pragma once
 
 #include <unordered_map>

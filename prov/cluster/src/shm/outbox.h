@@ -33,7 +33,7 @@ class Outbox final : public Recall, public carrier::Lane {
          const Environment& environment);
   ~Outbox() override;
 
-  /// Once, before anything else: offers the peer the ring; false with `reason`.
+  /// To be called once, before anything else: offers the ring to the peer. False: `reason` says why not.
   bool begin_greeting(std::string& reason);
   /// Whether the ring has been sent, as far as has been seen.
   HelloSender::State greeting() const { return greeting_.state(); }

@@ -1,11 +1,10 @@
-// The memory of the process at the other end of a connection. A process number alone proves nothing (the
-// peer may run in another PID namespace, and numbers are used again), so the hello carries a secret and its
-// address: memory that shows the secret there is the peer's, and the kernel permits access. From then on a handle
-// vouches for the number: as long as the process has not ended, the number is still its own. Where there
-// is no handle the secret is looked at again.
+// The memory of the process that sends a ring. A process number alone proves nothing: the peer may run in another
+// PID namespace, and numbers are used again. So the hello carries a secret and its address. If the process of that number
+// shows the secret there, it is the peer, and the kernel permits access. As long as the peer's handle says that
+// its process has not ended, the number is still its own. Where there is no handle, the secret is read again each time.
 //
-// What a process has announced lies in its buffers until it closes its end of the ring, and no longer: then they are its
-// application's again.
+// A message that a process has announced lies in its buffers until the process closes its end of the ring. After that its
+// application may use them again.
 #pragma once
 
 #include <cstdint>

@@ -120,9 +120,9 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// In pieces, each of which is a use of its own: a close waits for one piece. Each is checked with all that
-/// follows it, so that what is beyond the end is denied before anything is copied; a later piece is denied only
-/// if the region has been closed meanwhile. `copy` is for memory that is mapped here.
+/// In pieces, each of which is a use of its own, so that a close waits for one piece only. Each piece is checked together
+/// with all that follow, so that an access beyond the end is denied before anything is copied. A later piece is denied
+/// only if the region has been closed meanwhile. `copy` is for memory that is mapped here.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {
@@ -208,7 +208,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
                        [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
 }
 
-/// What is not to be done leaves no trace: the other ways say why.
+/// An access that is unsuited has no effect: the other ways find out why it is.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

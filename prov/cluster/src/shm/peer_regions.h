@@ -3,8 +3,8 @@
 //
 // A region that lies in memory which its owner shares is mapped here, too, after some uses, and copied to and
 // from by loads and stores (shm/mapped_regions.h). For all others the kernel copies: a system call of one or two
-// microseconds, several times what a ring costs whose reader polls; small writes take the ring for as long as it
-// does (shm/local_memory.h).
+// microseconds, several times the cost of a ring whose reader polls. So small writes take the ring as long as the peer
+// polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
@@ -47,8 +47,8 @@ class PeerRegions final : public LocalMemory {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits a moment for the answers to the greeting, which the peer's progress thread gives at once where it can; what
-  /// has not come then is taken by ready().
+  /// Waits a moment for the answers to the greeting, since the peer's progress thread answers at once if it can. ready()
+  /// takes an answer that comes later.
   void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
@@ -106,9 +106,9 @@ class PeerRegions final : public LocalMemory {
 
 class PeerRegionConnector final : public RegionConnector {
  public:
-  /// The progress thread of a peer answers within some hundred microseconds. Where it comes later (a busy machine) or does
-  /// not run at all (a stopped process), accesses go the general way, and each later one looks for the answer: the call
-  /// that waits holds up all other peers of the endpoint.
+  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine it comes later, and in
+  /// a stopped process not at all. Then the peer's library serves accesses, and each access looks for the answer: to wait
+  /// longer would hold up all other peers of the endpoint.
   static constexpr std::chrono::milliseconds kWelcomeMax{1};
 
   /// `keys`: peers have one of them; empty: peers have none. `welcome_max`: how long connect() waits for each answer.

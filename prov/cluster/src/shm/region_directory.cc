@@ -179,7 +179,7 @@ bool RegionServer::answer() {
     return false;
   }
   dismiss();
-  if (receipt != HelloReceiver::Receipt::hello || hello.magic != RegionHello::kMagic) return true;
+  if (receipt != HelloReceiver::Receipt::message || hello.magic != RegionHello::kMagic) return true;
   std::string reason;
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;

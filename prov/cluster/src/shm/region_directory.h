@@ -1,5 +1,5 @@
-// The registered memory of one domain, as its peers on this node see it (shm/region_layout.h says how they
-// use it): the target's side of RMA without the target.
+// The target's side of RMA without the target: the registered memory of one domain, as its peers on this node see it
+// (shm/region_layout.h says how they use it).
 //
 // Nothing is shared, and no socket is open, before the first region is offered.
 #pragma once

@@ -8,10 +8,10 @@
 // is vacant, and its state last. A region for which there is no vacant entry is served by the target's
 // library, and `unlisted` says that the table is not complete.
 //
-// Two ways to the bytes. The kernel copies them (os/process_memory.h), or, where the region lies in memory that
-// its owner maps shared, the initiator has mapped that as well (shm/mapped_regions.h) and stores and loads by
-// itself. What follows holds for both. The owner may unmap such memory, or map something else in its place,
-// before it closes the region: the initiator goes on with the file of before, which is no one else's.
+// Two ways to the bytes. The kernel copies them (os/process_memory.h); or the region lies in memory that its owner maps
+// shared, and the initiator has mapped that, too (shm/mapped_regions.h), and loads and stores by itself. What follows
+// holds for both. The owner may unmap such memory, or map something else in its place, before it closes the
+// region: the initiator then still uses the file of before, which belongs to nobody else.
 //
 // Use. One word for each initiator instead of a count for each region: a count would not say which of its
 // users has died. An initiator (1) writes the number of the entry into its page, (2) executes a full fence,
@@ -19,18 +19,18 @@
 // region (1) takes the live state away, (2) executes a full fence, and (3) looks at the pages of all of its
 // initiators: it waits for each that names the entry. Either the initiator's look at the state comes late
 // enough to find the region closed, or the target's look at the page comes late enough to find the use. So
-// when the target has looked, no byte of the region is copied any more; and while the word names a live entry
-// its fields stand still. A use lasts for one piece of kPieceBytes. The generation says to an initiator that
-// kept something of an earlier use, a mapping, that the entry has been another region's meanwhile.
+// when the target has looked, no byte of the region is copied any more; and while the word names a live entry,
+// its fields do not change. A use lasts for one piece of kPieceBytes. An initiator keeps mappings from one use to the next:
+// by the generation it sees that the entry has belonged to another region meanwhile.
 //
-// Death. The page is good until the initiator says in it that it has ended, or its process has. One that dies in the midst
-// of a copy is waited for no longer than that: to the kernel a process has ended when the last of its threads has left it
-// (pidfd_open(2)). The connection that brought the page is closed behind the welcome: neither side has a descriptor of the other.
+// Death. The page counts until the initiator says in it that it has ended, or its process has ended. If a process dies during a
+// copy, a close waits until then: for the kernel a process has ended when the last of its threads has left it
+// (pidfd_open(2)). The connection that brought the page is closed after the welcome, so neither side has a descriptor of the
+// other.
 //
-// Trust. Peers are processes of the same user. They can only read the table; an initiator that keeps a word set
-// for ever, or is stopped by a debugger in the midst of a copy, delays a close for kUseMax, which then fails.
-// An initiator believes nothing it reads: the addresses it is given are the target's, and only the target's
-// memory is touched (os/process_memory.h).
+// Trust. Peers are processes of the same user. They can only read the table. An initiator that never clears its word, or that a
+// debugger stops during a copy, delays a close for kUseMax; then the close fails. An initiator need not trust
+// what it reads: addresses are the target's, and it touches only the target's memory (os/process_memory.h).
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The ring from one peer of this node. The connection that brought it ends here: from then on the peer says in the ring
-// that it closes, and a handle of its process says that it has died. What the peer wrote before can still be read,
-// since this process has mapped the memory itself.
+// The ring from one peer of this node. The connection that brought it is not needed any more: the peer says in the ring
+// when it closes, and a handle of its process tells when it has died. What the peer wrote before can still be read,
+// since this process has mapped the memory, too.
 #pragma once
 
 #include <memory>
@@ -29,9 +29,9 @@ class RingInbox final : public Inbox {
   bool begin_batch() override { return reader_.begin_batch(); }
   void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
-  /// Shows the next segment, which there is (has_next()), if it is a short message; false: peek() tells.
+  /// Shows the next segment if it is a short message; there must be a segment (has_next()). False: peek() judges it.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
-  /// Shows the next segment if it is a write that needs no answer; likewise.
+  /// The same for a write that needs no answer.
   bool peek_unanswered(PeekedSegment& segment) {
     return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
   }

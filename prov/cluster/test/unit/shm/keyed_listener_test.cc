@@ -245,7 +245,7 @@ TEST_F(IntruderTest, IsNotLetInWithATagThatItHasSeen) {
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(kSmall.total_bytes(), file, reason_);
   ASSERT_TRUE(socket_.send(as_bytes(&signed_hello, sizeof signed_hello), file, reason_)) << reason_;
-  expect_refused("it has not the key of this process");
+  expect_refused("it does not have the key of this process");
   EXPECT_EQ(surroundings_.counters.refused_forged, 1u);
 }
 
