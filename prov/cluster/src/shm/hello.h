@@ -31,7 +31,7 @@ struct HelloMessage {
 };
 static_assert(sizeof(HelloMessage) == 80, "no padding: every byte that is sent is set");
 
-/// Proves which process sends this: `value` lies at `address` in its memory (shm/peer_memory.h).
+/// Proves which process sends this: `value` lies at `address` in its memory (PeerMemory).
 struct Proof {
   std::uint64_t address = 0;  ///< 0: its memory is not offered
   std::uint64_t value = 0;

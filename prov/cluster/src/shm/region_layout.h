@@ -9,7 +9,7 @@
 // library, and `unlisted` says that the table is not complete.
 //
 // Two ways to the bytes. The kernel copies them (os/process_memory.h); or the region lies in memory that its owner maps
-// shared, and the initiator has mapped that, too (shm/mapped_regions.h), and loads and stores by itself. What follows
+// shared, and the initiator has mapped that, too (shm/peer_regions.h), and loads and stores by itself. What follows
 // holds for both. The owner may unmap such memory, or map something else in its place, before it closes the
 // region: the initiator then still uses the file of before, which belongs to nobody else.
 //

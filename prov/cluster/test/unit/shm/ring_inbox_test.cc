@@ -1,6 +1,6 @@
 // Between two real processes: memory is in reach only of the process that proves that it is its own, only
 // where the kernel permits it, and only while that process lives.
-#include "shm/peer_memory.h"
+#include "shm/ring_inbox.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
