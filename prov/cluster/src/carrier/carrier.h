@@ -1,6 +1,6 @@
 // What the protocol needs from the layer below: it delivers segments to one peer, each exactly once and
 // intact. There are three: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue
-// by which an endpoint reaches itself (engine/).
+// by which an endpoint reaches itself (self/).
 #pragma once
 
 #include <algorithm>
@@ -73,6 +73,10 @@ class Carrier {
  private:
   Traits traits_;
 };
+
+/// The fast lane of a peer: short messages may take it while it is open, past all that the general road checks for each
+/// message. Only the transport that opened a lane knows what stands at its end (shm/fast_lane.h).
+class Lane {};
 
 /// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.
 inline bool post_copy(Carrier& carrier, wire::Segment segment, ConstBytes payload) {

@@ -1,6 +1,6 @@
-// Access to a peer's registered memory without its library: what a transport offers for each of its peers, however it
-// performs it (loads and stores, system calls, hardware). An access is over when the call that submits it returns, or
-// later; then the transport reports it to Messenger::rma().
+// Access to a peer's memory without its library. MemoryAccess reaches registered memory: a transport offers it for each of its
+// peers, and performs it by loads and stores, system calls or hardware. An access is over when the call that submits it
+// returns, or later; then the transport reports it to Messenger::rma(). CrossMemory reaches the buffers of large messages.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct RemoteRange {
   std::size_t length = 0;
 };
 
-/// Names an access that is pending: handed in with it, and back when it is over. Opaque to transports. It travels in two
-/// registers.
+/// Names a pending access: the caller hands it in with the access, and the transport hands it back when that is over. Opaque to
+/// transports. It travels in two registers.
 class AccessTicket {
  public:
   AccessTicket() = default;
-  /// Of an operation that has no request.
+  /// For an operation that has no request.
   AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
-  /// Of one that has waited in a queue.
+  /// For an operation that has waited in a queue.
   AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 
@@ -88,6 +88,20 @@ class MemoryAccess {
 
  private:
   const bool in_order_;
+};
+
+/// The memory of a peer process on the same node, where the kernel lets this process copy from and to it (cross-memory
+/// attach, CMA): large messages are then copied once, not twice through a ring (protocol/direct_copy.h).
+class CrossMemory {
+ public:
+  virtual ~CrossMemory() = default;
+
+  /// Copies `length` bytes from the peer's `address` to position `offset` of the concatenation of
+  /// `slices`. False: not all of it was copied, and another attempt would fail, too.
+  virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+                    std::size_t length) = 0;
+  /// The same towards the peer.
+  virtual bool write(std::uint64_t address, const Gather& source) = 0;
 };
 
 }  // namespace cluster::carrier

@@ -9,8 +9,7 @@
 
 namespace cluster::carrier {
 
-/// What peers may do with a region by themselves. An access that is not among it is served by this side's
-/// library, or denied by it.
+/// What peers may do with a region by themselves. This side's library serves or denies all other accesses.
 struct OfferedRegion {
   std::uint64_t base = 0;    ///< the virtual address of its first byte
   std::uint64_t start = 0;   ///< the remote address of that byte
@@ -26,12 +25,12 @@ class RegionOffers {
  public:
   virtual ~RegionOffers() = default;
 
-  /// A key is offered once until it is withdrawn.
+  /// A key is not offered again before it is withdrawn.
   virtual void offer(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// What is served changes; base, start and length are those of before.
+  /// Changes what peers may do; base, start and length stay.
   virtual void change(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Waits until no peer reads or writes the region. False if one goes on for unreasonably long; then the
-  /// region is closed to new accesses, and the call may be repeated.
+  /// Waits until no peer reads or writes the region. False if an access takes unreasonably long; then the region is closed
+  /// to new accesses, and the call may be repeated.
   virtual bool withdraw(std::uint64_t key) = 0;
 
   /// From now on the peers of this endpoint reach the regions, until the handle is dropped, which waits for

@@ -11,7 +11,6 @@
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
-#include "carrier/cross_memory.h"
 #include "carrier/memory_access.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"

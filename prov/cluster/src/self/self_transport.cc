@@ -7,6 +7,31 @@
 
 namespace cluster::self {
 
+bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+                       carrier::Token) {
+  if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
+  Entry entry{segment, nullptr};
+  if (payload.length > 0) {
+    entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+    payload.copy_to(entry.payload.get());
+    bytes_ += payload.length;
+  }
+  queue_.push_back(std::move(entry));
+  return true;
+}
+
+SelfCarrier::Entry SelfCarrier::pop() {
+  Entry entry = std::move(queue_.front());
+  queue_.pop_front();
+  bytes_ -= entry.segment.length;
+  return entry;
+}
+
+void SelfCarrier::put_back(Entry&& entry) {
+  bytes_ += entry.segment.length;
+  queue_.undo_pop(std::move(entry));
+}
+
 transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
   const auto is_rail = [&](const multipath::Rail& rail) { return rail.address == peer.name(); };
   if (peer.name() != context_.name && !std::ranges::any_of(rails_, is_rail))

@@ -2,17 +2,49 @@
 // peers that have this endpoint's name, or another address of its interfaces.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/ring_queue.h"
+#include "carrier/carrier.h"
 #include "multipath/address_pairing.h"
-#include "self/self_carrier.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
 
 namespace cluster::self {
 
 using transport::Peer;
+
+/// The queue. It is bounded like a ring: a segment that does not fit is refused until the queue has been read.
+class SelfCarrier final : public carrier::Carrier {
+ public:
+  SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
+
+  std::size_t payload_max(const wire::Segment&) const override { return kPayloadMax; }
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
+            carrier::Token token) override;
+
+  struct Entry {
+    wire::Segment segment;
+    std::unique_ptr<std::byte[]> payload;
+  };
+  /// Takes the oldest segment out; there must be one.
+  Entry pop();
+  /// Undoes pop(), if nothing was posted meanwhile.
+  void put_back(Entry&& entry);
+  bool pending() const { return !queue_.empty(); }
+  /// The oldest one; there must be one.
+  const wire::Segment& front() const { return queue_.front().segment; }
+
+ private:
+  static constexpr std::size_t kPayloadMax = 64 * 1024;
+  static constexpr std::size_t kSegmentsMax = 1024;
+  static constexpr std::size_t kBytesMax = 1024 * 1024;
+
+  RingQueue<Entry> queue_;
+  std::size_t bytes_ = 0;
+};
 
 class SelfTransport final : public transport::Transport {
  public:

@@ -9,9 +9,9 @@
 // take_request() executes a fence of its own.
 //
 // A waker that finds a request takes it back before it rings: one ring per request. The doorbell stays readable
-// until the sleeper clears it, which it does only before it requests anew. So however many threads sleep on
-// one descriptor, there is a request, or the descriptor is readable, or the waker is about to ring (or has
-// died, which the sleeper watches).
+// until the sleeper clears it, which it does only before it requests anew. So as long as any thread sleeps on
+// the descriptor, there is a request, or the descriptor is readable, or the waker is about to ring. (If the waker has
+// died, the sleeper notices that by other means.)
 #pragma once
 
 #include <atomic>

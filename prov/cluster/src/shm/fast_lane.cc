@@ -21,8 +21,8 @@ void FastLane::review(LocalPeer& peer) const {
   if (plain && reachable && first_in_order) peer.common.lane = peer.outbox.get();
 }
 
-/// As protocol::EagerProtocol does it for a message that came whole. Without memory nothing has happened: the general
-/// road finds the message where it is, and says so.
+/// Does what protocol::EagerProtocol does for a message that came whole. Without memory it does nothing: the general
+/// road finds the message in the ring, and reports that.
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;

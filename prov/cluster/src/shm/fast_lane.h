@@ -1,6 +1,6 @@
-// The fast lane: short messages between peers of one node, each way in one function. Whether a message may
-// take it is decided beforehand, once for many messages; what may not takes the general road, which judges
-// everything afresh and never finds a trace of the lane.
+// The fast lane: short messages between peers of one node, each way in one function. Whether messages may
+// take it is decided beforehand, once for many of them. All others take the general road, which checks
+// everything for each message, and to which the lane makes no difference.
 //
 // Down. The word of the lane is Peer::lane: the ring to that peer while nothing stands in the way, else
 // null. Every operation on the general road closes it before it begins, and opens it at its end if then
@@ -8,27 +8,29 @@
 //   - the peer's carrier is a ring in shared memory, and the peer has not failed;
 //   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
 // Nothing but an operation, a failure (PeerTable::mark_failed), the end of the ring (LocalPeers::remove) or a
-// new binding (Engine::attach) can make one of these false; so it is enough that those close it. What changes
-// with each message is compared with it: credit, space in the ring, and that it is eager at this length.
-// What an operation asks for beyond a plain send (a fence, delivery) is decided in api/, when its flags are
-// set.
+// new binding (Engine::attach) can make one of these false; so it is enough that those close it. For each
+// message send() checks what changes with every message: credit, space in the ring, and that the length is
+// eager. Whether an operation asks for more than a plain send (a fence, delivery) is decided in api/, when its
+// flags are set.
 //
 // Up. A slot with a whole eager message goes to the first posted receive that matches it, if that is for one message,
-// is long enough and reports its completion: payload into the user's buffer, completion into the queue. One that no
-// receive waits for stays where it is for kPatience looks, if no receive is posted that could take what comes behind it:
-// between ranks that take turns on a processor its receive is often the next thing that the application posts, and to
-// store it, find it there and copy it again costs more than the message. Then it goes into the store, and what comes
-// behind it as well, until one is met by a receive again. (A general turn stores at once: before sleep, for a peek, and
-// whenever the clock demands one.) Whatever else lies there is left untouched for LocalPeers::deliver: other
-// segments, messages for a multi-receive buffer or a receive behind many others, those after which credit is due or for
-// which the store may be too full, and all where a counter is bound.
+// is long enough and reports its completion: payload into the user's buffer, completion into the queue. A message
+// that no receive waits for stays in the ring for kPatience looks, unless a posted receive could take a message
+// behind it. Where ranks take turns on a processor, its receive is often the next thing that the application
+// posts. To store the message, find it and copy it again would cost more than the message itself. After these looks it goes
+// into the store, and so do the messages behind it, until a receive waits for one of them. (A general turn stores at
+// once: before sleep, for a peek, and whenever the clock demands one.)
 //
-// A receive of one buffer is posted as shortly with the request of one that the lane has filled before: no peer has
-// learnt the id of that, so it is used again as it is, and neither given back to the pool nor built anew. It takes the
-// general road while a message is stored, or while so many receives are posted that they are indexed.
+// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer, for a receive
+// behind many others, those after which credit is due, those for which the store may be too full, and all messages
+// where a counter is bound.
 //
-// All three run under the engine lock, and none leaves the engine anything to do: it is afterwards as idle as
-// before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
+// Receives. post() uses the request of a receive that the lane has filled before: no peer has learnt its id, so it
+// needs neither to be given back to the pool nor to be built anew. A receive takes the general road while a message
+// is stored, or while so many receives are posted that they are indexed.
+//
+// All three run under the engine lock and leave the engine nothing to do. So a turn in which only they were needed may
+// skip the rest (EventLoop::run_calm).
 #pragma once
 
 #include "base/bytes.h"
@@ -92,8 +94,8 @@ class FastLane {
     return true;
   }
 
-  /// Posts a receive (`from` null: from any sender); false: nothing has been done. A request that is kept has what its
-  /// last message cannot have changed as a new one has it; the rest is set here.
+  /// Posts a receive (`from` null: from any sender); false: nothing has been done. A kept request is like a new one,
+  /// except for the fields that its last message may have changed: these are set here.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
     protocol::MatchQueue& queue = protocol_.matcher.queues().application(op.tagged);
     if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
@@ -137,8 +139,8 @@ class FastLane {
   enum class Place : std::uint8_t { oldest, later };
   static constexpr std::uint8_t kPatience = 16;  ///< looks
 
-  /// The message goes to another receive than the oldest, or into the store. It is looked at afresh: for the sake of the
-  /// common way it is never in memory.
+  /// The message goes to another receive than the oldest, or into the store. It is read from the ring once more, so that
+  /// the common path can keep it in registers.
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;

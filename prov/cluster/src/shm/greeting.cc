@@ -11,17 +11,61 @@ namespace {
 constexpr std::size_t kTagSize = sizeof(seal::Tag);
 constexpr std::size_t kHelloMax = 256;  ///< of either kind, without its tag
 
-HelloReceiver::Receipt receipt_of(os::LocalSocket::Receipt receipt) {
-  switch (receipt) {
-    case os::LocalSocket::Receipt::message: return HelloReceiver::Receipt::hello;
-    case os::LocalSocket::Receipt::nothing: return HelloReceiver::Receipt::nothing;
-    case os::LocalSocket::Receipt::end: return HelloReceiver::Receipt::end;
-    case os::LocalSocket::Receipt::misfit: break;
-  }
-  return HelloReceiver::Receipt::misfit;
+}  // namespace
+
+std::string plain_name(const char* kind, std::uint32_t version, const SocketAddress& endpoint) {
+  std::string name = kind + std::to_string(version) + "/" + endpoint.text();
+  // A link-local address may exist once per interface.
+  if (endpoint.scope() != 0) name += "%" + std::to_string(endpoint.scope());
+  return name;
 }
 
-}  // namespace
+std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys) {
+  std::vector<KeyedName> names;
+  if (keys.empty()) names.push_back({plain, nullptr});
+  for (const auto& key : keys) {
+    std::string hidden = seal::hidden_socket_name(*key, plain);
+    if (!hidden.empty()) names.push_back({std::move(hidden), key});
+  }
+  return names;
+}
+
+KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason, bool* full) {
+  reason = "the key cannot be used";
+  bool any_full = false;
+  for (const KeyedName& name : names) {
+    bool its = false;
+    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason, &its))
+      return {std::move(socket), name.key};
+    any_full |= its;
+  }
+  if (full != nullptr) *full = any_full;
+  return {};
+}
+
+KeyedListener KeyedListener::listen(const std::vector<KeyedName>& names, std::string& reason) {
+  KeyedListener all;
+  if (names.size() > 1) all.wait_set_ = os::WaitSet::open();
+  if (names.empty()) reason = "the key cannot be used";
+  for (const KeyedName& name : names) {
+    os::LocalSocket socket = os::listen_as_own(name.socket, reason);
+    if (!socket) return {};
+    if (names.size() > 1 && (all.wait_set_ == nullptr || !all.wait_set_->add(socket.descriptor(), nullptr))) {
+      reason = "there are no descriptors left";
+      return {};
+    }
+    all.sockets_.push_back({std::move(socket), name.key});
+  }
+  return all;
+}
+
+KeyedSocket KeyedListener::accept(std::string& reason, bool* exhausted) const {
+  for (const KeyedSocket& each : sockets_) {
+    os::LocalSocket socket = each.socket.accept(reason, exhausted);
+    if (socket || !reason.empty()) return {std::move(socket), each.key};
+  }
+  return {};
+}
 
 HelloSender::HelloSender(const KeyedSocket& connection, ConstBytes hello, os::Descriptor file, Random& random)
     : hello_(hello.begin(), hello.end()), file_(std::move(file)) {
@@ -74,40 +118,41 @@ HelloReceiver::HelloReceiver(KeyedSocket connection, Random& random) : socket_(s
 }
 
 HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file) {
-  if (!proof_) return receipt_of(socket_.receive(hello, file));
+  if (!proof_) return socket_.receive(hello, file);
   if (!answered_) {
     const Receipt receipt = answer();
-    if (receipt != Receipt::hello) return receipt;
+    if (receipt != Receipt::message) return receipt;
   }
   return receive_signed(hello, file);
 }
 
-/// `hello`: that comes next.
+/// `message`: the connector has been answered, and its hello comes next.
 HelloReceiver::Receipt HelloReceiver::answer() {
   seal::ProofRequest request;
-  const os::LocalSocket::Receipt receipt = socket_.receive(as_bytes(&request, sizeof request));
-  if (receipt != os::LocalSocket::Receipt::message) return receipt_of(receipt);
+  const Receipt receipt = socket_.receive(as_bytes(&request, sizeof request));
+  if (receipt != Receipt::message) return receipt;
   seal::ProofAnswer answer;
   if (!proof_->answer(request, answer)) return Receipt::misfit;
   if (!socket_.send(as_bytes(&answer, sizeof answer))) return Receipt::end;
   answered_ = true;
-  return Receipt::hello;
+  return Receipt::message;
 }
 
 HelloReceiver::Receipt HelloReceiver::receive_signed(Bytes hello, os::Descriptor& file) {
   std::array<std::byte, kHelloMax + kTagSize> space;
   if (hello.size() > kHelloMax) return Receipt::misfit;
   const Bytes message = Bytes(space).first(hello.size() + kTagSize);
-  const os::LocalSocket::Receipt receipt = socket_.receive(message, file);
-  if (receipt != os::LocalSocket::Receipt::message) return receipt_of(receipt);
+  const Receipt receipt = socket_.receive(message, file);
+  if (receipt != Receipt::message) return receipt;
   seal::Tag tag;
   std::memcpy(tag.data(), message.data() + hello.size(), kTagSize);
   if (!proof_->verify(message.first(hello.size()), tag)) {
     file.reset();
-    return Receipt::no_proof;
+    forged_ = true;
+    return Receipt::misfit;
   }
   std::copy_n(message.begin(), hello.size(), hello.begin());
-  return Receipt::hello;
+  return Receipt::message;
 }
 
 }  // namespace cluster::shm

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "shm/greeting.h"
+
 namespace cluster::shm {
 namespace {
 
@@ -19,10 +21,7 @@ SocketAddress name_in(const HelloMessage& message) {
 }  // namespace
 
 std::string socket_name(const SocketAddress& endpoint) {
-  std::string text = "cluster-" + std::to_string(kLayoutVersion) + "/" + endpoint.text();
-  // A link-local address may exist once per interface.
-  if (endpoint.scope() != 0) text += "%" + std::to_string(endpoint.scope());
-  return text;
+  return plain_name("cluster-", kLayoutVersion, endpoint);
 }
 
 std::string doorbell_name(std::uint64_t number) { return "cluster-doorbell/" + std::to_string(number); }

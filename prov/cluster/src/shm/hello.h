@@ -10,7 +10,6 @@
 
 #include "base/address.h"
 #include "shm/layout.h"
-#include "shm/peer_memory.h"
 
 namespace cluster::shm {
 
@@ -32,7 +31,13 @@ struct HelloMessage {
 };
 static_assert(sizeof(HelloMessage) == 80, "no padding: every byte that is sent is set");
 
-/// The same, checked.
+/// Proves which process sends this: `value` lies at `address` in its memory (PeerMemory).
+struct Proof {
+  std::uint64_t address = 0;  ///< 0: its memory is not offered
+  std::uint64_t value = 0;
+};
+
+/// The hello after it has been checked.
 struct Hello {
   SocketAddress writer;
   std::uint64_t epoch = 0;  ///< later incarnations of one address have larger ones
@@ -43,7 +48,8 @@ struct Hello {
 
 /// The abstract name of the socket that listens for connections of an endpoint.
 std::string socket_name(const SocketAddress& endpoint);
-/// That of its doorbell, by a random number that only its peers have: no other user can hold the name before.
+/// The name of the doorbell with this number. The number is random and only peers know it: no other user can take the name
+/// first.
 std::string doorbell_name(std::uint64_t number);
 
 HelloMessage encode(const Hello& hello);

@@ -1,5 +1,5 @@
-// The receiving end of a ring from one peer of this node. An interface: engine/ is tested with inboxes
-// that say what a test wants.
+// The receiving end of a ring from one peer of this node. It is an interface, so that the engine can be tested with inboxes that a
+// test controls.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
-#include "carrier/cross_memory.h"
+#include "carrier/memory_access.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
@@ -24,24 +24,24 @@ class RingInbox;
 class Inbox {
  public:
   virtual ~Inbox() = default;
-  /// Itself if it is one, for the fast lane, which reads short messages past this interface; else null.
+  /// This object if it is a RingInbox, from which the fast lane reads short messages directly; else null.
   virtual RingInbox* ring() { return nullptr; }
 
   /// True if peek() would find nothing, as it did last time. One load, for callers with many inboxes.
   bool unchanged() const { return settled_ && load() == idle_; }
   /// True, behind pop(), if peek() would find a segment. One load likewise.
   bool has_next() const { return load() == ready_; }
-  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the peer takes some
-  /// back just now, and rings if it was asked to when it has done so.
+  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the peer is taking
+  /// some back. When it has done so it rings, if it was asked to.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
-  /// The peer is dead, perhaps while it took segments back: the rest of the ring can be read.
+  /// The peer has died, perhaps while it took segments back: from now on the rest of the ring can be read.
   virtual void ignore_writer() {}
   /// Shows the next segment; false if there is none. Costs one cache line when the ring is idle.
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Gives the slot that peek() showed back to the sender.
   virtual void pop() = 0;
-  /// What peek() showed was not executed, and the peer waits for no answer.
+  /// The segment that peek() showed could not be executed, and the peer waits for no answer: it sees the refusal in the ring.
   virtual void refuse() {}
 
   virtual const SocketAddress& peer() const = 0;

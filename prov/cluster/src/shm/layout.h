@@ -7,8 +7,8 @@
 //
 // Slots. Segments are numbered; number n lies in slot n mod slots. A slot is one cache line and carries its
 // own sequence word, written last (release) with n + 1: message and signal arrive in one line, and no tail
-// index is written per message. The reader waits for exactly that value; any other value but the one of the
-// lap before means that the peer broke the rules. Numbers wrap around after minutes of small messages, so
+// index is written per message. The reader waits for exactly that value. Any other value, except that of the
+// lap before, means that the peer broke the rules. Numbers wrap around after minutes of small messages, so
 // they begin shortly before the wrap: every run exercises it. The encoded segment header (wire/segment.h)
 // follows the 16 bytes of slot header, and the payload follows it if it fits.
 //
@@ -22,36 +22,38 @@
 // Giving back. The reader counts the slots taken in `head`, a line of its own. Reading it costs the writer a
 // cache miss, which it pays only when the value it remembers says that the ring is full. The reader publishes
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
-//   (2) when it looks and finds nothing, or finds what it has already been shown.
+//   (2) when it looks and finds nothing, or the segment that it found last time.
 // (A reader that takes the last segment and never looks again leaves the ring looking used: progress loops
 // look until they find nothing.) So whenever the writer waits, the reader has segments to look at, or
-// publishes everything at its next look. By (2) a writer that waits meets an empty arena sooner or later, and
-// the most that a block can need there is a skip as long as itself: payload of up to half the arena never
-// waits forever.
+// publishes everything at its next look. By (2) a writer that waits meets an empty arena sooner or later. There a block needs its own length and a
+// skip of at most that length: payload of up to half the arena never waits forever.
 //
 // Long messages are cut into pieces of payload_max, so that the writer copies one in while the reader copies
 // the one before out, and both stay in the caches near them. Measured: pieces of 16 to 64 KiB are equally
 // good, longer ones lose the overlap for messages of 64 KiB.
 //
 // Trust. Either side may be faulty or hostile. The reader copies a slot's fields once and checks them before
-// use; the writer accepts only a head between the last one and what it wrote. Neither follows a pointer or an
-// index from the memory without that. Payload may still change while it is being read: that harms only the
+// use; the writer accepts only a head between the last one and what it wrote. Neither uses a pointer or an
+// index from the memory unchecked. Payload may still change while the reader copies it: that harms only the
 // sender's own message.
 //
 // Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it marks
-// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(),
-// and says at the end of each which is the next (`next`), since `head` may lag behind. A segment whose sender
-// asks for no answer and that could not be executed is noted in `refusals` before `head` goes past it.
+// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(). At
+// the end of each batch it writes the number of the next segment (`next`), since `head` may lag behind. Some
+// segments ask for no answer. If the reader cannot execute one of them, it notes that in `refusals` before `head`
+// passes the segment.
 //
 // Sleeping. Each side may request the other's doorbell, by a word of its own (doorbell_word.h): the reader
-// for the next segment, the writer for space. The reader's word has a line for itself, which the writer keeps
-// in its cache and looks at behind every segment; the writer's lies beside `head`, which the reader writes
-// anyway. Each end says in a word of its own when it closes, and rings. Memory is touched only as used: a pair that exchanges a few small messages costs two or three
-// pages.
+// for the next segment, the writer for space. The reader's word has a line for itself: the writer keeps
+// that in its cache and looks at it after every segment. The writer's word lies beside `head`, which the reader
+// writes anyway. Each end says in a word of its own when it closes, and rings.
+//
+// Memory is touched only as it is used: a pair that exchanges a few small messages costs two or three pages.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -65,7 +67,7 @@ inline constexpr std::uint32_t kLayoutVersion = 4;
 
 inline constexpr std::size_t kLineBytes = 64;
 
-/// What an end says of itself; one that dies says nothing more.
+/// What an end says about itself. An end whose process has died says nothing more.
 struct EndState {
   static constexpr std::uint32_t kUnknown = 0;
   static constexpr std::uint32_t kAttached = 1;  ///< of the reader: it has mapped the ring
@@ -116,12 +118,19 @@ struct Geometry {
 
   static constexpr std::uint32_t kSlotsMin = 64, kSlotsMax = 4096;
   static constexpr std::uint32_t kArenaMin = 64u << 10, kArenaMax = 64u << 20;
+  static constexpr std::uint32_t kArenaBytesPerSlot = 1024;
   static constexpr std::uint32_t kPieceBytes = 32u << 10;
 
   /// For about `ring_bytes` of payload: rounded up to a power of two, held within the limits.
-  static Geometry for_payload(std::size_t ring_bytes);
-  /// Powers of two within the limits?
-  bool valid() const;
+  static Geometry for_payload(std::size_t ring_bytes) {
+    const std::size_t wanted = std::clamp<std::size_t>(ring_bytes, kArenaMin, kArenaMax);
+    const auto arena = static_cast<std::uint32_t>(std::bit_ceil(wanted));
+    return {std::clamp(arena / kArenaBytesPerSlot, kSlotsMin, kSlotsMax), arena};
+  }
+  bool valid() const {
+    return std::has_single_bit(slots) && slots >= kSlotsMin && slots <= kSlotsMax &&
+           std::has_single_bit(arena_bytes) && arena_bytes >= kArenaMin && arena_bytes <= kArenaMax;
+  }
 
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }

@@ -14,13 +14,11 @@ constexpr Duration kExecCheck = 1s;
 /// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
 bool watched(LocalPeer& peer) {
   if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
-  return peer.outbox == nullptr || peer.outbox->connection().open() ||
-         peer.outbox->connection().process_descriptor() >= 0;
+  return peer.outbox == nullptr || peer.outbox->connected() || peer.outbox->process_descriptor() >= 0;
 }
 
 bool observable(LocalPeer& peer) {
-  return peer.inbox != nullptr ? peer.inbox->process_observable()
-                               : peer.outbox->connection().process_observable();
+  return peer.inbox != nullptr ? peer.inbox->process_observable() : peer.outbox->process_observable();
 }
 
 }  // namespace
@@ -47,7 +45,7 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   check_doorbells(now);
 }
 
-/// A process of which nothing else is known has no doorbell when it has ended. (A child has none of its parent's.)
+/// A process has no doorbell any more when it has ended. (A child does not keep that of its parent.)
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
   if (all) all_doorbells_checked_at_ = now;
@@ -73,24 +71,23 @@ void LocalDeaths::check_closed() {
   }
 }
 
-/// Where there is an inbox it knows the peer's process.
+/// Where there is an inbox, no handle of the process is taken: the inbox has one.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
-  if (peer.outbox == nullptr || !peer.outbox->connection().open() || !peer.outbox->attached()) return;
-  waiter_.unwatch(peer.outbox->connection().descriptor());
-  peer.outbox->connection().close(peer.inbox == nullptr);
-  waiter_.watch(peer.outbox->connection().process_descriptor(), peer);
+  if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
+  waiter_.unwatch(peer.outbox->connection_descriptor());
+  peer.outbox->close_connection(peer.inbox == nullptr);
+  waiter_.watch(peer.outbox->process_descriptor(), peer);
   unwatched_ |= !watched(peer);
 }
 
 void LocalDeaths::check(LocalPeer& peer) {
   settle_connection(peer);
-  const bool dead =
-      (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
-      (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
-      (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
+  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
+                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
+  const bool refused = peer.outbox != nullptr && peer.outbox->refused();
   if (peer.inbox == nullptr || local_.drain(peer))
     peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }

@@ -1,13 +1,15 @@
-// How the end of a peer on this node is noticed: it says in its ring that it closes, and rings; or its process ends, of which
-// there is a handle; or its connection ends before it has attached the ring.
+// Notices the end of a peer on this node, by one of these signs:
 //
-// What is read to the end before the peer counts as failed: the ring of a dead peer still holds what it sent last.
+//   the peer closes        it says so in its ring, and rings this endpoint's doorbell
+//   its process ends       a handle of the process tells; without a handle it is asked for every kUnwatchedCheck
+//   its connection ends    before it has attached the ring
+//   its doorbell is gone   it has executed another program (looked for every kExecCheck), or has ended where the kernel tells
+//                          nothing about its process (os/peer_process.h: observable; every kUnwatchedCheck)
 //
-// All of these need system calls, so they are looked for only now and then (ShmTransport), in some of many peers at a time, or when
-// a descriptor says so (Waiter).
-// Peers of whose processes there is no handle are checked every kUnwatchedCheck, also while nothing else happens; where the kernel
-// says nothing of the process at all (os/peer_process.h: observable), whether its doorbell is there. A peer that has executed
-// another program lives under its handle, and its doorbell is gone: that is looked for every kExecCheck.
+// The ring of a dead peer still holds what it sent last: it is read to the end before the peer counts as failed.
+//
+// Each check is a system call. So peers are checked when a descriptor says so (Waiter), and otherwise only now and then
+// (ShmTransport), some of them at a time.
 #pragma once
 
 #include "shm/local_peers.h"
@@ -25,7 +27,7 @@ class LocalDeaths {
   /// Checks the peers, or the next part of them.
   void check_some(std::uint64_t ticks, Time now);
   void check(LocalPeer& peer);
-  /// The doorbell rang: perhaps since a peer closes.
+  /// The doorbell rang: perhaps because a peer closes.
   void check_closed();
   /// When check_some() is due, though nothing happens.
   Time next_check() const;

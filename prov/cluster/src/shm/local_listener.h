@@ -1,13 +1,14 @@
 // Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after
 // its address. The name lives in the network namespace: containers and virtual nodes are apart by
 // themselves, and a crash leaves nothing behind. An endpoint that wants to send connects, shows its
-// credentials and that it has the key of the job, and passes a memfd with one ring that only it writes: each direction of
-// a pair has a ring of its own, an Outbox at the sender, an Inbox at the receiver. The connection lives until the receiver
-// has the ring. From then on either end says in the ring that it closes, a handle of the process at the inbox
-// (os/peer_process.h) says that it has died, and both ring the one doorbell that each endpoint has (os/doorbell.h): a
-// peer takes one descriptor, and none beyond the limit of handles.
+// credentials and that it has the key of the job, and passes a memfd with one ring that only it writes. Each direction of
+// a pair has a ring of its own, with an Outbox at the sender and an Inbox at the receiver.
 //
-// The listener is an interface: engine/ is tested with listeners that admit the peers a test wants.
+// The connection lives until the receiver has the ring. From then on either end says in the ring when it closes, a handle
+// of the process (os/peer_process.h) at the inbox tells when it has died, and each rings the one doorbell of the other
+// endpoint (os/doorbell.h). So a peer takes one descriptor, and none beyond the limit of handles.
+//
+// The listener is an interface, so that the engine can be tested with listeners that admit the peers a test wants.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +34,13 @@ struct ShmSettings {
 struct Connection {
   std::unique_ptr<Outbox> outbox;
   std::string reason;
-  bool later = false;  ///< the peer's queue of connections is full: it may have a place soon
+  bool later = false;  ///< the peer's queue of connections is full: try again soon
 };
 
 class LocalListener {
  public:
   virtual ~LocalListener() = default;
-  /// Never blocks. Refusal, other than `later`, is final for now: the peer is then reached over the network.
+  /// Never blocks. A refusal other than `later` is final for now: the peer is then reached over the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
   /// Takes connections that came in since the last call (a system call).
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;

@@ -74,7 +74,7 @@ Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target
   return get_by(*this, from, target, terms);
 }
 
-/// The ring remembers of so many segments which were refused.
+/// The ring remembers refusals for a limited number of segments.
 bool LocalMemory::full() const {
   return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;
 }
@@ -92,7 +92,7 @@ bool LocalMemory::may_post() {
   return !full();
 }
 
-/// What has been posted is noted without needing memory.
+/// Before posting: what is posted can then be noted without an allocation.
 [[gnu::noinline]] void LocalMemory::reserve() {
   if (writes_.free() == 0) writes_.grow();
   std::vector<LocalMemory*>& peers = posted_->peers_;

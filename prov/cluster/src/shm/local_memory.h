@@ -5,20 +5,20 @@
 //   a posted write     a small write to a peer whose library polls: a segment in its ring
 //   a system call      the kernel copies
 //
-// A posted write travels through the ring without an answer: this side has checked that the region takes it, sees when
-// the target has taken it, and takes back those that lie there too long (shm/recall.h) to do them by a system call. So a
-// target that polls is written to for the price of a message; one that computes or sleeps, for that of a system call.
-// The write is pending meanwhile.
+// A posted write travels through the ring without an answer. This side checks first that the region allows it, and sees
+// when the target has taken it. If a write lies in the ring too long, this side takes it back (shm/recall.h) and does it by
+// a system call. So a write to a target that polls costs a message, and to one that computes or sleeps a system
+// call. The write is pending meanwhile.
 //
 //   put()     -> the ring     until the target is found inattentive; from then on not, until it has taken
 //                             something again
-//   settle()  -> reports      of those taken; after kPatience without one, those left are taken back
+//   settle()  -> reports      of writes that were taken; if none was for kPatience, it takes back the others
 //   recall()  -> the same at once: the caller is about to sleep
 //
-// Invariants. Writes lie here in the order of their numbers, and are over in this order. A write is executed
-// once: by the target, or, while the target takes nothing, here. When it is taken back it overtakes whatever
-// lies in the ring before it, which AccessTerms::after_sends forbids. What is posted behind it to the same
-// peer goes through the same ring.
+// Invariants. Writes lie here in the order of their numbers, and end in this order. Each is executed
+// once: by the target or, while the target is kept from taking segments, here. A write that is taken back overtakes all
+// that lies before it in the ring, so a write with AccessTerms::after_sends is not posted behind anything. Whatever is
+// posted to the same peer after it goes through the same ring.
 #pragma once
 
 #include <memory>

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/address.h"
+#include "base/environment.h"
 #include "base/units.h"
-#include "shm/inbox.h"
-#include "shm/outbox.h"
+#include "shm/local_listener.h"
 #include "shm/ring_inbox.h"
+#include "transport/engine_settings.h"
 #include "transport/peer.h"
+#include "transport/transport.h"
 #include "transport/waiter.h"
 
 namespace cluster::shm {
@@ -18,7 +21,7 @@ using transport::Peer;
 
 struct LocalPeer;
 
-/// Is notified when a descriptor of a peer is ready: its connection or its process may have ended.
+/// Told when a descriptor of a peer is ready: its connection or its process may have ended.
 class PeerEvents {
  public:
   virtual void peer_ready(LocalPeer& peer) = 0;
@@ -38,15 +41,33 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
   bool active = false;             ///< something has come through the inbox since the last review
   bool held = false;               ///< the next segment of the ring waits for the unexpected store
-  std::uint8_t patience = 0;  ///< how many looks more a message that no receive waits for stays in the ring
-  /// A ring to it, while its queue of connections is full.
-  struct Connecting {
-    Time since{};
-    Time next_try{};
-  } connecting;
+  std::uint8_t patience = 0;       ///< looks left in which a message without a receive stays in the ring
+  // While the peer's queue of connections is full:
+  Time connecting_since{};
+  Time next_connection{};  ///< when the next attempt is due
 
   const SocketAddress& name() const { return common.name(); }
   void on_ready(bool) override { events.peer_ready(*this); }
+};
+
+/// What the objects of the transport share: the endpoint's listener, and the way from a peer to what shared memory knows of it.
+struct ShmParts {
+  const Environment& environment;
+  const transport::EngineSettings& settings;
+  LocalListener& listener;
+  transport::Transport& transport;
+  PeerEvents& events;
+
+  /// What this transport keeps about the peer; null if there is nothing, or no peer.
+  LocalPeer* find(const Peer* peer) const {
+    return peer != nullptr ? static_cast<LocalPeer*>(peer->parts[transport.slot()].get()) : nullptr;
+  }
+  /// The same, made if it is not there yet.
+  LocalPeer& of(Peer& peer) const {
+    std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
+    if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);
+    return static_cast<LocalPeer&>(*part);
+  }
 };
 
 }  // namespace cluster::shm

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kQuietPerTurn = 8;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
-/// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
+/// The most that a dead peer can have left behind. A peer that is alive after all might go on writing forever.
 constexpr std::size_t kRingFull = Geometry::kSlotsMax;
 
 }  // namespace
@@ -20,7 +20,7 @@ void LocalPeers::add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox) {
   FastLane::close(peer.common);
   peer.outbox = std::move(outbox);
   ++outboxes_;
-  waiter_.watch(peer.outbox->connection().descriptor(), peer);
+  waiter_.watch(peer.outbox->connection_descriptor(), peer);
   reach_.reached(peer.common, parts_.transport, *peer.outbox, parts_.settings.shm_eager_max);
 }
 
@@ -32,15 +32,15 @@ void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
   active_ = rings_.size();
   waiter_.watch(peer.inbox->process_descriptor(), peer);
   if (peer.outbox == nullptr) return;
-  waiter_.unwatch(peer.outbox->connection().process_descriptor());
-  peer.outbox->connection().release_process();
+  waiter_.unwatch(peer.outbox->process_descriptor());
+  peer.outbox->release_process();
 }
 
 void LocalPeers::remove(LocalPeer& peer) {
   FastLane::close(peer.common);
   if (peer.outbox != nullptr) {
-    waiter_.unwatch(peer.outbox->connection().descriptor());
-    waiter_.unwatch(peer.outbox->connection().process_descriptor());
+    waiter_.unwatch(peer.outbox->connection_descriptor());
+    waiter_.unwatch(peer.outbox->process_descriptor());
     --outboxes_;
   }
   peer.outbox.reset();
@@ -103,7 +103,7 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   const BatchEnd end(*peer.inbox);
   PeekedSegment arrival;
   std::size_t count = 0;
-  // After the last segment the ring is not read once more: the application waits for this one.
+  // After the last segment the ring is not read again: the application waits for this segment.
   bool more = true;
   for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
     const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };

@@ -1,11 +1,11 @@
 // Peers of this node. Their rings are read directly.
 //
-// Rings that brought something lately (the active ones, in front) are read in every turn, the others one
-// after another, kQuietPerTurn in each turn that is not a calm one (EventLoop): an idle peer costs nothing. Each ring gives at most kRingBurst
-// segments a turn. A segment that begins a message for which the unexpected store has no space stays in its
-// ring, and its sender waits; a peer that dies meanwhile is closed after its ring has been read to the end.
+// Rings that brought something lately (the active ones, in front) are read in every turn. Of the others, kQuietPerTurn are
+// read in each turn that is not calm (EventLoop), one after another: an idle peer costs nothing. At most kRingBurst
+// segments of a ring are delivered in a turn.
 //
-// How their ends are noticed is in shm/local_deaths.h.
+// A segment that begins a message for which the unexpected store has no space stays in its ring, and its sender waits. A
+// peer that dies meanwhile is closed after its ring has been read to the end. shm/local_deaths.h notices deaths.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,6 @@
 
 #include "protocol/messenger.h"
 #include "shm/fast_lane.h"
-#include "shm/shm_parts.h"
 #include "transport/transport_context.h"
 
 namespace cluster::shm {
@@ -51,8 +50,8 @@ class LocalPeers {
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   enum class Arrivals : std::uint8_t { none, short_ones, other };
-  /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
-  /// perhaps behind that. Quiet rings are not looked at.
+  /// Delivers messages that may take the fast lane, and writes that need no answer, from the active rings. `other`: something
+  /// else has come, perhaps behind these.
   template <typename Read>
   Arrivals receive_short(Read& read);
   /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
@@ -63,8 +62,8 @@ class LocalPeers {
   /// Asks all peers to ring when there is something to do here. True if some had not been asked: then a
   /// process fence and another turn are due before sleep.
   bool request_doorbells();
-  /// A peer whose application has stopped polling may not have asked for the doorbell. While this side waits
-  /// for it, and it has something to take in, it is rung once.
+  /// A peer whose application has stopped polling may not have asked for the doorbell. If this side waits for such a peer,
+  /// and segments wait for it, its doorbell is rung once.
   void ring_unheard();
 
  private:

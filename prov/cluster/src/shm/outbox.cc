@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "shm/hello.h"
+
 namespace cluster::shm {
 
 Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
@@ -11,19 +13,21 @@ Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMe
       writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      connection_(std::move(connection), std::move(doorbell)),
+      socket_(std::move(connection.socket)),
+      greeting_(std::move(connection.greeting)),
+      doorbell_(std::move(doorbell)),
       peer_(peer) {}
 
 bool Outbox::begin_greeting(std::string& reason) {
-  if (!connection_.begin_greeting(reason)) return false;
-  writer_.set_blocked(connection_.greeting() != HelloSender::State::sent);
+  if (!greeting_.begin(socket_, reason)) return false;
+  writer_.set_blocked(greeting_.state() != HelloSender::State::sent);
   return true;
 }
 
 HelloSender::State Outbox::advance_greeting() {
-  const bool waited = connection_.greeting() == HelloSender::State::waiting;
-  if (waited && connection_.advance_greeting() == HelloSender::State::sent) writer_.set_blocked(false);
-  return connection_.greeting();
+  const bool waited = greeting_.state() == HelloSender::State::waiting;
+  if (waited && greeting_.advance(socket_) == HelloSender::State::sent) writer_.set_blocked(false);
+  return greeting_.state();
 }
 
 Outbox::~Outbox() {
@@ -37,6 +41,28 @@ bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::
     ring();
   ++environment_.counters.shm_sent;
   return true;
+}
+
+/// A peer that has not attached the ring yet is not asleep for want of it.
+void Outbox::ring() {
+  if (writer_.reader_state() == EndState::kUnknown) return;
+  if (!peer_doorbell_) peer_doorbell_.emplace(doorbell_name(writer_.reader_doorbell()));
+  doorbell_->ring(*peer_doorbell_);
+}
+
+bool Outbox::doorbell_gone() const {
+  return attached() && !connected() &&
+         !doorbell_->exists(os::LocalName(doorbell_name(writer_.reader_doorbell())));
+}
+
+void Outbox::close_connection(bool watch) {
+  if (watch) process_.emplace(socket_);
+  socket_ = {};
+}
+
+bool Outbox::connection_or_process_ended() const {
+  if (!connected()) return process_ && process_->ended();
+  return attached() ? socket_.peer_process_ended() : socket_.hung_up();
 }
 
 bool Outbox::hold() {
@@ -55,7 +81,7 @@ bool Outbox::peer_gone() {
   // A peer closes the connection when it has attached the ring, perhaps between the two looks: what the second pair says
   // holds.
   if (!writer_.broken())
-    return peer_closed() || (connection_.ended(attached()) && connection_.ended(attached()));
+    return peer_closed() || (connection_or_process_ended() && connection_or_process_ended());
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
   if (!violation_reported_) {
     violation_reported_ = true;

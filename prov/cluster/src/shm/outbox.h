@@ -1,17 +1,26 @@
 // The sending end of a ring to one peer of this node. What has been written stays readable for the peer after this end
 // is gone. Where there is a key nothing is written before the peer has shown that it has it: until then the ring seems
 // full.
+//
+// The peer's end is known by one thing after another: until the peer has attached the ring, by the connection over which the
+// ring was sent; then by a handle of its process, until the peer's own ring has come, whose inbox has one. A peer that
+// refuses the ring, or dies before it has attached it, says so by the connection alone. Once the ring is attached, the end
+// of the connection means nothing.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/carrier.h"
-#include "carrier/lane.h"
+#include "os/doorbell.h"
+#include "os/local_socket.h"
+#include "os/peer_process.h"
 #include "os/shared_memory.h"
-#include "shm/peer_connection.h"
+#include "shm/greeting.h"
 #include "shm/recall.h"
 #include "shm/ring_writer.h"
 
@@ -24,8 +33,10 @@ class Outbox final : public Recall, public carrier::Lane {
          const Environment& environment);
   ~Outbox() override;
 
-  /// Once, before anything else: offers the peer the ring; false with `reason`.
+  /// To be called once, before anything else: offers the ring to the peer. False: `reason` says why not.
   bool begin_greeting(std::string& reason);
+  /// Whether the ring has been sent, as far as has been seen.
+  HelloSender::State greeting() const { return greeting_.state(); }
   /// Looks whether the peer has answered the greeting of its connection (a system call), which opens the ring.
   HelloSender::State advance_greeting();
 
@@ -58,9 +69,25 @@ class Outbox final : public Recall, public carrier::Lane {
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
   /// The peer has attached the ring: an open connection has done its work.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
-  PeerConnection& connection() { return connection_; }
   /// True once no process has the peer's doorbell: one that executes another program says nothing else (system calls).
-  bool doorbell_gone() const { return attached() && connection_.doorbell_gone(writer_.reader_doorbell()); }
+  bool doorbell_gone() const;
+
+  bool connected() const { return static_cast<bool>(socket_); }
+  /// Readable when the peer ends the connection; -1 once that is closed.
+  int connection_descriptor() const { return socket_.descriptor(); }
+  /// The peer has attached the ring. With `watch` a handle of its process is taken.
+  void close_connection(bool watch);
+  /// True if the peer is gone because it could not take the connection (a system call).
+  bool refused() { return socket_ && socket_.refused(); }
+  /// True once the process at the other end of the connection has ended, though a child of it may hold the connection
+  /// (several system calls).
+  bool process_ended() const { return socket_ && socket_.peer_process_ended(); }
+  /// Readable when the peer's process has ended; -1: there is no handle.
+  int process_descriptor() const { return process_ ? process_->descriptor() : -1; }
+  /// False: peer_gone() does not know whether the process has ended.
+  bool process_observable() const { return !process_ || process_->observable(); }
+  void release_process() { process_.reset(); }
+
   /// Bytes of memory that are mapped; pages that were never used take no memory.
   std::size_t footprint() const { return memory_.bytes().size(); }
 
@@ -74,15 +101,17 @@ class Outbox final : public Recall, public carrier::Lane {
   }
 
  private:
-  /// A peer that has not attached the ring yet is not asleep for want of it.
-  void ring() {
-    if (writer_.reader_state() != EndState::kUnknown) connection_.ring(writer_.reader_doorbell());
-  }
+  void ring();
+  bool connection_or_process_ended() const;
 
   RingWriter writer_;
   Environment environment_;
   os::SharedMemory memory_;
-  PeerConnection connection_;
+  os::LocalSocket socket_;  ///< until the peer has attached the ring
+  HelloSender greeting_;
+  std::optional<os::PeerProcess> process_;
+  std::shared_ptr<const os::Doorbell> doorbell_;
+  std::optional<os::LocalName> peer_doorbell_;  ///< once it has been rung
   SocketAddress peer_;
   bool violation_reported_ = false;
 };

@@ -24,6 +24,55 @@ class Use {
 
 }  // namespace
 
+std::uint32_t MappedRegions::find_other(const RegionEntries& entries, std::uint64_t key) const {
+  const std::uint32_t number = entries.find(key, RegionEntry::kLive);
+  const auto found = views_.find(number);
+  return found != views_.end() && found->second.mapping ? number : RegionEntries::kEntries;
+}
+
+std::byte* MappedRegions::at_another(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
+                                     std::size_t length) {
+  if (number != last_number_ || entries.at(number).generation != last_->generation) select(entries, number);
+  if (last_->mapping) return last_->mapping.at(offset, length);
+  const bool looked_for = last_->uses >= kUsesBefore;
+  return looked_for ? nullptr : use(entries, offset, length);
+}
+
+void MappedRegions::select(const RegionEntries& entries, std::uint32_t number) {
+  View& view = views_[number];
+  const std::uint64_t generation = entries.at(number).generation;
+  if (view.generation != generation) {
+    mappings_ -= static_cast<bool>(view.mapping);
+    view = {.generation = generation, .key = entries.at(number).key};
+  }
+  last_ = &view;
+  last_number_ = number;
+}
+
+/// A region that is not mapped, or not yet.
+std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset, std::size_t length) {
+  if (++last_->uses < kUsesBefore) return nullptr;
+  forget_closed(entries);
+  const RegionEntry& entry = entries.at(last_number_);
+  if (mappings_ == kMappingsMax || entry.length == kAllMemory) return nullptr;
+  last_->mapping = os::PeerMapping::open(process_.number, process_.guard, entry.base, entry.length);
+  if (!last_->mapping) return nullptr;
+  ++mappings_;
+  return last_->mapping.at(offset, length);
+}
+
+/// All but the last one, which is in use.
+void MappedRegions::forget_closed(const RegionEntries& entries) {
+  std::erase_if(views_, [&](const auto& each) {
+    const auto& [number, view] = each;
+    const bool live = (entries.state(number).load(std::memory_order_acquire) & RegionEntry::kLive) != 0 &&
+                      std::atomic_ref(entries.at(number).generation).load() == view.generation;
+    if (live || &view == last_) return false;
+    mappings_ -= static_cast<bool>(view.mapping);
+    return true;
+  });
+}
+
 void PeerRegions::wait_for_welcome(std::chrono::milliseconds limit) {
   if (greeting_.state() == HelloSender::State::waiting) {
     socket_.wait_for_message(limit);
@@ -120,9 +169,9 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// In pieces, each of which is a use of its own: a close waits for one piece. Each is checked with all that
-/// follows it, so that what is beyond the end is denied before anything is copied; a later piece is denied only
-/// if the region has been closed meanwhile. `copy` is for memory that is mapped here.
+/// In pieces, each of which is a use of its own, so that a close waits for one piece only. Each piece is checked together
+/// with all that follow, so that an access beyond the end is denied before anything is copied. A later piece is denied
+/// only if the region has been closed meanwhile. `copy` is for memory that is mapped here.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {
@@ -208,7 +257,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
                        [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
 }
 
-/// What is not to be done leaves no trace: the other ways say why.
+/// An access that is unsuited has no effect: the other ways find out why it is.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -1,5 +1,5 @@
-// Segments that lie in a carrier's memory until their receiver takes them: the sender sees which have been
-// taken, and can take back the others. So a sender does not depend on a receiver that has stopped looking.
+// A carrier whose segments lie in memory until their receiver takes them. The sender sees which have been taken, and can
+// take back the others: so it does not depend on a receiver that has stopped looking.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class Recall : public carrier::Carrier {
   /// Segments are numbered in the order they are posted; numbers wrap around.
   using Number = std::uint32_t;
 
-  /// True if the receiver has given everything back; it may be false for as long as one that has taken all makes no call.
+  /// True if the receiver has given everything back. It stays false as long as a receiver that has taken everything makes
+  /// no further call.
   virtual bool drained() const = 0;
 
   /// Of the segment that is posted next.

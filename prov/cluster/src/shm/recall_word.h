@@ -4,13 +4,12 @@
 //
 // Never both. The reader sets `taking` and then looks at `held`; the writer sets `held`, executes a fence and
 // then looks at `taking`. With a full fence on both sides at least one of them sees the other, and gives way:
-// the reader leaves its segments where they are, the writer tries again later. As with a doorbell, the writer's
+// a reader leaves its segments where they are, a writer tries again later. As with a doorbell, the writer's
 // fence covers both processes if both take part in os/process_fence.h (kFenced says that the writer does);
 // otherwise the reader executes one of its own.
 //
-// A writer that dies in between has its ring read to the end all the same: its reader calls ignore_writer().
-// A reader that finds the ring held may go to sleep behind that: resume() is followed by a look at its
-// doorbell word.
+// If the writer dies in between, its reader calls ignore_writer() and reads the ring to the end. A reader that finds the
+// ring held may go to sleep: so after resume() the writer looks at the reader's doorbell word.
 #pragma once
 
 #include <atomic>

@@ -8,10 +8,10 @@
 // is vacant, and its state last. A region for which there is no vacant entry is served by the target's
 // library, and `unlisted` says that the table is not complete.
 //
-// Two ways to the bytes. The kernel copies them (os/process_memory.h), or, where the region lies in memory that
-// its owner maps shared, the initiator has mapped that as well (shm/mapped_regions.h) and stores and loads by
-// itself. What follows holds for both. The owner may unmap such memory, or map something else in its place,
-// before it closes the region: the initiator goes on with the file of before, which is no one else's.
+// Two ways to the bytes. The kernel copies them (os/process_memory.h); or the region lies in memory that its owner maps
+// shared, and the initiator has mapped that, too (shm/peer_regions.h), and loads and stores by itself. What follows
+// holds for both. The owner may unmap such memory, or map something else in its place, before it closes the
+// region: the initiator then still uses the file of before, which belongs to nobody else.
 //
 // Use. One word for each initiator instead of a count for each region: a count would not say which of its
 // users has died. An initiator (1) writes the number of the entry into its page, (2) executes a full fence,
@@ -19,26 +19,29 @@
 // region (1) takes the live state away, (2) executes a full fence, and (3) looks at the pages of all of its
 // initiators: it waits for each that names the entry. Either the initiator's look at the state comes late
 // enough to find the region closed, or the target's look at the page comes late enough to find the use. So
-// when the target has looked, no byte of the region is copied any more; and while the word names a live entry
-// its fields stand still. A use lasts for one piece of kPieceBytes. The generation says to an initiator that
-// kept something of an earlier use, a mapping, that the entry has been another region's meanwhile.
+// when the target has looked, no byte of the region is copied any more; and while the word names a live entry,
+// its fields do not change. A use lasts for one piece of kPieceBytes. An initiator keeps mappings from one use to the next:
+// by the generation it sees that the entry has belonged to another region meanwhile.
 //
-// Death. The page is good until the initiator says in it that it has ended, or its process has. One that dies in the midst
-// of a copy is waited for no longer than that: to the kernel a process has ended when the last of its threads has left it
-// (pidfd_open(2)). The connection that brought the page is closed behind the welcome: neither side has a descriptor of the other.
+// Death. The page counts until the initiator says in it that it has ended, or its process has ended. If a process dies during a
+// copy, a close waits until then: for the kernel a process has ended when the last of its threads has left it
+// (pidfd_open(2)). The connection that brought the page is closed after the welcome, so neither side has a descriptor of the
+// other.
 //
-// Trust. Peers are processes of the same user. They can only read the table; an initiator that keeps a word set
-// for ever, or is stopped by a debugger in the midst of a copy, delays a close for kUseMax, which then fails.
-// An initiator believes nothing it reads: the addresses it is given are the target's, and only the target's
-// memory is touched (os/process_memory.h).
+// Trust. Peers are processes of the same user. They can only read the table. An initiator that never clears its word, or that a
+// debugger stops during a copy, delays a close for kUseMax; then the close fails. An initiator need not trust
+// what it reads: addresses are the target's, and it touches only the target's memory (os/process_memory.h).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "base/address.h"
 #include "base/bytes.h"
 #include "base/units.h"
+#include "os/process_memory.h"
 
 namespace cluster::shm {
 
@@ -88,6 +91,28 @@ struct UsePage {
   std::byte unused[4084];
 };
 static_assert(sizeof(UsePage) == 4096);
+
+/// The first of the two messages by which an initiator and a target begin, with a descriptor of the initiator's UsePage. They
+/// travel between processes of one host and one version, so their integers are the host's.
+struct RegionHello {
+  static constexpr std::uint64_t kMagic = 0x6e6f6967652d6c63;  // "cl-egion"
+
+  std::uint64_t magic = kMagic;
+};
+
+/// The target's answer, with a descriptor of its table.
+struct RegionWelcome {
+  static constexpr std::uint64_t kMagic = 0x6f636c65772d6c63;  // "cl-welco"
+
+  std::uint64_t magic = kMagic;
+  os::GuardMark guard{};            ///< of the target's process
+  std::uint32_t reads_served = 0;   ///< by the target's library, all of them
+  std::uint32_t writes_served = 0;  ///< likewise
+};
+static_assert(sizeof(RegionWelcome) == 32, "no padding: every byte that is sent is set");
+
+/// The abstract socket name under which an endpoint's regions are found.
+std::string region_socket_name(const SocketAddress& endpoint);
 
 /// The table, as both ends see it. Only the target calls what writes.
 class RegionEntries {

@@ -37,7 +37,7 @@ bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   return true;
 }
 
-/// One that does not come to an end is kept: whatever region it uses must not be taken for unused.
+/// An initiator whose access does not end stays listed: the region that it uses must not be taken for unused.
 void RegionUsers::revoke(const void* via) {
   {
     const std::lock_guard guard(mutex_);
@@ -55,7 +55,7 @@ void RegionUsers::revoke(const void* via) {
   }
 }
 
-/// Without a copy of the list: what closes a region or ends comes here, and there may be no memory.
+/// It copies no list, since there may be no memory for one when a region or an endpoint is closed.
 template <typename Wanted>
 std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);

@@ -1,8 +1,8 @@
-// The initiators that have the table of a domain: what each of them uses now, and whether it lives. A close asks
-// them; see shm/region_layout.h for why that is enough.
+// The initiators that have the table of a domain: what each of them uses now, and whether it is alive. A close asks them;
+// shm/region_layout.h says why that is enough.
 //
-// An initiator takes no descriptor: the server closes the connection by which it came behind the welcome. It says in its page when it
-// has ended; that its process has, is asked by the process's number when a close waits for it.
+// An initiator takes no descriptor, since the server closes its connection after the welcome. It says in its page when it has
+// ended. Whether its process has ended is asked by the number of the process, when a close waits for it.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class RegionUsers {
   }
   /// True when no initiator uses the entry any more; the entry is not live. False after kUseMax.
   bool wait_until_unused(std::uint32_t entry);
-  /// What came through this server may begin nothing more, and has ended when this returns.
+  /// Initiators that came through this server may begin nothing more, and have ended all accesses when this returns.
   void revoke(const void* via);
   /// Forgets initiators that are gone.
   void forget_gone();

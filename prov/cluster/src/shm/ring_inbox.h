@@ -1,22 +1,55 @@
-// The ring from one peer of this node. The connection that brought it ends here: from then on the peer says in the ring
-// that it closes, and a handle of its process says that it has died. What the peer wrote before can still be read,
-// since this process has mapped the memory itself.
+// The ring from one peer of this node. The connection that brought it is not needed any more: the peer says in the ring
+// when it closes, and a handle of its process tells when it has died. What the peer wrote before can still be read,
+// since this process has mapped the memory, too.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/environment.h"
+#include "carrier/memory_access.h"
 #include "os/doorbell.h"
 #include "os/peer_process.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/inbox.h"
-#include "shm/peer_memory.h"
-#include "shm/reader_end.h"
 #include "shm/ring_reader.h"
 
 namespace cluster::shm {
+
+/// The memory of the process that sends a ring. A process number alone proves nothing: the peer may run in another
+/// PID namespace, and numbers are used again. So the hello carries a secret and its address. If the process of that number
+/// shows the secret there, it is the peer, and the kernel permits access. As long as the peer's handle says that
+/// its process has not ended, the number is still its own. Where there is no handle, the secret is read again each time.
+///
+/// A message that a process has announced lies in its buffers until the process closes its end of the ring. After that its
+/// application may use them again.
+class PeerMemory final : public carrier::CrossMemory {
+ public:
+  /// `process` and `ring`, from that process, outlive it.
+  PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
+
+  /// False if this process may not access it. Then neither read() nor write() may be called.
+  bool reachable() const { return reachable_; }
+  /// Why not, in words for the log; empty if it is, or the peer does not offer it.
+  std::string why_unreachable() const;
+
+  bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+            std::size_t length) override;
+  bool write(std::uint64_t address, const Gather& source) override;
+
+ private:
+  /// `error`: errno of the attempt, 0 if something was read.
+  bool shows_proof(int& error) const;
+  bool same_process() const;
+
+  const os::PeerProcess& process_;
+  const RingReader& ring_;
+  Proof proof_;
+  int error_ = 0;
+  bool reachable_;
+};
 
 class RingInbox final : public Inbox {
  public:
@@ -30,9 +63,9 @@ class RingInbox final : public Inbox {
   bool begin_batch() override { return reader_.begin_batch(); }
   void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
-  /// Shows the next segment, which there is (has_next()), if it is a short message; false: peek() tells.
+  /// Shows the next segment if it is a short message; there must be a segment (has_next()). False: peek() judges it.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
-  /// Shows the next segment if it is a write that needs no answer; likewise.
+  /// The same for a write that needs no answer.
   bool peek_unanswered(PeekedSegment& segment) {
     return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
   }
@@ -49,8 +82,8 @@ class RingInbox final : public Inbox {
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   std::string why_memory_unreachable() const { return peer_memory_.why_unreachable(); }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override { return end_.writer_closed() || process_.ended(); }
-  bool peer_closed() const override { return end_.writer_closed(); }
+  bool peer_gone() override { return reader_.writer_closed() || process_.ended(); }
+  bool peer_closed() const override { return reader_.writer_closed(); }
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int process_descriptor() const override { return process_.descriptor(); }
@@ -62,7 +95,6 @@ class RingInbox final : public Inbox {
   void report_violation();
 
   RingReader reader_;
-  ReaderEnd end_;
   Environment environment_;
   os::SharedMemory memory_;
   std::shared_ptr<const os::Doorbell> doorbell_;

@@ -10,8 +10,8 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
-/// Connections of other users that are refused in one call, and how long that may take: a user that connects in a loop fills the
-/// kernel's queue in 150 ms, and the progress thread looks each 10 ms while the application computes.
+/// Limits on how many connections of other users one call refuses, and for how long. A user that connects in a loop fills the
+/// kernel's queue in 150 ms, and the progress thread looks every 10 ms while the application computes.
 constexpr std::size_t kForeignPerCall = 4096;
 constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
@@ -76,10 +76,10 @@ Connection RingListener::connect(const SocketAddress& peer) {
   return result;
 }
 
-/// Said once, where that is why a peer is not reached.
+/// Logs once that a peer is not reached for want of a descriptor.
 void RingListener::note_exhausted(const SocketAddress& peer) {
-  if (said_.exhausted || os::Descriptor::spare()) return;
-  said_.exhausted = true;
+  if (logged_exhausted_ || os::Descriptor::spare()) return;
+  logged_exhausted_ = true;
   environment_.log.warn(
       "shared memory to %s is not opened: this process has no free file descriptor (raise ulimit -n); "
       "messages take the network",
@@ -97,7 +97,7 @@ void RingListener::accept(Inboxes& inboxes) {
   }
 }
 
-/// Those that have kept their place without a hello give it up, once all places are taken.
+/// Once all places are taken, connections that have had no hello for kHelloTime lose theirs.
 void RingListener::make_place() {
   if (half_open_.size() < kHalfOpenMax) return;
   const Time latest = environment_.clock.now() - kHelloTime;
@@ -132,11 +132,11 @@ void RingListener::accept_connections(Inboxes& inboxes) {
     }
   }
   // The connection waits in the kernel; one line of log is enough.
-  if (!reason.empty() && !said_.accept_failed)
+  if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
         "shared memory: a peer on this node waits, this process cannot accept its connection: %s",
         reason.c_str());
-  said_.accept_failed = !reason.empty();
+  logged_accept_failed_ = !reason.empty();
 }
 
 /// False if no connection waits, or there is no spare descriptor to accept it with.
@@ -163,11 +163,11 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
   return came;
 }
 
-/// Said once: a peer that tries again is refused again.
+/// Logged once: a peer that tries again is refused again.
 void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   socket.send_refusal();
   ++environment_.counters.shm_refused;
-  if (std::exchange(said_.exhausted, true)) return;
+  if (std::exchange(logged_exhausted_, true)) return;
   environment_.log.warn(
       "shared memory is refused to %s: this process has no free file descriptor (raise ulimit -n); the "
       "peer's sends fail",
@@ -186,7 +186,8 @@ bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   }
 }
 
-/// False if it has not come, or the kernel does not yet say whose it is; true without one if the connection is of no use.
+/// False if no hello has come, or the kernel does not say yet whose connection it is. True without a hello: the connection is
+/// of no use.
 bool RingListener::receive_hello(HalfOpen& half_open) {
   HelloMessage message;
   const os::LocalSocket& socket = half_open.connection.socket();
@@ -194,18 +195,17 @@ bool RingListener::receive_hello(HalfOpen& half_open) {
   switch (half_open.connection.receive(as_bytes(&message, sizeof message), half_open.ring)) {
     case HelloReceiver::Receipt::nothing: return false;
     case HelloReceiver::Receipt::end: return true;
-    case HelloReceiver::Receipt::no_proof:
-      ++environment_.counters.refused_forged;
-      refuse(process_of(socket), "it does not have the key of this process");
-      return true;
     case HelloReceiver::Receipt::misfit:
-      if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
+      if (half_open.connection.forged()) {
+        ++environment_.counters.refused_forged;
+        refuse(process_of(socket), "it does not have the key of this process");
+      } else if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
         refuse_exhausted(socket);
       } else {
         refuse(process_of(socket), "its first message is not from this provider");
       }
       return true;
-    case HelloReceiver::Receipt::hello: half_open.hello = message; return true;
+    case HelloReceiver::Receipt::message: half_open.hello = message; return true;
   }
   return true;
 }
@@ -231,19 +231,19 @@ std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   return inbox;
 }
 
-/// Said once: what forbids it for one peer mostly does for all.
+/// Logged once: what forbids it for one peer mostly forbids it for all.
 void RingListener::note_memory(const RingInbox& inbox) {
-  if (said_.memory_unreached) return;
+  if (logged_memory_unreached_) return;
   const std::string reason = inbox.why_memory_unreachable();
   if (reason.empty()) return;
-  said_.memory_unreached = true;
+  logged_memory_unreached_ = true;
   environment_.log.info(
       "shared memory with %s: large messages are copied twice, not once: %s (logged for the first such peer "
       "only)",
       inbox.peer().text().c_str(), reason.c_str());
 }
 
-/// There may be very many of them: words are made for those that are said.
+/// There may be very many of them: the text is composed only for those that are logged.
 void RingListener::refuse_foreign(Time now, const os::LocalSocket& socket) {
   if (now >= next_refusal_) return refuse(process_of(socket), kOtherUser);
   ++environment_.counters.shm_refused;

@@ -1,16 +1,15 @@
 // Accepts and opens the shared-memory connections of one endpoint, and checks the peers.
 //
-// A connection is good for nothing until its hello has come; until then it counts among the half-open
-// ones, whose number is bounded: beyond the bound connections wait in the kernel's queue. A process sends its hello right
-// behind connecting, or it dies and its end of file comes; one that does neither (it is stopped, or means no good) keeps
-// its place until another needs it, and at least kHelloTime.
+// A connection is half-open until its hello has come. The number of half-open connections is bounded: all others wait in
+// the kernel's queue. A process sends its hello as soon as it has connected; if it dies first, its end of file comes. A
+// process that does neither (it is stopped, or hostile) keeps its place for kHelloTime, and then until another needs it.
 //
-// Any user can fill the kernel's queue. Connections of other users are refused at once, as many as come in 2 ms, and a connector that
-// finds a queue full is to try again (LocalListener::connect).
+// Any user can fill the kernel's queue. So connections of other users are refused at once, for at most 2 ms in one call, and a
+// connector that finds the queue full tries again later (LocalListener::connect).
 //
-// A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free
-// descriptor, two spare ones are given up for as long as it takes to map the ring, which then needs none; a peer whose hello
-// does not come at once learns that it is refused. Where there is no memory, the hello is kept for the next call.
+// A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free descriptor,
+// it frees two spare ones while it accepts the connection and maps the ring; a mapped ring needs none. A peer whose hello
+// does not come at once is refused then, and learns so. Where there is no memory, the hello is kept for the next call.
 #pragma once
 
 #include <memory>
@@ -22,7 +21,6 @@
 #include "os/local_socket.h"
 #include "shm/greeting.h"
 #include "shm/hello.h"
-#include "shm/keyed_names.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
 #include "shm/ring_inbox.h"
@@ -81,12 +79,10 @@ class RingListener final : public LocalListener {
   Environment environment_;
   std::vector<HalfOpen> half_open_;
   os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
-  Time next_refusal_{};  ///< when one is said again: any process of the node can cause as many as it likes
-  struct Said {
-    bool accept_failed = false;
-    bool exhausted = false;
-    bool memory_unreached = false;
-  } said_;
+  Time next_refusal_{};  ///< when one is logged again: any process of the node can cause as many as it likes
+  bool logged_accept_failed_ = false;
+  bool logged_exhausted_ = false;
+  bool logged_memory_unreached_ = false;
 };
 
 }  // namespace cluster::shm

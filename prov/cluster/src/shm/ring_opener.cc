@@ -21,17 +21,17 @@ OpenResult RingOpener::open(Peer& peer, std::string& reason) {
 
 /// False: it has been tried for long enough.
 bool RingOpener::put_off(LocalPeer& peer) {
-  LocalPeer::Connecting& connecting = peer.connecting;
   const Time now = parts_.environment.clock.now();
-  if (now >= connecting.next_try + kQueueFullMax) connecting.since = now;  // of another attempt
-  if (now >= connecting.since + kQueueFullMax) return false;
-  if (now >= connecting.next_try) connecting.next_try = now + kQueueFullRetry;
+  if (now >= peer.next_connection + kQueueFullMax)
+    peer.connecting_since = now;  // the last attempt was long ago
+  if (now >= peer.connecting_since + kQueueFullMax) return false;
+  if (now >= peer.next_connection) peer.next_connection = now + kQueueFullRetry;
   return true;
 }
 
 OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
   const LocalPeer* const known = parts_.find(&peer);
-  const Time next_try = known != nullptr ? known->connecting.next_try : Time{};
+  const Time next_try = known != nullptr ? known->next_connection : Time{};
   if (next_try != Time{} && parts_.environment.clock.now() < next_try) {
     reason = "its queue of connections is full";
     return OpenResult::later;
@@ -42,7 +42,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     reason = std::move(connection.reason);
     return connection.later ? OpenResult::later : OpenResult::unreached;
   }
-  if (connection.outbox->connection().greeting() == HelloSender::State::waiting)
+  if (connection.outbox->greeting() == HelloSender::State::waiting)
     greetings_.push_back({peer.name(), parts_.environment.clock.now()});
   local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
   return OpenResult::reached;
@@ -69,7 +69,7 @@ bool RingOpener::is_settled(const Greeting& greeting) {
     case HelloSender::State::waiting:
       if (parts_.environment.clock.now() < greeting.since + kGreetingMax) return false;
   }
-  // The end of the peer's process looks like that, too, and is judged elsewhere.
+  // The end of the peer's process looks the same here: LocalDeaths judges it.
   if (!peer->outbox->peer_gone()) leave_ring(*peer);
   return true;
 }
@@ -84,8 +84,8 @@ void RingOpener::leave_ring(LocalPeer& peer) {
   reach_.go_farther(peer.common, parts_.transport, "its reader has not proved that it has the key");
 }
 
-/// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives. So it does
-/// if this is false: the peer cannot be answered yet.
+/// False: the peer cannot be answered yet, and the inbox stays where it is for the next call. So it does where there is no
+/// memory, since its peer believes that what it sends arrives.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
     ++parts_.environment.counters.shm_refused;
@@ -110,16 +110,16 @@ const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
   return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
 }
 
-/// What this side has begun with the process that had the name before, or while no process had it, must not end the ring of the one
-/// that has it now: that would take this process for dead.
+/// This side may have begun something with the process that had the name before, or while no process had it. That must end
+/// now: if it failed later, it would end the ring of the new process, which would take this process for dead.
 void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
   if (reader_gone || reach_.succeeds(peer, next.peer_epoch())) reach_.close(peer, Status::reset);
 }
 
-/// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
-/// socket is open, another process that uses the name is an impostor. Null, or why the ring is refused.
+/// A second ring of the same name belongs to the peer's next incarnation, if the present one has ended. As long as that
+/// lives, another process that uses the name is an impostor. Null, or why the ring is refused.
 const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
   reach_.close_if_failed(peer);
   LocalPeer* const local = parts_.find(&peer);

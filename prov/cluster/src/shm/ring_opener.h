@@ -1,6 +1,6 @@
-// How rings come to be, in both directions. Whether a peer lives on this node is found out by connecting to it: only then does
-// its name exist among the sockets of this node. A ring that a peer has opened towards this endpoint is taken once the peer
-// can be answered, and ends what this endpoint had with an earlier process of the same name.
+// Opens rings to peers of this node, and takes those that peers have opened. To connect to a peer is the test whether it runs on
+// this node: only then its name exists among the sockets of the node. A peer's ring is taken once the peer can be
+// answered. It ends what this endpoint had with an earlier process of the same name.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "shm/local_peers.h"
-#include "shm/shm_parts.h"
 #include "transport/transport_context.h"
 
 namespace cluster::shm {
@@ -22,14 +21,15 @@ class RingOpener {
         reach_(context.reach),
         local_(local) {}
 
-  /// A ring to the peer, or why there is none. A place in its queue of connections is waited for kQueueFullMax at most.
+  /// Opens a ring to the peer, or says why there is none. While the peer's queue of connections is full the result is
+  /// `later`, for kQueueFullMax at most.
   transport::OpenResult open(Peer& peer, std::string& reason);
   /// The same, without waiting.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
-  /// Looks whether peers of this node have answered the greeting of this side's rings. One that cannot show the key is
-  /// not the peer: that is reached over the network.
+  /// Looks whether peers of this node have answered the greeting of this side's rings. A process that cannot show the key
+  /// is not the peer: the peer is then reached over the network.
   void advance_greetings();
   /// A hello is on its way, or a ring waits until its peer can be answered: accept() again soon.
   bool owes_answers() const { return parts_.listener.has_half_open() || !accepted_.empty(); }

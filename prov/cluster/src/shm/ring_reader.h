@@ -25,14 +25,14 @@ class RingReader {
   /// `memory`: geometry.total_bytes(), aligned to kLineBytes, outlives the reader.
   RingReader(Bytes memory, const Geometry& geometry);
 
-  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the writer takes some
-  /// back just now, and what there is has to wait.
+  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the writer is taking
+  /// some back at this moment, and the segments have to wait.
   bool begin_batch() { return recall_.begin(); }
   void end_batch() {
     std::atomic_ref(ring_.control->next).store(position_, std::memory_order_relaxed);
     recall_.end();
   }
-  /// The writer is dead, perhaps while it took segments back.
+  /// The writer has died, perhaps while it took segments back.
   void ignore_writer() { recall_.ignore_writer(); }
 
   /// Shows the next segment; false if there is none. `payload` may lie in the ring or in the reader; it is
@@ -41,13 +41,13 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Shows the next segment, which there is (has_segment()), if it is a whole eager message; otherwise false,
-  /// and peek() judges it. What peek() has shown is not shown again.
+  /// Shows the next segment if it is a whole eager message; there must be a segment (has_segment()). False: peek()
+  /// judges it. A segment that peek() has shown is not shown again.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
   }
-  /// True if peek() would show a write that needs no answer, as it seems: peek() judges it.
+  /// True if the next segment seems to be a write that needs no answer: peek() judges it.
   bool next_is_unanswered() const {
     return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
   }
@@ -78,7 +78,7 @@ class RingReader {
   std::uint32_t next_value() const { return position_ + 1; }
   /// Its value when peek() last found nothing.
   std::uint32_t idle_word() const { return idle_word_; }
-  /// True if each peek() is worth its cost, since it prefetches what probably comes with the next segment.
+  /// True if the next segment probably has payload in the arena: then each peek() prefetches that, and is worth its cost.
   bool expects_two_lines() const { return block_ == kLineBytes; }
 
   /// Asks the writer to ring behind its next segment; true if it had not been asked.
@@ -92,6 +92,19 @@ class RingReader {
 
   /// True once the writer broke the rules: peek() finds nothing any more.
   bool broken() const { return broken_; }
+
+  // --- what the two ends say of themselves ---
+  /// The writer learns that its ring has a reader, and the number of the reader's doorbell.
+  void attach(std::uint64_t doorbell) {
+    std::atomic_ref(ring_.control->reader_doorbell).store(doorbell, std::memory_order_relaxed);
+    set_state(EndState::kAttached);
+  }
+  /// The writer learns that its ring has no reader any more.
+  void close() { set_state(EndState::kClosed); }
+  /// The writer writes no more; what it wrote can be read.
+  bool writer_closed() const {
+    return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
+  }
 
  private:
   /// The part of slots, or of the arena, that may be taken without being published.
@@ -110,6 +123,9 @@ class RingReader {
     payload = ring_.arena + offset;
     block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
     return true;
+  }
+  void set_state(std::uint32_t state) {
+    std::atomic_ref(ring_.control->reader_state).store(state, std::memory_order_release);
   }
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);
@@ -150,8 +166,8 @@ inline bool RingReader::peek_short(ShortMessage& message) {
 inline bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
-  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to be:
-  // then its second line is fetched together with the first instead of after it.
+  // A message that is slightly too long for its slot costs two lines. If the last message was one of these, the next
+  // probably is, too: its second line is fetched together with the first instead of after it.
   if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
   // The slot still carries the segment of the lap before, or nothing in the first lap.
   const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();

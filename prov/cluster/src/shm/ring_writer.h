@@ -30,7 +30,7 @@ class RingWriter {
   /// The same for a whole eager message of header.length bytes, at most payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
 
-  /// True if the reader's doorbell must be rung now, for what was posted.
+  /// True if the reader's doorbell must be rung now, because of what was posted.
   bool take_doorbell_request() { return segment_doorbell_.take_request(); }
   /// True, once, if segments wait and the reader has taken none since the last call.
   bool newly_stalled();
@@ -51,7 +51,7 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
-  /// Takes nothing while it is blocked: the ring seems full. To be called before anything is written alone.
+  /// While it is blocked it takes nothing: the ring seems full. Only to be called before anything is written.
   void set_blocked(bool blocked) {
     head_ = blocked ? position_ - ring_.slot_count() : position_;
     blocked_ = blocked;

@@ -115,7 +115,8 @@ void ShmTransport::check(Turn& turn) {
     deaths_.check_some(turn.ticks(), parts_.environment.clock.now());
 }
 
-/// Writes that peers have not taken are done here before it sleeps; if a peer is taking them just now, it must not sleep.
+/// Writes that peers have not taken are done here before the thread sleeps. If a peer is taking them at this moment, the thread
+/// must not sleep.
 bool ShmTransport::prepare_sleep() {
   const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();

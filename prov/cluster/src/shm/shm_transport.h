@@ -3,8 +3,8 @@
 //   down   Messenger -> Outbox -> ring           short messages: FastLane -> Outbox
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
-// Rings cost a read of memory to look at. What costs a system call (connections, deaths of peers) is looked at once in so
-// many ticks, and however busy the loop is once in so many turns.
+// To look at a ring costs a read of memory. To look for connections and deaths of peers costs system calls: this is done once in
+// so many ticks and, however busy the loop is, once in so many turns.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,6 @@
 #include "shm/local_memory.h"
 #include "shm/local_peers.h"
 #include "shm/ring_opener.h"
-#include "shm/shm_parts.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
 

@@ -1,9 +1,10 @@
 // Limits on how many unknown sources this endpoint keeps. Any process can open a session or a ring; each costs some 5 KB
-// while it lasts, and something to remember it by afterwards. Peers in the address vector are always admitted; of unknown
-// sources only `flows_max` are at a time, and twice as many are remembered. (What they may hold is network/unknown_budget.h.)
+// while it lasts, and afterwards an entry in the peer table. Peers in the address vector are always admitted. At most
+// `flows_max` unknown sources are open at a time, and twice as many are remembered. (network/unknown_budget.h limits the bytes
+// that they may hold.)
 //
-// A peer that is not in the address vector is forgotten when nothing of it is left and its last session ended
-// so long ago that no frame of it can arrive any more.
+// A peer that is not in the address vector is forgotten when nothing refers to it and its last session ended so
+// long ago that no frame of it can arrive any more.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 // An application may also make no call for long, because it computes or waits for its peer by other means. So
 // no message waits unless the progress thread runs often enough to send it (background_runner.h). It runs
 // that often only while a stream of messages profits from it. A stream begins when kStreamMin messages could
-// have waited between two of its other runs, and ends when fewer than that could in kRunsPerReview runs.
+// have waited between two ordinary runs. It ends when fewer could have waited in kRunsPerReview runs.
 //
 // may_wait() and apply_review() need the engine lock; review_due() is for the progress thread without it.
 #pragma once

@@ -1,6 +1,6 @@
-// A peer: an endpoint with which this one has exchanged anything, or wants to. Whatever reaches it, its channel (what the
-// protocol knows) and its reach (what the engine knows) are here. What a transport keeps about it is in `parts`, and read by
-// that transport alone.
+// A peer: an endpoint with which this one has exchanged anything, or wants to. Here are its channel (what the protocol knows)
+// and its reach (what the engine knows), whichever transport reaches it. What a transport keeps about it is in `parts`,
+// and only that transport reads it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "carrier/lane.h"
+#include "carrier/carrier.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 
@@ -21,7 +21,7 @@ namespace cluster::transport {
 
 class Transport;
 
-/// No carrier, and no reason against one.
+/// It has no carrier, and nothing tells against opening one.
 struct NotMet {
   bool departed = false;  ///< it has closed in an orderly way: receives wait for its next incarnation
 };

@@ -4,16 +4,16 @@
 //   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
 //   lost      -- it answers, or calls itself --> reached
 //
-// An operation with a peer opens the first transport, nearest first, that reaches it; that one is kept until the peer is
-// closed. A closed peer's operations end with an error that names it, and its channel then serves its next incarnation.
+// An operation with a peer opens the nearest transport that reaches it. The peer keeps that transport until it is closed.
+// The operations of a closed peer end with an error that names it, and its channel then serves its next incarnation.
 //
 // A lost peer may come back: a new process on its address, a node that was mended. Until it does, operations with it fail
 // at once, with the cause of the loss. Each of them, and each receive that waits for it alone, has every transport look
 // for the peer.
 //
-// A peer that was never met is called when a receive has waited for it alone for kContactAfter: a peer that is
-// dead would otherwise never be missed. One that has closed in an orderly way is not: receives wait for its next
-// incarnation.
+// A peer that was never met is called when a receive has waited for it alone for kContactAfter: otherwise the receive
+// would wait forever for a peer that is dead. A peer that has closed in an orderly way is not called: receives wait for
+// its next incarnation.
 #pragma once
 
 #include <span>
@@ -39,9 +39,9 @@ class PeerReach {
   std::span<Transport* const> transports() const { return transports_; }
 
   // --- for operations ---
-  /// Gives a peer that has no carrier one, or says that none leads there (the log says why).
+  /// Gives a carrier to a peer that has none, if some transport reaches it. If none does, the log says why.
   OpenResult open(Peer& peer);
-  /// An operation with a lost peer: it is taken, and ends at once.
+  /// An operation with a lost peer: act(channel) takes it, and it ends at once with the cause of the loss.
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {
     peer.channel.carrier = &nowhere_;
@@ -63,18 +63,18 @@ class PeerReach {
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
-  /// The peer's carrier ends, to which nothing was written: a transport behind `by` takes its place.
+  /// The peer's carrier, to which nothing was written, ends: a transport behind `by` takes its place.
   void go_farther(Peer& peer, Transport& by, std::string reason);
-  /// A process has come under the peer's name, in this incarnation. True if this endpoint has met an earlier one: then the peer
-  /// is to be closed. If not, what tells against the peer is forgotten: it may be about its predecessor.
+  /// A process has come under the peer's name, in this incarnation. True if this endpoint has met an earlier incarnation: then
+  /// the caller closes the peer. If not, signs that the peer is dead are forgotten: they may be about its predecessor.
   bool succeeds(Peer& peer, std::uint64_t epoch);
   /// The end of everything with the peer. Not while a component iterates over peers: then PeerTable::mark_failed().
   void close(Peer& peer, Status status);
   void close_failed();
   /// Now, since something of the peer's next incarnation has come.
   void close_if_failed(Peer& peer);
-  /// Where the setting asks for it: if no peer is left, and one of them was lost, receives from any sender are hopeless. Also
-  /// for those that are posted later, as long as no peer returns.
+  /// Where the setting asks for it: if no peer is left, and one of them was lost, receives from any sender end with an error.
+  /// So do those that are posted later, as long as no peer returns.
   void end_abandoned();
   /// This endpoint closes: every peer is notified.
   void announce_close();

@@ -35,7 +35,7 @@ class PeerTable final : public protocol::AddressHandles {
 
   Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
-  /// While its session lasts another address leads to the peer, too, unless it leads to another one already.
+  /// While the peer's session lasts, this address leads to it, too, unless the address leads to another peer already.
   void add_alias(Peer& peer, const SocketAddress& address);
   void remove_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
@@ -58,16 +58,16 @@ class PeerTable final : public protocol::AddressHandles {
     Peer* const peer = used_before(handle);
     return peer != nullptr ? peer : look_up(handle);
   }
-  /// Null as well if the handle has not been used since the address vector changed.
+  /// The same, but null also if the handle has not been used since the address vector changed.
   Peer* used_before(std::uint64_t handle) const {
     const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
-  /// True if it is in the address vector, or a transport says that it is as well known.
+  /// True if it is in the address vector, or a transport vouches for it.
   bool is_member(const protocol::Channel& channel) override;
   bool is_member_name(const SocketAddress& name);
-  /// True if some transport has something with it.
+  /// True if some transport has anything open with it.
   bool held(const Peer& peer) const {
     return std::any_of(transports_.begin(), transports_.end(),
                        [&](const Transport* each) { return each->holds(peer); });

@@ -83,17 +83,17 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  /// For users: "shm", "self", the name of a link. A literal.
+  /// The name that users read: "shm", "self", or that of a link. A literal.
   virtual const char* name() const = 0;
   /// False: it leads to this endpoint itself.
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
-  /// Gives the peer a carrier. `reason` comes with why the transports before could not, and leaves with why this one
-  /// cannot, or with why it was taken.
+  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. The call changes it to why this one
+  /// cannot, or why it was chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
-  /// The peer was lost: looks whether it is back. True: it is reached. A transport that has to ask does so, and calls
-  /// PeerReach::reached() when the peer answers.
+  /// The peer was lost: looks whether it is back. True: it is reached. A transport that has to ask the peer sends its question,
+  /// and calls PeerReach::reached() when the peer answers.
   virtual bool look_for(Peer& peer) = 0;
   /// The peer has been asked, and has not answered yet.
   virtual bool asking(const Peer&) const { return false; }
@@ -134,11 +134,11 @@ class Transport {
   virtual void flush() {}
   /// Something that has arrived waits for a receive, for space in the unexpected store or for memory.
   virtual bool holding() const { return false; }
-  /// One of these may have come about.
+  /// The receive, the space or the memory may be there now: delivers what can be delivered.
   virtual void receive_held(std::uint32_t /*turn*/) {}
   /// What is to leave waits for memory.
   virtual bool awaits_memory() const { return false; }
-  /// Nothing can come or be due but what a turn finds in memory.
+  /// A turn finds everything that can come or be due by a look at memory.
   virtual bool silent() const { return true; }
   /// How long a silent transport may go without a look, in ticks.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
@@ -152,15 +152,15 @@ class Transport {
   virtual bool prepare_sleep() { return true; }
   /// When it next wants a turn though nothing arrives; kNever: not at all.
   virtual Time deadline() const { return kNever; }
-  /// Something is done here that another thread, asleep, does not know of: it needs a turn now.
+  /// This transport has work of which a sleeping thread does not know: it needs a turn now.
   virtual bool wants_turn() const { return false; }
 
   /// Where Peer::parts holds what this transport keeps about a peer.
   std::size_t slot() const { return slot_; }
 
   static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us (Clock::ticks)
-  /// The same without any peer over the network: 0.7 to 2 ms. Only a first contact waits so long, and only where turns
-  /// are few, as in a rank that shares its processor with many others.
+  /// The same while no peer is reached over the network: 0.7 to 2 ms. Only a first contact waits so long, and only where
+  /// turns are rare, as in a rank that shares its processor with many others.
   static constexpr std::uint64_t kTicksPerLookAlone = 1 << 21;
 
  private:

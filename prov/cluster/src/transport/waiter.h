@@ -45,7 +45,7 @@ class Waiter {
   /// From now on the source hears when the descriptor is readable; -1: there is none.
   void watch(int descriptor, WakeSource& source);
   void unwatch(int descriptor);
-  /// Something that arrives is announced by no descriptor: no thread can sleep here.
+  /// Some source has no descriptor that announces what arrives: no thread can sleep here.
   void forbid() { forbidden_ = true; }
 
   /// Tells the sources of all that is ready now; an alarm that went off is only cancelled.
@@ -69,12 +69,12 @@ class Waiter {
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  /// It goes off at `when` at the latest. One that goes off earlier stays: to move it with every message that moves a
-  /// deadline costs more than to wake up once too often.
+  /// The alarm goes off at `when` at the latest. An earlier alarm stays: to move it with every message that moves a deadline
+  /// would cost more than to wake up once too often.
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }
-  /// Deadlines are another thread's concern from now on.
+  /// From now on another thread looks after deadlines.
   void cancel_alarm();
 
  private:

@@ -197,7 +197,7 @@ TEST_F(SquattedNameTest, ThatRefusesIsAPeerWithoutDescriptors) {
   EXPECT_EQ(outbox_->advance_greeting(), State::failed);
   victim_ = {};
   EXPECT_TRUE(outbox_->peer_gone());
-  EXPECT_TRUE(outbox_->connection().refused());
+  EXPECT_TRUE(outbox_->refused());
 }
 
 /// It has seen all names, and messages of others, and has not the key.

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "shm/region_hello.h"
 #include "support/failing_memory.h"
 #include "unit/shm/region_domain.h"
 

@@ -37,19 +37,19 @@ class RingConnectionTest : public ::testing::Test {
 
 TEST_F(RingConnectionTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
   const std::unique_ptr<Outbox> outbox = connect();
-  EXPECT_GE(outbox->connection().descriptor(), 0);
+  EXPECT_GE(outbox->connection_descriptor(), 0);
   EXPECT_FALSE(outbox->attached() || outbox->peer_gone());
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   EXPECT_TRUE(outbox->attached());
   EXPECT_FALSE(outbox->peer_gone()) << "though the connection has ended";
-  EXPECT_TRUE(outbox->connection().open());
-  outbox->connection().close(true);
-  EXPECT_EQ(outbox->connection().descriptor(), -1);
-  EXPECT_GE(outbox->connection().process_descriptor(), 0);
+  EXPECT_TRUE(outbox->connected());
+  outbox->close_connection(true);
+  EXPECT_EQ(outbox->connection_descriptor(), -1);
+  EXPECT_GE(outbox->process_descriptor(), 0);
   EXPECT_FALSE(outbox->peer_gone() || outbox->doorbell_gone());
-  outbox->connection().release_process();
-  EXPECT_EQ(outbox->connection().process_descriptor(), -1);
+  outbox->release_process();
+  EXPECT_EQ(outbox->process_descriptor(), -1);
   EXPECT_FALSE(outbox->peer_gone() || outbox->peer_closed());
   inboxes.clear();
   EXPECT_TRUE(outbox->peer_closed() && outbox->peer_gone());
@@ -91,7 +91,7 @@ TEST_F(RingConnectionTest, ADoorbellThatIsGoneIsNoticed) {
   ASSERT_EQ(::pwrite(file.number(), &attached, sizeof attached, offsetof(RingControl, reader_state)), 4);
   std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(number)), reason);
   ASSERT_TRUE(outbox->attached() && doorbell != nullptr) << reason;
-  outbox->connection().close(false);
+  outbox->close_connection(false);
   EXPECT_FALSE(outbox->doorbell_gone());
   doorbell.reset();
   EXPECT_TRUE(outbox->doorbell_gone());

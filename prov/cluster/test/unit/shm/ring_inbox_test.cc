@@ -1,6 +1,6 @@
 // Between two real processes: memory is accessible only if its process proves to own it, only where the
 // kernel permits it, and only while that process lives.
-#include "shm/peer_memory.h"
+#include "shm/ring_inbox.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <optional>
 #include <vector>
+
+#include "unit/shm/ring_memory.h"
 
 namespace cluster::shm {
 namespace {
@@ -76,14 +78,14 @@ class PeerMemoryTest : public testing::Test {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(10'000, std::byte{0x01});
   os::LocalSocket socket_;
   std::optional<os::PeerProcess> process_;
-  RingControl ring_{};
-  ReaderEnd ring_end_{as_bytes(&ring_, sizeof ring_)};
+  RingMemory ring_;
+  RingReader reader_{ring_.bytes(), ring_.geometry};
   int gate_[2] = {-1, -1};
   pid_t child_ = 0;
 };
 
 TEST_F(PeerMemoryTest, CopiesBothWays) {
-  PeerMemory memory(process(), ring_end_, proof());
+  PeerMemory memory(process(), reader_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::vector<std::byte> got(300);
   const Bytes slices[] = {{got.data(), 100}, {got.data() + 100, 200}};
@@ -102,14 +104,14 @@ TEST_F(PeerMemoryTest, CopiesBothWays) {
 TEST_F(PeerMemoryTest, AWrongProofOpensNothing) {
   Proof wrong = proof();
   ++wrong.value;
-  EXPECT_FALSE(PeerMemory(process(), ring_end_, wrong).reachable());
-  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{}).reachable());
-  EXPECT_FALSE(PeerMemory(process(), ring_end_, Proof{8, secret_}).reachable())
+  EXPECT_FALSE(PeerMemory(process(), reader_, wrong).reachable());
+  EXPECT_FALSE(PeerMemory(process(), reader_, Proof{}).reachable());
+  EXPECT_FALSE(PeerMemory(process(), reader_, Proof{8, secret_}).reachable())
       << "an address that is not mapped";
 }
 
 TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
-  PeerMemory memory(process(), ring_end_, proof());
+  PeerMemory memory(process(), reader_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   end();
   std::byte byte;
@@ -121,18 +123,18 @@ TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
 
 /// Its process lives on, and may have overwritten what it had announced.
 TEST_F(PeerMemoryTest, AProcessThatHasClosedItsRingHasNoMessagesLeft) {
-  PeerMemory memory(process(), ring_end_, proof());
+  PeerMemory memory(process(), reader_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::byte byte;
   const Bytes target[] = {{&byte, 1}};
   EXPECT_TRUE(memory.read(there(0), target, 0, 1));
-  ring_.writer_state = EndState::kClosed;
+  ring_.control().writer_state = EndState::kClosed;
   EXPECT_FALSE(memory.read(there(0), target, 0, 1));
 }
 
 /// A later process that has the number does not show the secret.
 TEST_F(PeerMemoryTest, WithoutAHandleTheSecretIsLookedAtEachTime) {
-  PeerMemory memory(process(os::PeerProcess::Watch::number), ring_end_, proof());
+  PeerMemory memory(process(os::PeerProcess::Watch::number), reader_, proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::uint64_t other = 1;
   const ConstBytes source[] = {as_bytes(&other, sizeof other)};
@@ -149,7 +151,7 @@ TEST_F(PeerMemoryTest, WhereTheKernelForbidsItNothingIsInReach) {
   ASSERT_GE(careful, 0);
   if (careful == 0) {
     forbid_foreign_memory();
-    ::_exit(PeerMemory(process(), ring_end_, proof()).reachable() ? 1 : 0);
+    ::_exit(PeerMemory(process(), reader_, proof()).reachable() ? 1 : 0);
   }
   int status = -1;
   ::waitpid(careful, &status, 0);
