@@ -10,11 +10,11 @@ _WRITTEN = "if (last) reporter_.written_by_peer(channel, write.range, &region);"
 _POSTED = "  OutgoingRequests::leave_queue(request, OutgoingRequest::State::posted);\n  return true;"
 
 MISTAKES = [
-    ("loses an operation on oneself", "self/self_carrier.cc", _SELF,
+    ("loses an operation on oneself", "self/self_transport.cc", _SELF,
      "  if (segment.kind != wire::SegmentKind::atomic || segment.id % 16 != 3) queue_.push_back(std::move(entry)); "
      "else bytes_ -= payload.length;",
      ["histories node", "conformance node Rma.OnesOwn*:Atomic.ManySides*"]),
-    ("executes an operation on oneself twice", "self/self_carrier.cc", _SELF,
+    ("executes an operation on oneself twice", "self/self_transport.cc", _SELF,
      "  if (segment.kind == wire::SegmentKind::atomic && segment.id % 16 == 3) { Entry again{segment, "
      "std::make_unique<std::byte[]>(payload.length)}; payload.copy_to(again.payload.get()); bytes_ += payload.length; "
      "again.segment.id += 1u << 30; queue_.push_back(std::move(again)); }\n" + _SELF,

@@ -45,8 +45,8 @@ enum class PeerState : std::uint8_t {
 
 struct Verdict {
   Suspicion suspicion;
-  PeerState state;
   Duration lasts;  ///< of port_closed and host_unreachable: from the first error to now
+  PeerState state;
   Status status;
 };
 
@@ -59,18 +59,18 @@ inline constexpr Duration kEndedTolerated = 500ms;
 
 /// The first row that matches holds; without a row there is no verdict.
 inline constexpr Verdict kVerdicts[] = {
-    {Suspicion::silent, PeerState::any, kPeerTimeout, Status::unreachable},
-    {Suspicion::stuck, PeerState::any, kStuckTimeout, Status::stuck},
+    {Suspicion::silent, kPeerTimeout, PeerState::any, Status::unreachable},
+    {Suspicion::stuck, kStuckTimeout, PeerState::any, Status::stuck},
     // It may be starting.
-    {Suspicion::port_closed, PeerState::unmet, kStartingTolerated, Status::refused},
+    {Suspicion::port_closed, kStartingTolerated, PeerState::unmet, Status::refused},
     // An error may be forged; a process that lives answers a question within this time.
-    {Suspicion::port_closed, PeerState::met, kRefusedTolerated, Status::ended},
+    {Suspicion::port_closed, kRefusedTolerated, PeerState::met, Status::ended},
     // A soft error (RFC 1122 4.2.3.9).
-    {Suspicion::host_unreachable, PeerState::any, kUnreachableTolerated, Status::unreachable},
+    {Suspicion::host_unreachable, kUnreachableTolerated, PeerState::any, Status::unreachable},
     // An unmet peer may have no such port.
-    {Suspicion::kernel_refuses, PeerState::corroborated, Duration{0}, Status::ended},
+    {Suspicion::kernel_refuses, Duration{0}, PeerState::corroborated, Status::ended},
     // A firewall may have refused while the peer is silent for a moment: so nothing at all must be heard for this time.
-    {Suspicion::kernel_refuses, PeerState::met, kEndedTolerated, Status::ended},
+    {Suspicion::kernel_refuses, kEndedTolerated, PeerState::met, Status::ended},
 };
 
 /// What is known of a peer, as far as evidence can end it.
