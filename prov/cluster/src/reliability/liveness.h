@@ -45,9 +45,9 @@ enum class PeerState : std::uint8_t {
 
 struct Verdict {
   Suspicion suspicion;
-  Duration lasts;  ///< of port_closed and host_unreachable: from the first error to now
   PeerState state;
   Status status;
+  Duration lasts;  ///< of port_closed and host_unreachable: from the first error to now
 };
 
 inline constexpr Duration kPeerTimeout{-1};   ///< as the option says
@@ -59,18 +59,18 @@ inline constexpr Duration kEndedTolerated = 500ms;
 
 /// The first row that matches holds; without a row there is no verdict.
 inline constexpr Verdict kVerdicts[] = {
-    {Suspicion::silent, kPeerTimeout, PeerState::any, Status::unreachable},
-    {Suspicion::stuck, kStuckTimeout, PeerState::any, Status::stuck},
+    {Suspicion::silent, PeerState::any, Status::unreachable, kPeerTimeout},
+    {Suspicion::stuck, PeerState::any, Status::stuck, kStuckTimeout},
     // It may be starting.
-    {Suspicion::port_closed, kStartingTolerated, PeerState::unmet, Status::refused},
+    {Suspicion::port_closed, PeerState::unmet, Status::refused, kStartingTolerated},
     // An error may be forged; a process that lives answers a question within this time.
-    {Suspicion::port_closed, kRefusedTolerated, PeerState::met, Status::ended},
+    {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
     // A soft error (RFC 1122 4.2.3.9).
-    {Suspicion::host_unreachable, kUnreachableTolerated, PeerState::any, Status::unreachable},
+    {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
     // An unmet peer may have no such port.
-    {Suspicion::kernel_refuses, Duration{0}, PeerState::corroborated, Status::ended},
+    {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
     // A firewall may have refused while the peer is silent for a moment: so nothing at all must be heard for this time.
-    {Suspicion::kernel_refuses, kEndedTolerated, PeerState::met, Status::ended},
+    {Suspicion::kernel_refuses, PeerState::met, Status::ended, kEndedTolerated},
 };
 
 /// What is known of a peer, as far as evidence can end it.
