@@ -53,11 +53,9 @@ class LocalSocket {
   bool send(ConstBytes message) const;
 
   enum class Receipt { message, nothing, end, misfit };
-  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came. end: the other side is
-  /// gone, and everything that it sent has been received.
-  Receipt receive(Bytes message, Descriptor& attachment) const;
-  /// One message of exactly message.size() bytes and no descriptor. A refusal is a misfit, which refused() remembers.
-  Receipt receive(Bytes message);
+  /// One message of exactly message.size() bytes, with exactly one descriptor if there is an `attachment`. misfit: something else came; a
+  /// refusal is one, which refused() remembers. end: the other side is gone, and everything that it sent has been received.
+  Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
   /// Waits until receive() would find something, at most `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
@@ -77,7 +75,6 @@ class LocalSocket {
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
   bool readable() const;
-  Receipt receive(Bytes message, Descriptor& attachment, std::size_t attachments, std::size_t& size) const;
 
   Descriptor socket_;
   bool refused_ = false;

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -102,13 +101,7 @@ class PacketRing {
 /// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then there is no limit.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
-// Which Linux this is. Asked only for what an older kernel silently lacks, so that trying it shows nothing. Everything else is
-// tried instead: a kernel may have been given what its release does not say.
-
-/// True if a release as uname(2) gives it ("6.1.0-13-amd64") is that version or a later one; false also if it is no release.
-bool release_at_least(std::string_view release, unsigned version, unsigned patch_level);
-
-/// The same of the kernel that runs.
-bool kernel_at_least(unsigned version, unsigned patch_level);
+/// True if the kernel can say in a ring where joined frames end (Linux 6.2). Earlier ones silently drop such frames.
+bool rings_know_segments();
 
 }  // namespace cluster::os

@@ -18,11 +18,7 @@ void sleep_shortest_cancellable() {
 }
 
 void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep) {
-  if (times % times_per_sleep != 0) {
-    sched_yield();
-    return;
-  }
-  sleep_shortest();
+  times % times_per_sleep == 0 ? sleep_shortest() : static_cast<void>(sched_yield());
 }
 
 std::uint64_t timed_yield() {

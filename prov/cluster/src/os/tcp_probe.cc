@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/port_filter.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"

@@ -16,18 +16,11 @@ namespace {
 
 constexpr std::size_t kEventsMax = 32;
 
-/// An owner of the descriptor; null if the system gave none.
-template <typename Owner, typename Make>
-std::unique_ptr<Owner> with(int number, Make&& make) {
-  if (number < 0) return nullptr;
-  return std::unique_ptr<Owner>(make(Descriptor(number)));
-}
-
 }  // namespace
 
 std::unique_ptr<WaitSet> WaitSet::open() {
-  return with<WaitSet>(epoll_create1(EPOLL_CLOEXEC),
-                       [](Descriptor set) { return new WaitSet(std::move(set)); });
+  Descriptor set(epoll_create1(EPOLL_CLOEXEC));
+  return std::unique_ptr<WaitSet>(set ? new WaitSet(std::move(set)) : nullptr);
 }
 
 bool WaitSet::add(int descriptor, void* owner) {
@@ -58,8 +51,8 @@ WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) con
 }
 
 std::unique_ptr<Alarm> Alarm::open() {
-  return with<Alarm>(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                     [](Descriptor timer) { return new Alarm(std::move(timer)); });
+  Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  return std::unique_ptr<Alarm>(timer ? new Alarm(std::move(timer)) : nullptr);
 }
 
 void Alarm::set(Time when) {
@@ -75,8 +68,8 @@ void Alarm::set(Time when) {
 }
 
 std::unique_ptr<Signal> Signal::open() {
-  return with<Signal>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                      [](Descriptor event) { return new Signal(std::move(event)); });
+  Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return std::unique_ptr<Signal>(event ? new Signal(std::move(event)) : nullptr);
 }
 
 void Signal::raise() {
