@@ -1,8 +1,10 @@
 #include "os/wait_set.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 #include <limits>
 #include <mutex>
 #include <utility>
+
+#include "os/system_clock.h"
 
 namespace cluster::os {
 namespace {
@@ -84,6 +88,27 @@ void Signal::lower() {
   if (!std::exchange(raised_, false)) return;
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = read(event_.number(), &count, sizeof count);
+}
+
+void sleep_shortest() {
+  const timespec shortest{0, 1};
+  nanosleep(&shortest, nullptr);
+}
+
+void sleep_shortest_cancellable() {
+  const timespec shortest{0, 1};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &shortest, nullptr);
+}
+
+void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep) {
+  times % times_per_sleep == 0 ? sleep_shortest() : static_cast<void>(sched_yield());
+}
+
+std::uint64_t timed_yield() {
+  SystemClock clock;
+  const std::uint64_t gone = clock.ticks();
+  sched_yield();
+  return clock.ticks() - gone;
 }
 
 }  // namespace cluster::os

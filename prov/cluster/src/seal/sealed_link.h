@@ -51,8 +51,6 @@ class SealedLink final : public link::Link {
     inner_->thin(thinning);
   }
 
-  const AssociationTable& associations() const { return table_; }
-
  private:
   static constexpr std::size_t kWaitingMax = 8;
   static constexpr Duration kWaitingLongest = 1s;
