@@ -2,9 +2,9 @@
 
 #include <cinttypes>
 
+#include "print/print.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
-#include "wire/print.h"
 #include "wire/segment.h"
 
 namespace cluster::dissect {

@@ -13,7 +13,7 @@
 
 #include "environment_check.h"
 #include "multipath/interface_choice.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/interfaces.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"

@@ -175,11 +175,9 @@ class SealedHarness {
     seal::Tag tag{};
     if (input_.ConsumeBool()) {
       const auto other = credentials(mode_, 'x').keys.front();
-      if (!other->authenticate(seal::JobKey::Purpose::request,
-                               ConstBytes(bytes).first(seal::tagged_size(bytes)), tag))
-        __builtin_trap();
+      tag = other->authenticate(seal::JobKey::Purpose::request, seal::tagged_part(bytes));
     }
-    std::memcpy(bytes.data() + seal::tagged_size(bytes), tag.data(), tag.size());
+    seal::set_tag(bytes, tag);
     return {from.name, to.name, std::move(bytes)};
   }
 

@@ -147,7 +147,8 @@ class SealedGroupsHarness {
   const std::array<SocketAddress, 2> names_{address(10, 1), address(10, 2)};
   const std::array<SocketAddress, 2> groups_{address(239, 1), address(239, 2)};
   std::array<std::unique_ptr<seal::SealedLink>, 2> senders_;
-  std::shared_ptr<seal::GroupTrials> trials_ = std::make_shared<seal::GroupTrials>();
+  std::shared_ptr<seal::Allowance> trials_ =
+      std::make_shared<seal::Allowance>(seal::GroupOpener::kTrialInterval, seal::GroupOpener::kTrialsAtOnce);
   std::optional<seal::GroupOpener> opener_;
   std::vector<Recorded> recorded_;
   std::set<Sent> sent_;                      ///< to the first group

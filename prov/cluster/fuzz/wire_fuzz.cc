@@ -1,8 +1,8 @@
 // The admission of frames: any bytes, and frames of each kind with any blocks, whose checksum is right. What
 // is admitted is decoded as every component behind it does.
 #include "fuzz/hostile_input.h"
+#include "print/print.h"
 #include "wire/admit.h"
-#include "wire/print.h"
 
 namespace {
 

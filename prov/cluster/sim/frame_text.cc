@@ -1,6 +1,6 @@
 #include "sim/frame_text.h"
 
-#include "wire/print.h"
+#include "print/print.h"
 
 namespace cluster::sim {
 

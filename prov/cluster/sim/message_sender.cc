@@ -6,7 +6,7 @@
 #include "sim/allocation_meter.h"
 #include "sim/rma_oracle.h"
 #include "sim/split.h"
-#include "wire/datagram_header.h"
+#include "wire/control.h"
 
 namespace cluster::sim {
 namespace {

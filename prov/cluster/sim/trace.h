@@ -1,4 +1,4 @@
-// The trace of a run, line by line: every frame as wire/print formats it, every operation and completion,
+// The trace of a run, line by line: every frame as print/print.h formats it, every operation and completion,
 // every fault. Written only on request; a run is the same with and without it.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "protocol/ops.h"
-#include "wire/datagram_header.h"
+#include "wire/control.h"
 
 namespace cluster::sim {
 namespace {

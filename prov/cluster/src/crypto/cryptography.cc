@@ -1,33 +1,33 @@
 #include "crypto/cryptography.h"
 
+#include <cassert>
 #include <cstring>
 
 namespace cluster::crypto {
 namespace {
 
-bool hmac_into(const Cryptography& cryptography, ConstBytes key, ConstBytes message, DerivedKey& out) {
+void hmac_into(const Cryptography& cryptography, ConstBytes key, ConstBytes message, DerivedKey& out) {
   Digest digest;
-  const bool done = cryptography.hmac(key, message, digest);
-  if (done) std::memcpy(out.bytes().data(), digest.data(), digest.size());
+  cryptography.hmac(key, message, digest);
+  std::memcpy(out.bytes().data(), digest.data(), digest.size());
   wipe(digest);
-  return done;
 }
 
 }  // namespace
 
-bool extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out) {
-  return hmac_into(cryptography, as_bytes(salt.data(), salt.size()), material, out);
+void extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out) {
+  hmac_into(cryptography, as_bytes(salt.data(), salt.size()), material, out);
 }
 
-bool expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
+void expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
             ConstBytes context, DerivedKey& out) {
   std::array<std::byte, 201> info;
   const std::size_t size = label.size() + context.size();
-  if (size >= info.size()) return false;
+  assert(size < info.size());
   std::memcpy(info.data(), label.data(), label.size());
   if (!context.empty()) std::memcpy(info.data() + label.size(), context.data(), context.size());
   info[size] = std::byte{1};  // the number of the block, which is the last
-  return hmac_into(cryptography, key.bytes(), ConstBytes(info).first(size + 1), out);
+  hmac_into(cryptography, key.bytes(), ConstBytes(info).first(size + 1), out);
 }
 
 }  // namespace cluster::crypto

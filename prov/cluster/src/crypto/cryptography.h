@@ -1,5 +1,5 @@
-// The cryptographic primitives that this provider uses, as interfaces. A well-maintained library implements them (os/libcrypto.h); here
-// is only what is made of them: HKDF.
+// The cryptographic primitives that this provider uses, as interfaces. A well-maintained library implements them (os/libcrypto.h), and has
+// computed each of them once before it is used. So a call fails for lack of memory only (std::bad_alloc). Here is what is made of them: HKDF.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ class Aead {
   virtual ~Aead() = default;
   /// Encrypts `text` where it lies and writes the tag, which vouches for it and for `associated`. With an empty `text` it only
   /// authenticates.
-  virtual bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
+  virtual void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
   /// The reverse. False if the tag is wrong: then `text` is useless. Tags are compared in constant time.
   virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
@@ -69,12 +69,12 @@ class Aead {
 class Cryptography {
  public:
   virtual ~Cryptography() = default;
-  /// HMAC-SHA256 (RFC 2104); for any thread. False: the library failed, and `out` is useless.
-  virtual bool hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
+  /// HMAC-SHA256 (RFC 2104); for any thread.
+  virtual void hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
   /// True if the bytes are equal, in a time that does not depend on them.
   virtual bool equal(const std::byte* one, const std::byte* other, std::size_t size) const = 0;
   enum class Direction : std::uint8_t { seal, open };
-  /// Null: the library failed.
+  /// `key` has key_size(cipher) bytes.
   virtual std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const = 0;
   /// True if AES-GCM is faster here than ChaCha20-Poly1305.
   virtual bool prefers_aes() const = 0;
@@ -85,10 +85,10 @@ class Cryptography {
 using DerivedKey = Secret<kDigestSize>;
 
 /// HKDF-Extract: makes a uniform key of material of any length.
-bool extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out);
+void extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out);
 /// HKDF-Expand to one digest. `label` says what the key is for, `context` for which partners. Together they have at most 200 bytes, and
 /// no label is the beginning of another.
-bool expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
+void expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
             ConstBytes context, DerivedKey& out);
 
 }  // namespace cluster::crypto

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "os/processor_yield.h"
+#include "os/wait_set.h"
 
 namespace cluster::engine {
 

@@ -1,6 +1,6 @@
 #include "network/datagram_endpoint.h"
 
-#include "wire/datagram_header.h"
+#include "wire/control.h"
 
 namespace cluster::network {
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <system_error>
 #include <vector>
 
 #include "base/process_generation.h"
@@ -56,6 +57,14 @@ bool can_open(std::size_t descriptors) {
   return true;
 }
 
+std::string error_text(int error) {
+  return std::generic_category().message(error) + (error == EMFILE   ? ": raise ulimit -n"
+                                                   : error == ENFILE ? ": raise fs.file-max"
+                                                                     : "");
+}
+
+std::string failed(const char* call) { return std::string(call) + ": " + error_text(errno); }
+
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -63,24 +72,15 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-namespace {
-
-ForkHandlers handlers{};
-
-void prepare() { handlers.prepare(); }
-void in_parent() { handlers.in_parent(); }
-void in_child() {
-  process_generation.fetch_add(1, std::memory_order_relaxed);
-  OwnedDescriptors::close_all();
-  handlers.in_child();
-}
-
-}  // namespace
-
 void install_fork_guard(const ForkHandlers& wanted) {
+  static ForkHandlers handlers{};
   if (handlers.prepare != nullptr) return;
   handlers = wanted;
-  pthread_atfork(prepare, in_parent, in_child);
+  pthread_atfork(handlers.prepare, handlers.in_parent, [] {
+    process_generation.fetch_add(1, std::memory_order_relaxed);
+    OwnedDescriptors::close_all();
+    handlers.in_child();
+  });
 }
 
 }  // namespace cluster::os

@@ -4,8 +4,9 @@
 
 #include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 namespace cluster::os {
@@ -22,6 +23,13 @@ struct OwnedDescriptors {
 void raise_descriptor_limit();
 /// True if this process can open that many more.
 bool can_open(std::size_t descriptors);
+
+// What the system says of a call that failed. Where a limit that the administrator sets was reached, the text names the cure.
+
+/// "Address already in use", "Too many open files: raise ulimit -n".
+std::string error_text(int error);
+/// "bind: Address already in use": a system call has just failed with errno.
+std::string failed(const char* call);
 
 class Descriptor {
  public:

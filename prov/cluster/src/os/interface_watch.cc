@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 
-#include "os/netlink.h"
 #include "os/packet_headers.h"
 #include "os/system_clock.h"
 
@@ -22,6 +21,8 @@ namespace {
 // Several, since the first may be lost while a switch begins to use its port again.
 constexpr unsigned kAnnouncements = 5;
 constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
+/// On a host of many containers something changes all the time.
+constexpr Duration kLookInterval = 10ms;
 constexpr std::uint16_t kDiscardPort = 9;
 constexpr unsigned kKnockPrefixMax = 29;  // smaller networks have too few neighbours
 
@@ -70,9 +71,9 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
 
 /// Makes all sockets in the caller's namespace, because the progress thread may be in another one.
 bool InterfaceWatch::open() {
-  events_ = open_netlink_events();
-  if (!events_) return false;
-  interfaces_ = list_interfaces();  // what changes meanwhile arrives as an event
+  if (!kernel_) return false;
+  interfaces_ =
+      kernel_.look().value_or(std::vector<Interface>());  // what changes meanwhile arrives as an event
   frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   int error = 0;
@@ -84,7 +85,7 @@ bool InterfaceWatch::open() {
 const Interface* InterfaceWatch::find(const SocketAddress& address, int index) const {
   const Interface* found = nullptr;
   for (const Interface& each : interfaces_) {
-    if (find_host(each.addresses, address) == each.addresses.end()) continue;
+    if (!has_host(each.addresses, address)) continue;
     if (each.index == index) return &each;
     if (found == nullptr) found = &each;
   }
@@ -126,14 +127,14 @@ void InterfaceWatch::remove_user(const SocketAddress& address) {
 }
 
 NextWake InterfaceWatch::run() {
-  const std::uint32_t before = changes_.load(std::memory_order_relaxed);
-  const auto each = [this](std::uint16_t type, ConstBytes message) { note(type, message); };
-  if (read_netlink_events(events_.number(), each) == NetlinkEvents::some_lost) {
-    asks_for_addresses_ = ask_netlink(events_.number(), RTM_GETLINK);
-  }
-  const bool changed = changes_.load(std::memory_order_relaxed) != before;
   const Time now = SystemClock().now();
-  Time next = kNever;
+  bool changed = false;
+  if (now >= next_look_ && kernel_.any()) {
+    next_look_ = now + kLookInterval;
+    changed = look();
+  }
+  const bool rests = now < next_look_;
+  Time next = rests ? next_look_ : kNever;
   std::vector<Use> due;
   std::vector<std::string> news;
   {
@@ -153,16 +154,17 @@ NextWake InterfaceWatch::run() {
   for (const std::string& line : news) {
     if (!line.empty()) log_.warn("%s", line.c_str());
   }
-  return {next == kNever ? NextWake::kUntilReadable : next - now, events_.number()};
+  return {next == kNever ? NextWake::kUntilReadable : next - now, rests ? -1 : kernel_.descriptor()};
 }
 
-void InterfaceWatch::note(std::uint16_t type, ConstBytes message) {
-  if (type == NLMSG_DONE) {
-    if (std::exchange(asks_for_addresses_, false)) ask_netlink(events_.number(), RTM_GETADDR);
-    return;
-  }
+/// True if something has changed.
+bool InterfaceWatch::look() {
+  std::optional<std::vector<Interface>> now = kernel_.look();
   const std::lock_guard guard(mutex_);
-  if (note_change(type, message, interfaces_)) changes_.fetch_add(1, std::memory_order_release);
+  if (!now || *now == interfaces_) return false;
+  interfaces_ = std::move(*now);
+  changes_.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 /// With the lock; returns the line for the log. While no interface has the address it keeps the old one: another may get it soon.
@@ -250,7 +252,7 @@ void WatchedInterface::ask_for(const link::Path& path) {
   if (watch_ == nullptr || !std::has_single_bit(path.doubts) || !now_.has_ethernet) return;
   if (path.doubts == asked_.doubts && path.to == asked_.to) return;
   asked_ = path;
-  if (find_host(now_.addresses, path.to) != now_.addresses.end()) return;
+  if (has_host(now_.addresses, path.to)) return;
   const auto own = find_host(now_.addresses, address_);
   if (own == now_.addresses.end()) return;
   const unsigned bits = now_.prefix_bits.at(static_cast<std::size_t>(own - now_.addresses.begin()));

@@ -62,7 +62,7 @@ class InterfaceWatch {
 
   bool open();
   NextWake run();
-  void note(std::uint16_t type, ConstBytes message);
+  bool look();
   const Interface* find(const SocketAddress& address, int index) const;
   std::string review(Use& use, Time now);
   void announce(const Use& use) const;
@@ -74,8 +74,8 @@ class InterfaceWatch {
   mutable std::mutex mutex_;  ///< never held while anything waits
   std::vector<Interface> interfaces_;
   std::vector<Use> uses_;
-  bool asks_for_addresses_ = false;  ///< events have been lost, and a dump of the links is under way
-  Descriptor events_;
+  Time next_look_{};
+  InterfaceChanges kernel_;
   Descriptor frames_;             ///< writes Ethernet frames; none if that is not allowed
   Descriptor datagrams_;          ///< IPv4
   std::shared_ptr<void> client_;  ///< last, so that it stops first

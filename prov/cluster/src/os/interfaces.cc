@@ -5,6 +5,8 @@
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <linux/wireless.h>
 #include <netinet/in.h>
@@ -12,13 +14,96 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string_view>
-
-#include "os/descriptor.h"
-#include "os/netlink.h"
 
 namespace cluster::os {
 namespace {
+
+constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel fills at most 32 KiB at a time
+
+/// The beginning of a message; zeros if it is cut short.
+template <typename Head>
+Head head_of(ConstBytes message) {
+  Head head{};
+  if (message.size() >= NLMSG_ALIGN(sizeof head)) std::memcpy(&head, message.data(), sizeof head);
+  return head;
+}
+
+/// Calls visit(type, value) for each attribute behind the Head of the message, or in `attributes`.
+template <typename Visitor>
+void each_attribute(ConstBytes attributes, Visitor&& visit) {
+  while (attributes.size() >= sizeof(rtattr)) {
+    const auto head = head_of<rtattr>(attributes);
+    if (head.rta_len < sizeof head || head.rta_len > attributes.size()) return;
+    visit(static_cast<unsigned>(head.rta_type & NLA_TYPE_MASK),
+          attributes.subspan(sizeof head, head.rta_len - sizeof head));
+    attributes = attributes.subspan(std::min<std::size_t>(RTA_ALIGN(head.rta_len), attributes.size()));
+  }
+}
+template <typename Head, typename Visitor>
+void each_attribute_behind(ConstBytes message, Visitor&& visit) {
+  each_attribute(message.subspan(std::min<std::size_t>(NLMSG_ALIGN(sizeof(Head)), message.size())), visit);
+}
+
+template <typename Number>
+void read_number(ConstBytes value, Number& number) {
+  if (value.size() >= sizeof number) std::memcpy(&number, value.data(), sizeof number);
+}
+
+Descriptor netlink_socket() {
+  return Descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+}
+
+template <typename Body>
+struct Request {
+  nlmsghdr header{};
+  Body body{};
+
+  Request(std::uint16_t type, std::uint16_t flags) {
+    header.nlmsg_len = NLMSG_LENGTH(sizeof body);
+    header.nlmsg_type = type;
+    header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  }
+};
+
+/// Visits the payloads of one datagram of answers. True if more follow; else `error` is an errno or 0.
+template <typename Visitor>
+bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
+  bool more = true;
+  while (answers.size() >= sizeof(nlmsghdr)) {
+    const auto header = head_of<nlmsghdr>(answers);
+    error = EBADMSG;
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > answers.size()) return false;
+    const ConstBytes payload = answers.subspan(sizeof header, header.nlmsg_len - sizeof header);
+    error = header.nlmsg_type == NLMSG_ERROR ? -head_of<nlmsgerr>(payload).error : 0;
+    if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) return false;
+    visit(payload);
+    more = (header.nlmsg_flags & NLM_F_MULTI) != 0;
+    answers = answers.subspan(std::min<std::size_t>(NLMSG_ALIGN(header.nlmsg_len), answers.size()));
+  }
+  return more;
+}
+
+/// Visits the payload of every answer. 0, or an errno if they were cut short; what was visited before is valid.
+template <typename Body, typename Visitor>
+int ask(const Descriptor& socket, const Request<Body>& request, Visitor&& visit) {
+  if (!socket || send(socket.number(), &request, request.header.nlmsg_len, 0) < 0) return errno;
+  std::vector<std::byte> buffer(kAnswerMax);
+  for (;;) {
+    const ssize_t got = recv(socket.number(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : EBADMSG;
+    int error = 0;
+    if (!read_answers(ConstBytes(buffer).first(static_cast<std::size_t>(got)), visit, error)) return error;
+  }
+}
+
+template <typename Visitor>
+int dump(const Descriptor& socket, std::uint16_t type, Visitor&& visit) {
+  return ask(socket, Request<rtgenmsg>(type, NLM_F_DUMP), visit);
+}
 
 std::string_view text_of(ConstBytes value) {
   const std::string_view text(reinterpret_cast<const char*>(value.data()), value.size());
@@ -48,36 +133,27 @@ bool is_shaper(std::string_view discipline) {
   return false;
 }
 
-void read_link_info(ConstBytes info, Interface& interface) {
-  each_attribute(info, [&](unsigned type, ConstBytes value) {
-    if (type == IFLA_INFO_KIND) interface.kind = kind_named(text_of(value));
-  });
-}
-
 Interface read_link(ConstBytes message) {
   Interface interface;
-  ifinfomsg head;
-  if (message.size() < NLMSG_ALIGN(sizeof head)) return interface;
-  std::memcpy(&head, message.data(), sizeof head);
-  if (head.ifi_family != AF_UNSPEC) return interface;
+  const auto head = head_of<ifinfomsg>(message);
   interface.index = head.ifi_index;
   interface.up = (head.ifi_flags & IFF_UP) != 0;
   interface.running = (head.ifi_flags & IFF_RUNNING) != 0 && (head.ifi_flags & IFF_LOWER_UP) != 0;
   interface.loopback = (head.ifi_flags & IFF_LOOPBACK) != 0;
   interface.has_ethernet = head.ifi_type == ARPHRD_ETHER;
-  each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&](unsigned type, ConstBytes value) {
+  each_attribute_behind<ifinfomsg>(message, [&](unsigned type, ConstBytes value) {
     if (type == IFLA_IFNAME) interface.name = text_of(value);
-    if (type == IFLA_MTU && value.size() >= sizeof interface.mtu) {
-      std::memcpy(&interface.mtu, value.data(), sizeof interface.mtu);
-    }
+    if (type == IFLA_MTU) read_number(value, interface.mtu);
     if (type == IFLA_ADDRESS && value.size() == interface.mac.size()) {
       std::copy(value.begin(), value.end(), interface.mac.begin());
     }
     if (type == IFLA_QDISC) interface.shaped = is_shaper(text_of(value));
-    if (type == IFLA_MASTER && value.size() >= sizeof interface.master) {
-      std::memcpy(&interface.master, value.data(), sizeof interface.master);
+    if (type == IFLA_MASTER) read_number(value, interface.master);
+    if (type == IFLA_LINKINFO) {
+      each_attribute(value, [&](unsigned kind, ConstBytes name) {
+        if (kind == IFLA_INFO_KIND) interface.kind = kind_named(text_of(name));
+      });
     }
-    if (type == IFLA_LINKINFO) read_link_info(value, interface);
   });
   if (interface.loopback) interface.kind = Interface::Kind::loopback;
   return interface;
@@ -133,84 +209,83 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-/// An address that cannot be used yet, or no longer, counts as removed. False if nothing changes.
-bool read_address(ConstBytes message, bool removed, std::vector<Interface>& interfaces) {
-  ifaddrmsg head;
-  if (message.size() < NLMSG_ALIGN(sizeof head)) return false;
-  std::memcpy(&head, message.data(), sizeof head);
+/// Leaves out an address that cannot be used yet, or no longer.
+void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
+  const auto head = head_of<ifaddrmsg>(message);
   std::uint32_t flags = head.ifa_flags;
   ConstBytes own;
-  each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&](unsigned type, ConstBytes value) {
-    if (type == IFA_FLAGS && value.size() >= sizeof flags) std::memcpy(&flags, value.data(), sizeof flags);
+  each_attribute_behind<ifaddrmsg>(message, [&](unsigned type, ConstBytes value) {
+    if (type == IFA_FLAGS) read_number(value, flags);
     // On point-to-point links IFA_ADDRESS is the other end and IFA_LOCAL is this one.
     if (type == IFA_LOCAL || (type == IFA_ADDRESS && own.empty())) own = value;
   });
-  removed = removed || (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0;
   const SocketAddress address = make_address(head.ifa_family, own, head.ifa_index);
-  if (address.empty() || address.wildcard()) return false;
+  const bool unusable = (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0;
+  if (unusable || address.empty() || address.wildcard()) return;
   for (Interface& interface : interfaces) {
     if (interface.index != static_cast<int>(head.ifa_index)) continue;
     auto& addresses = interface.addresses;
-    const auto known = std::find(addresses.begin(), addresses.end(), address);
-    if (removed != (known != addresses.end())) return false;
-    if (removed) {
-      interface.prefix_bits.erase(interface.prefix_bits.begin() + (known - addresses.begin()));
-      addresses.erase(known);
-      return true;
-    }
     const auto at = std::upper_bound(addresses.begin(), addresses.end(), address,
                                      [](auto& a, auto& b) { return rank_of(a) < rank_of(b); }) -
                     addresses.begin();
     addresses.insert(addresses.begin() + at, address);
     interface.prefix_bits.insert(interface.prefix_bits.begin() + at, head.ifa_prefixlen);
-    return true;
   }
-  return false;
 }
 
-}  // namespace
-
-bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>& interfaces) {
-  if (type == RTM_NEWADDR || type == RTM_DELADDR)
-    return read_address(message, type == RTM_DELADDR, interfaces);
-  if (type != RTM_NEWLINK && type != RTM_DELLINK) return false;
-  Interface now = read_link(message);
-  if (now.name.empty() || now.mtu == 0)
-    return false;  // a message only about a port of a bridge, or about a radio
-  const auto known = std::find_if(interfaces.begin(), interfaces.end(),
-                                  [&](const Interface& each) { return each.index == now.index; });
-  if (type == RTM_DELLINK) {
-    if (known == interfaces.end()) return false;
-    interfaces.erase(known);
-    return true;
-  }
-  if (known == interfaces.end()) {
-    interfaces.push_back(std::move(now));
-    return true;
-  }
-  now.kind = known->kind;
-  now.hardware_port = known->hardware_port;
-  now.speed_mbit = known->speed_mbit;
-  now.addresses = known->addresses;
-  now.prefix_bits = known->prefix_bits;
-  if (now == *known) return false;
-  *known = std::move(now);
-  return true;
-}
-
-std::vector<Interface> list_interfaces(int* error) {
+std::vector<Interface> read_interfaces(const Descriptor& socket, int& error) {
   std::vector<Interface> interfaces;
-  const int no_links = netlink_dump(RTM_GETLINK, [&](ConstBytes message) {
+  error = dump(socket, RTM_GETLINK, [&](ConstBytes message) {
     Interface interface = read_link(message);
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
   const int no_addresses =
-      netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, false, interfaces); });
-  if (error != nullptr) *error = no_links != 0 ? no_links : no_addresses;
+      dump(socket, RTM_GETADDR, [&](ConstBytes message) { read_address(message, interfaces); });
+  if (error == 0) error = no_addresses;
+  return interfaces;
+}
+
+}  // namespace
+
+InterfaceChanges::InterfaceChanges() : questions_(netlink_socket()), events_(netlink_socket()) {
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+  if (events_ && bind(events_.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    events_.reset();
+}
+
+/// What the kernel says has changed is not read: a look says it, too, also where the kernel had no space for all events.
+bool InterfaceChanges::any() {
+  std::byte ignored;
+  bool found = false;
+  for (;;) {
+    if (recv(events_.number(), &ignored, sizeof ignored, MSG_DONTWAIT) < 0 && errno != ENOBUFS) {
+      if (errno != EINTR) return found;
+    } else {
+      found = true;
+    }
+  }
+}
+
+std::optional<std::vector<Interface>> InterfaceChanges::look() const {
+  int error = 0;
+  std::vector<Interface> interfaces = read_interfaces(questions_, error);
+  return error == 0 ? std::optional(std::move(interfaces)) : std::nullopt;
+}
+
+std::vector<Interface> list_interfaces(int* error) {
+  int failure = 0;
+  std::vector<Interface> interfaces = read_interfaces(netlink_socket(), failure);
+  if (error != nullptr) *error = failure;
   const Descriptor socket = ioctl_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);
   return interfaces;
+}
+
+bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& host) {
+  return std::ranges::any_of(addresses, [&](const SocketAddress& each) { return each.same_host(host); });
 }
 
 std::size_t receive_queues(const std::string& interface) {
@@ -227,18 +302,29 @@ std::size_t receive_queues(const std::string& interface) {
 }
 
 std::optional<LocalRoute> local_route(const SocketAddress& address) {
+  struct Question {
+    rtmsg route{};
+    rtattr attribute{};
+    std::byte ip[16]{};
+  };
   std::optional<LocalRoute> found;
   if (address.empty()) return found;
-  netlink_route(address.ip(), [&found](ConstBytes message) {
-    rtmsg head;
-    if (message.size() < NLMSG_ALIGN(sizeof head)) return;
-    std::memcpy(&head, message.data(), sizeof head);
+  const ConstBytes ip = address.ip();
+  Request<Question> request(RTM_GETROUTE, 0);
+  request.header.nlmsg_len = static_cast<std::uint32_t>(NLMSG_LENGTH(sizeof(rtmsg)) + RTA_LENGTH(ip.size()));
+  Question& question = request.body;
+  question.route.rtm_family = ip.size() == 4 ? AF_INET : AF_INET6;
+  question.route.rtm_dst_len = static_cast<unsigned char>(8 * ip.size());
+  question.route.rtm_flags = RTM_F_FIB_MATCH;  // the entry itself, with its own prefix and interface
+  question.attribute.rta_type = RTA_DST;
+  question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));
+  std::copy(ip.begin(), ip.end(), question.ip);
+  ask(netlink_socket(), request, [&found](ConstBytes message) {
+    const auto head = head_of<rtmsg>(message);
     if (head.rtm_type != RTN_LOCAL) return;
     found = LocalRoute{0, head.rtm_dst_len};
-    each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&found](unsigned type, ConstBytes value) {
-      if (type == RTA_OIF && value.size() >= sizeof found->interface) {
-        std::memcpy(&found->interface, value.data(), sizeof found->interface);
-      }
+    each_attribute_behind<rtmsg>(message, [&found](unsigned type, ConstBytes value) {
+      if (type == RTA_OIF) read_number(value, found->interface);
     });
   });
   return found;

@@ -2,13 +2,14 @@
 // another namespace.
 #pragma once
 
-#include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/address.h"
-#include "base/bytes.h"
 #include "link/interface.h"
+#include "os/descriptor.h"
 
 namespace cluster::os {
 
@@ -17,8 +18,26 @@ using link::Interface;
 /// In the kernel's order. If netlink fails, some are missing, and `error` is an errno.
 std::vector<Interface> list_interfaces(int* error = nullptr);
 
-/// Applies what the kernel says of one link or address (RTM_NEWLINK, RTM_DELADDR...). False if that changes nothing.
-bool note_change(std::uint16_t type, ConstBytes message, std::vector<Interface>& interfaces);
+/// Follows the interfaces of the network namespace in which it was made; any thread may call.
+class InterfaceChanges {
+ public:
+  InterfaceChanges();
+  /// False: there is no descriptor, or the kernel reports no changes.
+  explicit operator bool() const { return questions_ && events_; }
+
+  /// Readable when a link or an address has changed, until any().
+  int descriptor() const { return events_.number(); }
+  bool any();
+  /// As list_interfaces(), without what a driver has to be asked for. Nothing if netlink fails.
+  std::optional<std::vector<Interface>> look() const;
+
+ private:
+  Descriptor questions_;
+  Descriptor events_;
+};
+
+/// True if one of them has the IP address of `host`.
+bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& host);
 
 /// The number of queues into which the interface of this name sorts what it receives; 1 if the driver reports none. A device with
 /// several queues spreads IP traffic over them by addresses and ports, and puts unknown EtherTypes into the first one. There such frames

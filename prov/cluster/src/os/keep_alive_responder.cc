@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"
 #include "wire/admit.h"

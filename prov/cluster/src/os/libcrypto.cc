@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstring>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "os/cancellation.h"
 
@@ -48,6 +51,11 @@ constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
 const unsigned char* octets(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 unsigned char* octets(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
+/// Of a call that fails for lack of memory only.
+void expect(bool done) {
+  if (!done) throw std::bad_alloc();
+}
+
 class EvpAead final : public Aead {
  public:
   EvpAead(const Functions& functions, void* context) : functions_(functions), context_(context) {}
@@ -55,11 +63,11 @@ class EvpAead final : public Aead {
   EvpAead(const EvpAead&) = delete;
   EvpAead& operator=(const EvpAead&) = delete;
 
-  bool seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) override {
+  void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) override {
     int size = 0;
     unsigned char none[16];
-    return pass(nonce, associated, text, 1) && functions_.cipher_final(context_, none, &size) == 1 &&
-           functions_.context_control(context_, kGetTag, crypto::kTagSize, tag) == 1;
+    expect(pass(nonce, associated, text, 1) && functions_.cipher_final(context_, none, &size) == 1 &&
+           functions_.context_control(context_, kGetTag, crypto::kTagSize, tag) == 1);
   }
 
   bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
@@ -90,35 +98,27 @@ class EvpAead final : public Aead {
 
 class Libcrypto final : public Cryptography {
  public:
-  /// The library stays loaded: its objects outlive everything that could close it.
   explicit Libcrypto(const Functions& functions) : functions_(functions) {}
 
-  bool hmac(ConstBytes key, ConstBytes message, Digest& out) const override {
-    unsigned size = 0;
-    return functions_.hmac(functions_.sha256(), key.data(), static_cast<int>(key.size()),
-                           octets(message.data()), message.size(), octets(out.data()), &size) != nullptr &&
-           size == out.size();
+  void hmac(ConstBytes key, ConstBytes message, Digest& out) const override {
+    expect(functions_.hmac(functions_.sha256(), key.data(), static_cast<int>(key.size()),
+                           octets(message.data()), message.size(), octets(out.data()), nullptr) != nullptr);
   }
   bool equal(const std::byte* one, const std::byte* other, std::size_t size) const override {
     return functions_.memory_compare(one, other, size) == 0;
   }
   std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const override {
-    if (key.size() < crypto::key_size(cipher)) return nullptr;
     void* const context = functions_.context_new();
-    if (context == nullptr) return nullptr;
+    expect(context != nullptr);
     auto aead = std::make_unique<EvpAead>(functions_, context);
     const void* const algorithm =
         cipher == Cipher::aes128_gcm ? functions_.aes_128_gcm() : functions_.chacha20_poly1305();
     const int seals = direction == Direction::seal ? 1 : 0;
-    if (algorithm == nullptr ||
-        functions_.cipher_init(context, algorithm, nullptr, octets(key.data()), nullptr, seals) != 1)
-      return nullptr;
+    expect(algorithm != nullptr &&
+           functions_.cipher_init(context, algorithm, nullptr, octets(key.data()), nullptr, seals) == 1);
     return aead;
   }
-  bool prefers_aes() const override { return has_aes_instructions(); }
-
- private:
-  static bool has_aes_instructions() {
+  bool prefers_aes() const override {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
@@ -126,6 +126,7 @@ class Libcrypto final : public Cryptography {
 #endif
   }
 
+ private:
   Functions functions_;
 };
 
@@ -150,26 +151,152 @@ bool find_all(void* library, Functions& f) {
 
 /// Compares the tags of "abc" under a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or
 /// configured without one of these primitives; that must show now, and not when a frame cannot be sealed.
-bool computes(const Cryptography& library) {
+bool computes(const Cryptography& library) try {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
   static constexpr unsigned char kHmac[] = {0x9c, 0x19, 0x6e, 0x32};
   const std::array<std::byte, 32> key{};
   const std::array<std::byte, 3> text{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
   const auto tag_begins = [&](Cipher cipher, const unsigned char* expected) {
-    const auto sealing =
-        library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::seal);
-    const auto opening =
-        library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::open);
+    const ConstBytes its_key = ConstBytes(key).first(key_size(cipher));
     std::array<std::byte, 3> sealed = text;
     std::array<std::byte, crypto::kTagSize> tag;
-    return sealing != nullptr && opening != nullptr && sealing->seal({}, {}, sealed, tag.data()) &&
-           std::memcmp(tag.data(), expected, 4) == 0 && opening->open({}, {}, sealed, tag.data()) &&
+    library.make_aead(cipher, its_key, Cryptography::Direction::seal)->seal({}, {}, sealed, tag.data());
+    return std::memcmp(tag.data(), expected, 4) == 0 &&
+           library.make_aead(cipher, its_key, Cryptography::Direction::open)
+               ->open({}, {}, sealed, tag.data()) &&
            sealed == text;
   };
   Digest digest;
-  return library.hmac(as_bytes("key", 3), text, digest) && std::memcmp(digest.data(), kHmac, 4) == 0 &&
-         tag_begins(Cipher::aes128_gcm, kGcm) && tag_begins(Cipher::chacha20_poly1305, kChacha);
+  library.hmac(as_bytes("key", 3), text, digest);
+  return std::memcmp(digest.data(), kHmac, 4) == 0 && tag_begins(Cipher::aes128_gcm, kGcm) &&
+         tag_begins(Cipher::chacha20_poly1305, kChacha);
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// --- AES-128-GCM by libIPSec_MB ---
+
+/// The library's expanded key, and its state while it works on a frame: more bytes than any version uses (1.3: 1008 and 88).
+struct alignas(64) Key {
+  std::array<std::byte, 2048> bytes;
+};
+struct alignas(64) State {
+  std::array<std::byte, 512> bytes;
+};
+
+/// The functions that we use, for one kind of processor. None of them fails.
+struct GcmFunctions {
+  Pointer<void(const void* key, Key* expanded)> expand;
+  using OneCall = void(const Key*, State*, std::byte* out, const std::byte* in, std::uint64_t size,
+                       const std::byte* nonce, const std::byte* associated, std::uint64_t associated_size,
+                       std::byte* tag, std::uint64_t tag_size);
+  Pointer<OneCall> seal;
+  Pointer<OneCall> open;
+};
+
+class IpsecMbAead final : public Aead {
+ public:
+  IpsecMbAead(const GcmFunctions& functions, const Cryptography& other, ConstBytes key)
+      : functions_(functions), other_(other) {
+    functions_.expand(key.data(), &key_);
+  }
+  ~IpsecMbAead() override {
+    crypto::wipe(key_.bytes);
+    crypto::wipe(state_.bytes);
+  }
+  IpsecMbAead(const IpsecMbAead&) = delete;
+  IpsecMbAead& operator=(const IpsecMbAead&) = delete;
+
+  void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) override {
+    functions_.seal(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
+                    associated.size(), tag, crypto::kTagSize);
+  }
+
+  bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
+    std::array<std::byte, crypto::kTagSize> expected;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      expected[i] = ~tag[i];  // so that a function that does nothing opens nothing
+    functions_.open(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
+                    associated.size(), expected.data(), expected.size());
+    return other_.equal(expected.data(), tag, expected.size());
+  }
+
+ private:
+  const GcmFunctions& functions_;
+  const Cryptography& other_;
+  Key key_;
+  State state_;
+};
+
+class IpsecMb final : public Cryptography {
+ public:
+  IpsecMb(const GcmFunctions& functions, std::shared_ptr<const Cryptography> other)
+      : functions_(functions), other_(std::move(other)) {}
+
+  void hmac(ConstBytes key, ConstBytes message, Digest& out) const override {
+    other_->hmac(key, message, out);
+  }
+  bool equal(const std::byte* one, const std::byte* other, std::size_t size) const override {
+    return other_->equal(one, other, size);
+  }
+  std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const override {
+    if (cipher != Cipher::aes128_gcm) return other_->make_aead(cipher, key, direction);
+    return std::make_unique<IpsecMbAead>(functions_, *other_, key);
+  }
+  bool prefers_aes() const override { return true; }
+
+ private:
+  GcmFunctions functions_;
+  std::shared_ptr<const Cryptography> other_;
+};
+
+// Bits by which the library describes the processor, the same in all versions (IMB_FEATURE_*).
+constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
+constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
+constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
+constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
+
+/// The end of the names of the functions for this processor; null if it has no AES instructions.
+const char* kind_of_processor(std::uint64_t features) {
+  const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
+  return has(kWideAes)  ? "vaes_avx512"
+         : has(kAvx512) ? "avx512"
+         : has(kAvx2)   ? "avx_gen4"
+         : has(kAes)    ? "sse"
+                        : nullptr;
+}
+
+bool find_functions(void* library, const std::string& kind, GcmFunctions& f) {
+  return find(library, ("aes_gcm_pre_128_" + kind).c_str(), f.expand) &&
+         find(library, ("aes_gcm_enc_128_" + kind).c_str(), f.seal) &&
+         find(library, ("aes_gcm_dec_128_" + kind).c_str(), f.open);
+}
+
+/// Seals and opens frames as `other` does, also empty ones, and opens none with another tag.
+bool agrees(const Cryptography& other, const Cryptography& library) {
+  std::array<std::byte, 700> plain;
+  plain.fill(std::byte{0x5A});
+  const auto aead = [&plain](const Cryptography& by, Cryptography::Direction direction) {
+    return by.make_aead(Cipher::aes128_gcm, ConstBytes(plain).first(16), direction);
+  };
+  for (const std::size_t associated : {0, 33, 700}) {
+    std::array<std::byte, 700> one = plain;
+    std::array<std::byte, 700> two = plain;
+    std::array<std::byte, crypto::kTagSize> tag;
+    std::array<std::byte, crypto::kTagSize> its_tag;
+    const ConstBytes header = ConstBytes(plain).first(associated);
+    aead(library, Cryptography::Direction::seal)
+        ->seal({}, header, Bytes(one).subspan(associated), tag.data());
+    aead(other, Cryptography::Direction::seal)
+        ->seal({}, header, Bytes(two).subspan(associated), its_tag.data());
+    if (one != two || tag != its_tag) return false;
+    const auto opening = aead(library, Cryptography::Direction::open);
+    if (!opening->open({}, header, Bytes(one).subspan(associated), tag.data()) || one != plain) return false;
+    tag[5] ^= std::byte{1};
+    if (opening->open({}, header, Bytes(two).subspan(associated), tag.data())) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -197,6 +324,17 @@ std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
     return nullptr;
   }
   return loaded;
+}
+
+std::shared_ptr<const Cryptography> prefer_ipsec_mb(std::shared_ptr<const Cryptography> other) {
+  void* const library = other != nullptr ? dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (library == nullptr) return other;
+  const auto features = reinterpret_cast<Pointer<std::uint64_t()>>(dlsym(library, "imb_get_feature_flags"));
+  const char* const kind = features != nullptr ? kind_of_processor(features()) : nullptr;
+  GcmFunctions functions;
+  if (kind == nullptr || !find_functions(library, kind, functions)) return other;
+  auto loaded = std::make_shared<const IpsecMb>(functions, other);
+  return agrees(*other, *loaded) ? loaded : other;
 }
 
 }  // namespace cluster::os

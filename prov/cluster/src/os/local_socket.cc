@@ -10,13 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
 
-#include "os/doorbell.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/system_random.h"
 
 namespace cluster::os {
@@ -32,6 +30,19 @@ template <int (*call)(int, const sockaddr*, socklen_t)>
 int with_name(const Descriptor& socket, std::string_view name) {
   const LocalName address(name);
   return call(socket.number(), address.get(), address.size);
+}
+
+/// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher. With more than that the socket stays readable.
+constexpr int kRingsPerClear = 64;
+
+Descriptor datagram_socket() {
+  return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+bool send_byte(const Descriptor& socket, const LocalName& peer) {
+  const char byte = 0;
+  return ::sendto(socket.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, peer.get(), peer.size) >
+         0;
 }
 
 Descriptor open_socket(std::string& reason) {
@@ -73,38 +84,23 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
-/// A number in the first line of a file of /proc, the one behind `skipped` others.
-std::optional<unsigned> read_number(const char* path, int skipped) {
-  std::FILE* const file = std::fopen(path, "re");
-  if (file == nullptr) return std::nullopt;
-  char line[128];
-  const bool got = std::fgets(line, sizeof line, file) != nullptr;
-  std::fclose(file);
-  for (const char* at = line; got; --skipped) {
-    char* end = nullptr;
-    const unsigned long number = std::strtoul(at, &end, 10);
-    if (end == at) break;
-    if (skipped == 0) return static_cast<unsigned>(number);
-    at = end;
-  }
-  return std::nullopt;
+/// A number in the first line of a file of /proc, the one behind `skipped` others; 0 if there is none.
+unsigned read_number(const char* path, int skipped) {
+  std::ifstream file(path);
+  unsigned number = 0;
+  for (int i = 0; i <= skipped; ++i) file >> number;
+  return file ? number : 0;
 }
 
-/// The number that the kernel shows for users who are not mapped (user_namespaces(7)).
-unsigned overflow_user() {
-  constexpr unsigned kDefault = 65534;
-  return read_number("/proc/sys/kernel/overflowuid", 0).value_or(kDefault);
-}
-
-/// True outside of user namespaces: there the overflow user is a user like any other.
-bool every_user_mapped() {
+/// The kernel shows every user without a number in this process's user namespace as the overflow user (user_namespaces(7)): two of those
+/// need not be the same. Outside of user namespaces, where every user is mapped, the overflow user is a user like any other.
+bool is_own(unsigned user) {
   constexpr unsigned kUsers = 0xFFFFFFFF;
-  return read_number("/proc/self/uid_map", 2) == kUsers;
+  if (user != ::geteuid()) return false;
+  const unsigned overflow_user = read_number("/proc/sys/kernel/overflowuid", 0);
+  const bool may_be_it = user == (overflow_user != 0 ? overflow_user : 65534);
+  return !may_be_it || read_number("/proc/self/uid_map", 2) == kUsers;
 }
-
-/// The kernel shows every user without a number in this process's user namespace as the overflow user: two of those need not be the
-/// same.
-bool is_own(unsigned user) { return user == ::geteuid() && (user != overflow_user() || every_user_mapped()); }
 
 /// The abstract name of one end, without the zero that it begins with.
 template <int (*call)(int, sockaddr*, socklen_t*)>
@@ -123,6 +119,13 @@ bool peer_credentials(const Descriptor& socket, ucred& credentials) {
 }
 
 }  // namespace
+
+LocalName::LocalName(std::string_view name) {
+  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
+  address.sun_family = AF_UNIX;
+  std::copy_n(name.data(), length, address.sun_path + 1);
+  size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
 
 LocalSocket LocalSocket::listen(std::string_view name, std::string& reason) {
   Descriptor socket = open_socket(reason);
@@ -170,10 +173,7 @@ bool LocalSocket::same_user() const {
   return user && is_own(*user);
 }
 
-bool LocalSocket::other_user() const {
-  const std::optional<unsigned> user = peer_user();
-  return user && !is_own(*user);
-}
+bool LocalSocket::other_user() const { return peer_user() && !same_user(); }
 
 std::optional<unsigned> LocalSocket::peer_user() const {
   ucred credentials;
@@ -211,35 +211,24 @@ bool LocalSocket::send(ConstBytes message) const {
          static_cast<ssize_t>(message.size());
 }
 
-/// `size`: of the message that came.
-LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment, std::size_t attachments,
-                                          std::size_t& size) const {
+LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor* attachment) {
   RightsMessage in(message);
   const ssize_t got = ::recvmsg(socket_.number(), &in.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) {
     const bool later = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
     return later ? Receipt::nothing : Receipt::end;
   }
-  size = static_cast<std::size_t>(got);
-  const std::size_t descriptors = take_descriptors(in.header, attachment);
+  const auto size = static_cast<std::size_t>(got);
+  Descriptor first;
+  const std::size_t descriptors = take_descriptors(in.header, first);
   if (size == 0 && descriptors == 0) return Receipt::end;
   const bool cut = (in.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
-  if (!cut && size == message.size() && descriptors == attachments) return Receipt::message;
-  attachment.reset();
-  return Receipt::misfit;
-}
-
-LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
-  std::size_t size = 0;
-  return receive(message, attachment, 1, size);
-}
-
-LocalSocket::Receipt LocalSocket::receive(Bytes message) {
-  std::size_t size = 0;
-  Descriptor none;
-  const Receipt receipt = receive(message, none, 0, size);
-  refused_ |= receipt == Receipt::misfit && size == kRefusal.size();
-  return receipt;
+  if (cut || size != message.size() || descriptors != (attachment != nullptr ? 1 : 0)) {
+    refused_ |= descriptors == 0 && size == kRefusal.size();
+    return Receipt::misfit;
+  }
+  if (attachment != nullptr) *attachment = std::move(first);
+  return Receipt::message;
 }
 
 bool LocalSocket::refused() {
@@ -287,8 +276,42 @@ bool LocalSocket::peer_process_ended() const {
   return ended || (handle && ::poll(&watch, 1, 0) > 0);
 }
 
+std::shared_ptr<Doorbell> Doorbell::open(const LocalName& name, std::string& reason) {
+  Descriptor socket = datagram_socket();
+  if (!socket) {
+    reason = failed("socket");
+  } else if (::bind(socket.number(), name.get(), name.size) != 0) {
+    reason = failed("bind");
+  } else {
+    return std::shared_ptr<Doorbell>(new Doorbell(std::move(socket)));
+  }
+  return nullptr;
+}
+
+void Doorbell::clear() const {
+  char byte;
+  for (int i = 0; i < kRingsPerClear; ++i) {
+    if (::recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT) < 0) return;
+  }
+}
+
+/// EAGAIN has two causes. The peer's queue is full: then its doorbell is readable anyway. Or this socket has used up its send buffer,
+/// because stopped peers do not receive: then another socket can still send.
+void Doorbell::ring(const LocalName& peer) const {
+  if (send_byte(socket_, peer) || errno != EAGAIN) return;
+  if (const Descriptor other = datagram_socket()) send_byte(other, peer);
+}
+
+/// Where no descriptor is left it rings the peer instead, which tells the same.
+bool Doorbell::exists(const LocalName& peer) const {
+  if (!asking_) asking_ = datagram_socket();
+  const bool found =
+      asking_ ? ::connect(asking_.number(), peer.get(), peer.size) == 0 : send_byte(socket_, peer);
+  return found || errno != ECONNREFUSED;
+}
+
 Descriptor reserve_name(std::string_view name, int& error) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Descriptor socket = datagram_socket();
   const bool held = socket && with_name<::bind>(socket, name) == 0;
   error = held ? 0 : errno;
   return held ? std::move(socket) : Descriptor();

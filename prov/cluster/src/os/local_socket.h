@@ -4,8 +4,12 @@
 // blocks but wait_for_message().
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +19,16 @@
 #include "os/descriptor.h"
 
 namespace cluster::os {
+
+/// An abstract name: its first byte is zero, and its length counts.
+struct LocalName {
+  explicit LocalName(std::string_view name);
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t size;
+};
 
 class LocalSocket {
  public:
@@ -53,11 +67,9 @@ class LocalSocket {
   bool send(ConstBytes message) const;
 
   enum class Receipt { message, nothing, end, misfit };
-  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came. end: the other side is
-  /// gone, and everything that it sent has been received.
-  Receipt receive(Bytes message, Descriptor& attachment) const;
-  /// One message of exactly message.size() bytes and no descriptor. A refusal is a misfit, which refused() remembers.
-  Receipt receive(Bytes message);
+  /// One message of exactly message.size() bytes, with exactly one descriptor if there is an `attachment`. misfit: something else came; a
+  /// refusal is one, which refused() remembers. end: the other side is gone, and everything that it sent has been received.
+  Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
   /// Waits until receive() would find something, at most `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
@@ -77,10 +89,37 @@ class LocalSocket {
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
   bool readable() const;
-  Receipt receive(Bytes message, Descriptor& attachment, std::size_t attachments, std::size_t& size) const;
 
   Descriptor socket_;
   bool refused_ = false;
+};
+
+/// The doorbell of an endpoint: one datagram socket under an abstract name. Any number of peers on this node ring it by a byte, and none of
+/// them needs a connection. An endpoint with a thousand peers has one descriptor to ring all their doorbells, and one to ask the kernel
+/// whether they exist, which it connects to one after the other.
+///
+/// A ring does not say which process rang, and processes of other users can ring: it means nothing but "look". A socket whose queue is
+/// full is readable already, so a ring may be lost there.
+class Doorbell {
+ public:
+  /// Null if another socket has the name, or there is no descriptor; `reason` says why.
+  static std::shared_ptr<Doorbell> open(const LocalName& name, std::string& reason);
+
+  /// Readable once a peer has rung, until clear().
+  int descriptor() const { return socket_.number(); }
+  void clear() const;
+
+  /// Makes the peer's doorbell readable, if it is not already.
+  void ring(const LocalName& peer) const;
+  /// False once no socket has this name: the peer's process has ended or executes another program. Rings the peer if this process has no
+  /// free descriptor. Not for two threads at once.
+  bool exists(const LocalName& peer) const;
+
+ private:
+  explicit Doorbell(Descriptor socket) : socket_(std::move(socket)) {}
+
+  Descriptor socket_;
+  mutable Descriptor asking_;  ///< on first use
 };
 
 /// Holds an abstract name to which nobody connects: holding it is the message. Empty with EADDRINUSE in `error` if another process

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "os/aside_receiver.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/interface_watch.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
@@ -22,20 +21,15 @@ constexpr std::size_t kSocketBuffers = 4;  // few frames come by the socket
 constexpr unsigned kPollsPerSocketPoll = 64;
 constexpr unsigned kSocketPollsAfterTraffic = 256;
 
-bool has_host(const std::vector<SocketAddress>& addresses, const SocketAddress& name) {
-  return std::any_of(addresses.begin(), addresses.end(),
-                     [&](const SocketAddress& address) { return address.same_host(name); });
-}
-
 class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
              std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> ethertype_ring,
              std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own,
              const Environment& environment)
-      : port_(port),
-        interface_(port->name(), interface.index, environment.log),
-        frame_max_opened_(frame_max_within(interface.mtu, port->name().family())),
+      : port_(std::move(port)),
+        interface_(port_->name(), interface.index, environment.log),
+        frame_max_opened_(frame_max_within(interface.mtu, port_->name().family())),
         frame_max_(frame_max_opened_),
         claim_(std::move(claim)),
         ring_(std::move(ring)),
@@ -43,9 +37,9 @@ class PacketLink final : public link::Link {
         sender_(std::move(sender)),
         own_(std::move(own)),
         counters_(environment.counters),
-        socket_sender_(port, environment.counters),
-        aside_(port, environment),
-        socket_receiver_(std::move(port), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
+        socket_sender_(port_, environment.counters),
+        aside_(port_, environment),
+        socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -43,10 +43,9 @@ std::size_t slot_for(std::size_t bytes) {
   return (lines | 1) * kCacheLine;
 }
 
-/// Has the kernel write an offload header in front of each frame, which says where joined frames end. Kernels before 6.2 cannot
-/// express joined UDP there, and drop such frames. False: there are no such headers.
+/// Has the kernel write an offload header in front of each frame, which says where joined frames end. False: there are no such headers.
 bool ask_for_offload_headers(int socket) {
-  if (!kernel_at_least(6, 2)) return false;
+  if (!rings_know_segments()) return false;
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return false;
   const unsigned padding = kOffloadPadding;
@@ -221,18 +220,11 @@ std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, st
   return std::nullopt;
 }
 
-bool release_at_least(std::string_view release, unsigned version, unsigned patch_level) {
-  const char* const end = release.data() + release.size();
-  std::pair<unsigned, unsigned> is{};
-  const auto [dot, error] = std::from_chars(release.data(), end, is.first);
-  if (error != std::errc() || dot == end || *dot != '.') return false;
-  if (std::from_chars(dot + 1, end, is.second).ec != std::errc()) return false;
-  return is >= std::pair(version, patch_level);
-}
-
-bool kernel_at_least(unsigned version, unsigned patch_level) {
+bool rings_know_segments() {
   utsname name{};
-  return uname(&name) == 0 && release_at_least(name.release, version, patch_level);
+  std::pair<unsigned, unsigned> release;
+  return uname(&name) == 0 && std::sscanf(name.release, "%u.%u", &release.first, &release.second) == 2 &&
+         release >= std::pair(6u, 2u);
 }
 
 }  // namespace cluster::os

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/address.h"
@@ -85,30 +84,19 @@ class PacketRing {
   std::size_t held_ = 0;  ///< slots before it that are not released yet
 };
 
-// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame that comes in there,
-// on the core that receives it: each ring makes every frame some 90 ns more expensive, whatever its destination. The kernel finds
-// the port of an ordinary socket by hash, at the same cost however many sockets there are. So an interface has a few rings, and
-// further endpoints use the udp link.
+// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame that comes in there: each
+// ring makes every frame some 90 ns more expensive, whatever its destination. (The port of an ordinary socket it finds by hash.) So an
+// interface has a few rings, and further endpoints use the udp link.
 //
-// An endpoint claims a ring by holding one of a few abstract UNIX socket names, each of which has one holder in the network
-// namespace. Names need no privilege, no file and no cleaning up: the kernel releases them when a process dies. Of any number of
-// processes that start at once, exactly as many hold a name as there are names. (The kernel's table of packet sockets would not do:
-// it is ordered by creation, while sockets count from when they are bound, so each of two that start together can be the first.
-// Other programs' sockets look alike, too.)
-//
-// A claim grants no access. A user who takes all names forces the other endpoints of this node to the slower udp link.
+// An endpoint claims a ring by holding one of a few abstract UNIX socket names, each of which has one holder in the network namespace:
+// of any number of processes that start at once, exactly as many hold a name as there are names. The kernel releases the names of a process
+// that dies. A claim grants no access. A user who takes all names forces the other endpoints of this node to the slower udp link.
 
 /// One of the first `rings` names for the interface `index` and frames of the family, held as long as the
 /// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then there is no limit.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
-// Which Linux this is. Asked only for what an older kernel silently lacks, so that trying it shows nothing. Everything else is
-// tried instead: a kernel may have been given what its release does not say.
-
-/// True if a release as uname(2) gives it ("6.1.0-13-amd64") is that version or a later one; false also if it is no release.
-bool release_at_least(std::string_view release, unsigned version, unsigned patch_level);
-
-/// The same of the kernel that runs.
-bool kernel_at_least(unsigned version, unsigned patch_level);
+/// True if the kernel can say in a ring where joined frames end (Linux 6.2). Earlier ones silently drop such frames.
+bool rings_know_segments();
 
 }  // namespace cluster::os

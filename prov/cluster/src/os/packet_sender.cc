@@ -40,7 +40,6 @@ int set_up(int socket, int index, bool qdisc_bypass) {
 std::unique_ptr<PacketSender> PacketSender::open(int index, const Origin& origin,
                                                  const PacketSenderSettings& settings, Counters& counters,
                                                  int& error) {
-  static_assert(kVnetBytes == sizeof(OffloadHeader));
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? set_up(socket.number(), index, settings.qdisc_bypass) : errno;
   if (error != 0) return nullptr;
@@ -105,10 +104,10 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   }
   std::memcpy(header, &offload, sizeof offload);
   const Framing framing = ethertype ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
-  write_headers(header + kVnetBytes, origin_, *run[0].path, payload, framing);
+  write_headers(header + sizeof(OffloadHeader), origin_, *run[0].path, payload, framing);
   if (ethertype) ++counters_.link_ethertype_sent;
   batch_.open(run.size(), run[0].size);
-  batch_.add({header, kVnetBytes + size});
+  batch_.add({header, sizeof(OffloadHeader) + size});
   batch_.add_pieces(run);
 }
 

@@ -40,8 +40,6 @@ class PacketSender {
   bool has_carrier() const;
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
-  static constexpr std::size_t kVnetBytes = 10;
-
   Descriptor socket_;
   int index_;  ///< of the interface
   Origin origin_;
@@ -49,7 +47,7 @@ class PacketSender {
   std::size_t segment_max_;
   bool ethertype_;
   SendBatch batch_;
-  std::array<std::array<std::byte, kVnetBytes + kHeadersMax>, link::kBurstMax> headers_;
+  std::array<std::array<std::byte, sizeof(OffloadHeader) + kHeadersMax>, link::kBurstMax> headers_;
 };
 
 }  // namespace cluster::os

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 
 namespace cluster::os {
 namespace {

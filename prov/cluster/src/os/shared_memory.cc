@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <new>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 
 namespace cluster::os {
 namespace {

@@ -1,29 +1,18 @@
 #include "os/system_random.h"
 
-#include <pthread.h>
 #include <sys/random.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
 
+#include "base/process_generation.h"
+
 namespace cluster::os {
-namespace {
-
-std::atomic<unsigned> fork_generation{0};
-
-void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
-
-}  // namespace
-
-SystemRandom::SystemRandom() {
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, count_fork);
-}
 
 std::uint64_t SystemRandom::next() {
   const std::lock_guard guard(lock_);
-  if (left_ == 0 || generation_ != fork_generation.load(std::memory_order_relaxed)) refill();
+  if (left_ == 0 || generation_ != process_generation.load(std::memory_order_relaxed)) refill();
   return buffer_[--left_];
 }
 
@@ -35,7 +24,7 @@ void SystemRandom::refill() {
   // Other hosts could end sessions whose identities they can guess: do not go on.
   if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
   left_ = buffer_.size();
-  generation_ = fork_generation.load(std::memory_order_relaxed);
+  generation_ = process_generation.load(std::memory_order_relaxed);
 }
 
 }  // namespace cluster::os

@@ -13,7 +13,6 @@ namespace cluster::os {
 
 class SystemRandom final : public Random {
  public:
-  SystemRandom();
   std::uint64_t next() override;
 
  private:
@@ -22,7 +21,7 @@ class SystemRandom final : public Random {
   SpinLock lock_;
   std::array<std::uint64_t, 32> buffer_{};  // 256 bytes: what getrandom never delivers in parts
   std::size_t left_ = 0;
-  unsigned generation_ = 0;  ///< of forks: the buffer belongs to the process that filled it
+  unsigned generation_ = 0;  ///< of the process that has filled the buffer
 };
 
 }  // namespace cluster::os

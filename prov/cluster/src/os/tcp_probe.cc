@@ -5,14 +5,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <string>
 #include <utility>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/port_filter.h"
 #include "os/progress_thread.h"
 #include "os/system_clock.h"
@@ -103,11 +102,32 @@ bool given_up(const Descriptor& connection) {
 }  // namespace
 
 /// A socket that listens, and the connections of peers that have been taken out of its queue.
-struct ProbeQueue {
+struct ProbeListener {
   Descriptor socket;
   std::deque<Descriptor> held;
   Time cleared_at{};
+  std::shared_ptr<void> client;  ///< of the progress thread; goes before what it runs on
 
+  /// Returns an errno.
+  int bind(const SocketAddress& name) {
+    socket = tcp_socket(name);
+    if (!socket) return errno;
+    // Connections of an earlier process on this port linger in the kernel.
+    tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
+    return with_address<::bind>(socket, name);
+  }
+  /// Returns an errno. Connections inherit the options, by which the kernel closes those whose host has vanished.
+  int listen() {
+    tune(socket.number(), IPPROTO_TCP, TCP_KEEPIDLE, kVanishedIdleSeconds);
+    tune(socket.number(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
+    tune(socket.number(), IPPROTO_TCP, TCP_KEEPCNT, kVanishedProbes);
+    tune(socket.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMilliseconds);
+    tune(socket.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
+    if (::listen(socket.number(), kBacklog) != 0) return errno;
+    int error = 0;
+    client = start_progress_client([this] { return keep_clear(); }, error);
+    return error;
+  }
   /// One run of the progress thread. The queue takes all that come within kHeldCheck.
   NextWake keep_clear() {
     const Time now = SystemClock().now();
@@ -124,57 +144,25 @@ struct ProbeQueue {
   }
 };
 
-namespace {
-
-/// Connections inherit it.
-void close_vanished(const Descriptor& listener) {
-  tune(listener.number(), IPPROTO_TCP, TCP_KEEPIDLE, kVanishedIdleSeconds);
-  tune(listener.number(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  tune(listener.number(), IPPROTO_TCP, TCP_KEEPCNT, kVanishedProbes);
-  tune(listener.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, kVanishedMilliseconds);
-  tune(listener.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
-}
-
-}  // namespace
-
-/// The first queue is for members, and alone if there cannot be two.
+/// The first listener is for members, and alone if there cannot be two.
 struct ProbePort {
-  std::array<ProbeQueue, 2> queues;
-  std::array<std::shared_ptr<void>, 2> clients;  ///< of the progress thread; go before what they run on
-
-  /// Each returns an errno.
-  int bind_first(const SocketAddress& name) {
-    Descriptor& socket = queues[0].socket = tcp_socket(name);
-    if (!socket) return errno;
-    // Connections of an earlier process on this port linger in the kernel.
-    tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
-    return with_address<::bind>(socket, name);
-  }
-  int bind_second(const SocketAddress& name) {
-    Descriptor& socket = queues[1].socket = tcp_socket(name);
-    if (!socket) return errno;
-    // Only now: a number that is in use was to be noticed.
-    for (ProbeQueue& each : queues) tune(each.socket.number(), SOL_SOCKET, SO_REUSEPORT, 1);
-    return with_address<::bind>(socket, name);
-  }
-  int start(std::size_t which) {
-    ProbeQueue& queue = queues[which];
-    close_vanished(queue.socket);
-    if (::listen(queue.socket.number(), kBacklog) != 0) return errno;
-    int error = 0;
-    clients[which] = start_progress_client([&queue] { return queue.keep_clear(); }, error);
-    return clients[which] == nullptr ? error : 0;
-  }
-  bool has_second() const { return clients[1] != nullptr; }
+  ProbeListener members;
+  ProbeListener others;
 };
 
 std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   auto port = std::make_shared<ProbePort>();
-  int error = port->bind_first(name);
-  // The order of listening is that by which the steering program numbers them.
-  const bool second = error == 0 && port->bind_second(name) == 0;
-  if (error == 0) error = port->start(0);
-  if (error == 0 && (!second || port->start(1) != 0)) port->queues[1].socket.reset();
+  int error = port->members.bind(name);
+  if (error == 0) {
+    // The second shares the number, but only now: a number that is in use was to be noticed.
+    Descriptor& second = port->others.socket = tcp_socket(name);
+    for (const Descriptor* each : {&port->members.socket, &second})
+      tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (second && with_address<::bind>(second, name) != 0) second.reset();
+    // The order of listening is that by which the steering program numbers them.
+    error = port->members.listen();
+    if (error == 0 && second && port->others.listen() != 0) second.reset();
+  }
   if (error != 0) {
     port.reset();
     log.info(
@@ -189,9 +177,9 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
 
 /// Where the kernel does not take the program it divides all among both.
 void TcpProbe::set_members(std::span<const SocketAddress> hosts) {
-  if (port_ == nullptr || !port_->has_second()) return;
+  if (port_ == nullptr || !port_->others.socket) return;
   FilterProgram program = steering_by_host(hosts, name_.family(), secret_);
-  attach_filter(port_->queues[0].socket.number(), SO_ATTACH_REUSEPORT_CBPF, program);
+  attach_filter(port_->members.socket.number(), SO_ATTACH_REUSEPORT_CBPF, program);
 }
 
 link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {

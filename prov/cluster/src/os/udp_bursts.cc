@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // reports about earlier frames that recvmmsg() may return before data
+constexpr std::size_t kAsideBuffers = 16;
+/// A sleeper is woken by the alarm of the engine's flood watch, which keeps the same interval by another look at the clock: a look
+/// that came just too early would be made up for an interval later, and half of the frames be read.
+constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace
-
-UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
-                         const Environment& environment)
-    : UdpReceiver(port, port->socket(), buffers, stamps, environment) {}
 
 UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
                          const Environment& environment)
@@ -106,6 +106,26 @@ std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t 
         SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
     read_control(header.msg_hdr, frame);
   }
+  return count;
+}
+
+void AsideReceiver::begin_or_end(const link::Thinning& in_effect) {
+  ends_ = !in_effect.on;
+  if (ends_ || receiver_) return;
+  receiver_.emplace(port_, port_->aside_socket(), kAsideBuffers, UdpReceiver::Timestamps::no, environment_);
+  next_ = environment_.clock.now() + link::Thinning::kAsideInterval;
+}
+
+std::size_t AsideReceiver::receive_some(std::span<link::InFrame> frames) {
+  if (left_ == 0) {
+    const Time now = environment_.clock.now();
+    if (now < next_ - kEarly) return 0;
+    next_ = std::max(next_, now - kEarly) + link::Thinning::kAsideInterval;
+    left_ = link::Thinning::kAsideFrames;
+  }
+  const std::size_t count = receiver_->receive(frames.first(std::min(left_, frames.size())));
+  left_ = count == 0 ? 0 : left_ - count;
+  if (count == 0 && ends_) receiver_.reset();
   return count;
 }
 

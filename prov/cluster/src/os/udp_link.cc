@@ -1,10 +1,11 @@
 #include "os/udp_link.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
-#include "os/aside_receiver.h"
+#include "os/descriptor.h"
 #include "os/interface_watch.h"
 #include "os/packet_headers.h"
 #include "os/udp_bursts.h"
@@ -22,13 +23,13 @@ std::size_t headers_of(SocketAddress::Family family) { return headers_size(famil
 class UdpLink final : public link::Link {
  public:
   UdpLink(std::shared_ptr<UdpPort> port, unsigned mtu, const Environment& environment)
-      : port_(port),
-        interface_(port->name(), 0, environment.log),
-        frame_max_opened_(frame_max_within(mtu, port->name().family())),
+      : port_(std::move(port)),
+        interface_(port_->name(), 0, environment.log),
+        frame_max_opened_(frame_max_within(mtu, port_->name().family())),
         frame_max_(frame_max_opened_),
-        sender_(port, environment.counters),
-        aside_(port, environment),
-        receiver_(std::move(port), kReceiveBuffers, UdpReceiver::Timestamps::yes, environment) {}
+        sender_(port_, environment.counters),
+        aside_(port_, environment),
+        receiver_(port_, port_->socket(), kReceiveBuffers, UdpReceiver::Timestamps::yes, environment) {}
 
   const char* name() const override { return "udp"; }
   std::size_t frame_max() const override { return frame_max_; }
@@ -67,6 +68,61 @@ class UdpLink final : public link::Link {
   UdpReceiver receiver_;
 };
 
+bool any_here(std::span<const SocketAddress> members) {
+  const std::vector<Interface> interfaces = list_interfaces();
+  if (interfaces.empty()) return true;  // the kernel does not say
+  return std::ranges::any_of(members, [&](const SocketAddress& member) {
+    return std::ranges::any_of(interfaces,
+                               [&](const Interface& each) { return has_host(each.addresses, member); });
+  });
+}
+
+class GroupSocket final : public link::MulticastReceiver {
+ public:
+  GroupSocket(const std::shared_ptr<UdpPort>& port, const Environment& environment)
+      : port_(port), receiver_(port, port->socket(), kBurst, UdpReceiver::Timestamps::yes, environment) {}
+
+  std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    return receiver_.receive_all(frames);
+  }
+  int descriptor() const override { return port_->socket(); }
+
+ private:
+  std::shared_ptr<UdpPort> port_;
+  UdpReceiver receiver_;
+};
+
+class GroupJoiner final : public link::MulticastJoiner {
+ public:
+  GroupJoiner(std::shared_ptr<UdpPort> port, int interface, const Environment& environment)
+      : port_(std::move(port)), interface_(interface), environment_(environment) {}
+
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group,
+                                                std::span<const SocketAddress> members,
+                                                std::string& reason) override {
+    int error = 0;
+    const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
+    if (socket != nullptr) {
+      // The kernel makes a copy for this host only if a member may be here: a copy costs as much as sending to another host, and the
+      // sender throws away its own. Groups share the socket that they send by, so one group that needs copies is enough.
+      looped_ = looped_ || members.empty() || any_here(members);
+      port_->loop_groups(looped_);
+      return std::make_unique<GroupSocket>(socket, environment_);
+    }
+    reason = error_text(error) +
+             (error == EADDRINUSE ? " (another program has the group's port for itself: choose another port)"
+              : error == ENOBUFS  ? " (net.ipv4.igmp_max_memberships)"
+                                  : "");
+    return nullptr;
+  }
+
+ private:
+  std::shared_ptr<UdpPort> port_;
+  int interface_;
+  bool looped_ = false;  ///< some group has had members on this host, or may have
+  Environment environment_;
+};
+
 }  // namespace
 
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family) {
@@ -85,6 +141,11 @@ std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family) {
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
                                           const Environment& environment) {
   return std::make_unique<UdpLink>(std::move(port), mtu, environment);
+}
+
+std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
+                                                         const Environment& environment) {
+  return std::make_unique<GroupJoiner>(std::move(port), interface, environment);
 }
 
 }  // namespace cluster::os

@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "link/link.h"
+#include "link/multicast.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
@@ -13,6 +14,11 @@ namespace cluster::os {
 /// `mtu`: of the interface that the port's address belongs to.
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
                                           const Environment& environment);
+
+/// Multicast by IP. The kernel joins groups, on the interface that has the endpoint's name (`interface` is its index). What the endpoint
+/// sends to a group leaves by its UDP socket, so the source is the endpoint's name, whatever link it has.
+std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
+                                                         const Environment& environment);
 
 /// The largest frame behind IP and UDP headers in a packet of `mtu` bytes.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);

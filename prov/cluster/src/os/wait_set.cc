@@ -1,8 +1,10 @@
 #include "os/wait_set.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,23 +13,18 @@
 #include <mutex>
 #include <utility>
 
+#include "os/system_clock.h"
+
 namespace cluster::os {
 namespace {
 
 constexpr std::size_t kEventsMax = 32;
 
-/// An owner of the descriptor; null if the system gave none.
-template <typename Owner, typename Make>
-std::unique_ptr<Owner> with(int number, Make&& make) {
-  if (number < 0) return nullptr;
-  return std::unique_ptr<Owner>(make(Descriptor(number)));
-}
-
 }  // namespace
 
 std::unique_ptr<WaitSet> WaitSet::open() {
-  return with<WaitSet>(epoll_create1(EPOLL_CLOEXEC),
-                       [](Descriptor set) { return new WaitSet(std::move(set)); });
+  Descriptor set(epoll_create1(EPOLL_CLOEXEC));
+  return std::unique_ptr<WaitSet>(set ? new WaitSet(std::move(set)) : nullptr);
 }
 
 bool WaitSet::add(int descriptor, void* owner) {
@@ -58,8 +55,8 @@ WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) con
 }
 
 std::unique_ptr<Alarm> Alarm::open() {
-  return with<Alarm>(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                     [](Descriptor timer) { return new Alarm(std::move(timer)); });
+  Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  return std::unique_ptr<Alarm>(timer ? new Alarm(std::move(timer)) : nullptr);
 }
 
 void Alarm::set(Time when) {
@@ -75,8 +72,8 @@ void Alarm::set(Time when) {
 }
 
 std::unique_ptr<Signal> Signal::open() {
-  return with<Signal>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                      [](Descriptor event) { return new Signal(std::move(event)); });
+  Descriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return std::unique_ptr<Signal>(event ? new Signal(std::move(event)) : nullptr);
 }
 
 void Signal::raise() {
@@ -91,6 +88,27 @@ void Signal::lower() {
   if (!std::exchange(raised_, false)) return;
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = read(event_.number(), &count, sizeof count);
+}
+
+void sleep_shortest() {
+  const timespec shortest{0, 1};
+  nanosleep(&shortest, nullptr);
+}
+
+void sleep_shortest_cancellable() {
+  const timespec shortest{0, 1};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &shortest, nullptr);
+}
+
+void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep) {
+  times % times_per_sleep == 0 ? sleep_shortest() : static_cast<void>(sched_yield());
+}
+
+std::uint64_t timed_yield() {
+  SystemClock clock;
+  const std::uint64_t gone = clock.ticks();
+  sched_yield();
+  return clock.ticks() - gone;
 }
 
 }  // namespace cluster::os

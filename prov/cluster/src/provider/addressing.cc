@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "api/sockaddr_io.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 
 namespace cluster::provider {
 namespace {

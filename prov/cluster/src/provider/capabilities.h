@@ -10,7 +10,7 @@
 #include <string>
 
 #include "protocol/ops.h"
-#include "wire/datagram_header.h"
+#include "wire/control.h"
 #include "wire/frame.h"
 
 namespace cluster::provider {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "multipath/interface_choice.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/interfaces.h"
 
 namespace cluster::provider {

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "os/descriptor.h"
-#include "os/error_text.h"
-#include "os/ipsec_mb.h"
 #include "os/libcrypto.h"
 #include "os/secret_memory.h"
 
@@ -164,19 +162,19 @@ void KeySource::derive(Materials& materials, KeyFindings& findings) {
   credentials.mode = mode_of(options_.text(Options::Name::security));
   for (std::vector<std::byte>& material : materials) {
     if (cryptography_ != nullptr) {
-      const auto key = std::allocate_shared<seal::JobKey>(os::SecretAllocator<seal::JobKey>{}, cryptography_);
-      if (key->derive(material)) credentials.keys.push_back(key);
+      credentials.keys.push_back(std::allocate_shared<seal::JobKey>(os::SecretAllocator<seal::JobKey>{},
+                                                                    cryptography_, ConstBytes(material)));
     }
     crypto::wipe(material);
   }
-  if (credentials.keys.size() == materials.size()) {
+  if (cryptography_ != nullptr) {
     if (findings.source == kVariable) {
       derived_ = credentials.keys;
       options_.wipe(Options::Name::key);
     }
     findings.credentials = std::move(credentials);
   } else {
-    findings.error = "the key cannot be used: " + (why.empty() ? "libcrypto failed" : why);
+    findings.error = "the key cannot be used: " + why;
   }
 }
 

@@ -6,12 +6,11 @@
 
 #include "api/sockaddr_io.h"
 #include "os/descriptor.h"
-#include "os/error_text.h"
-#include "os/group_joiner.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
 #include "os/secret_memory.h"
 #include "os/tcp_probe.h"
+#include "os/udp_link.h"
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"

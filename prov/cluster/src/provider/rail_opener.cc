@@ -4,7 +4,7 @@
 
 #include "multipath/interface_choice.h"
 #include "multipath/link_bundle.h"
-#include "os/error_text.h"
+#include "os/descriptor.h"
 #include "os/packet_link.h"
 #include "os/udp_link.h"
 

@@ -78,11 +78,11 @@ void ReportServer::answer(const Report& report) {
   client_.send(as_bytes(&message, sizeof message), file, reason);
 }
 
-std::optional<Report> receive_report(const os::LocalSocket& socket, std::string& reason) {
+std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason) {
   reason.clear();
   ReportMessage message{};
   os::Descriptor file;
-  switch (socket.receive(as_bytes(&message, sizeof message), file)) {
+  switch (socket.receive(as_bytes(&message, sizeof message), &file)) {
     case os::LocalSocket::Receipt::nothing: return std::nullopt;
     case os::LocalSocket::Receipt::end: reason = "it answers only its own user and root"; return std::nullopt;
     case os::LocalSocket::Receipt::misfit: reason = "its answer is malformed"; return std::nullopt;

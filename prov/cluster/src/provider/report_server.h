@@ -56,6 +56,6 @@ class ReportServer {
 
 /// The client side: the report that arrived over a connection. Nothing, with an empty `reason`, as long as
 /// none has arrived.
-std::optional<Report> receive_report(const os::LocalSocket& socket, std::string& reason);
+std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason);
 
 }  // namespace cluster::provider

@@ -101,17 +101,16 @@ Association::Parts Association::parts_of(Bytes frame, std::size_t clear) const {
   return {frame.first(associated), frame.subspan(associated, end - associated), frame.subspan(end)};
 }
 
-bool Association::seal(Bytes frame, std::size_t clear) {
+void Association::seal(Bytes frame, std::size_t clear) {
   const std::uint64_t counter = ++sealed_;
-  crypto::Aead* const key = outward_.get(*key_, counter / kFramesPerKey);
-  if (key == nullptr) return false;
   const Parts parts = parts_of(frame, clear);
   auto& header = *std::launder(reinterpret_cast<wire::FrameHeader*>(frame.data()));
   header.flags |= wire::frame_flag::kSealed;
   header.checksum = own_id_;
   const wire::Le64 bytes = counter;
   std::memcpy(parts.trailer.data() + kCounterOffset, &bytes, sizeof bytes);
-  return key->seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
+  outward_.get(*key_, counter / kFramesPerKey)
+      .seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
 }
 
 /// Keys are made for the next number, and seldom for one far ahead (after millions of lost frames). Forgers can write any number at little
@@ -131,9 +130,8 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   const std::uint64_t counter = bytes;
   const std::uint64_t number = counter / kFramesPerKey;
   if (begin == Begin::at_first && !number_allowed(number)) return Verdict::forged;
-  crypto::Aead* const key = inward_.get(*key_, number);
-  if (key == nullptr) return Verdict::forged;
-  if (!key->open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
+  crypto::Aead& key = inward_.get(*key_, number);
+  if (!key.open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
   // Only now: a peer that seals for an earlier incarnation of ours counts from 1. It gets a notice unless its frame is a replay.
@@ -142,19 +140,19 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   return Verdict::genuine;
 }
 
-bool Association::authenticate_response(bool ours, ConstBytes message, Tag& tag) const {
-  return key_->authenticate("association response", (ours ? outward_ : inward_).context(), message, tag);
+Tag Association::authenticate_response(bool ours, ConstBytes message) const {
+  return key_->authenticate("association response", (ours ? outward_ : inward_).context(), message);
 }
 
-crypto::Aead* DirectionKeys::get(const JobKey& job, std::uint64_t number) {
+crypto::Aead& DirectionKeys::get(const JobKey& job, std::uint64_t number) {
   NumberedKey& key = keys_[number % keys_.size()];
-  if (key.number == number) return key.aead.get();
+  if (key.number == number) return *key.aead;
   Context context = context_;
   const wire::Le64 bytes = number;
   std::memcpy(context.data() + context.size() - sizeof bytes, &bytes, sizeof bytes);
   key.aead = job.make_aead("frames", context, cipher_, use_);
-  key.number = key.aead != nullptr ? number : kNone;
-  return key.aead.get();
+  key.number = number;
+  return *key.aead;
 }
 
 }  // namespace cluster::seal

@@ -17,6 +17,7 @@
 // that both have; on the wire sender_id() says which one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,8 +53,7 @@ class DirectionKeys {
       : context_(context), cipher_(cipher), use_(use) {}
 
   ConstBytes context() const { return context_; }
-  /// Null: the library failed.
-  crypto::Aead* get(const JobKey& job, std::uint64_t number);
+  crypto::Aead& get(const JobKey& job, std::uint64_t number);
 
  private:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
@@ -104,6 +104,24 @@ class ReplayWindow {
   std::array<std::uint64_t, kWords> words_{};
 };
 
+/// Limits work that a forger can cause: one piece in each interval, and `at_once` of them after a pause.
+class Allowance {
+ public:
+  Allowance(Duration interval, int at_once) : interval_(interval), at_once_(at_once) {}
+
+  bool take(Time now) {
+    from_ = std::max(from_, now - at_once_ * interval_);
+    if (from_ + interval_ > now) return false;
+    from_ += interval_;
+    return true;
+  }
+
+ private:
+  Duration interval_;
+  int at_once_;
+  Time from_{};  ///< each piece takes one interval of the time since then
+};
+
 using Salt = std::array<std::uint8_t, 16>;
 
 Salt draw_salt(Random& random);
@@ -132,15 +150,15 @@ class Association {
   bool has_address(const SocketAddress& address) const;
 
   /// Seals a whole frame where it lies, with the next counter. The header is complete but for what this sets; this writes the trailer.
-  /// `clear`: bytes behind the header that are encrypted in no mode. False: the library failed, and the frame must not leave.
-  bool seal(Bytes frame, std::size_t clear = 0);
+  /// `clear`: bytes behind the header that are encrypted in no mode.
+  void seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
   /// Which counter the first frame may have: a receiver may join a group at any.
   enum class Begin : std::uint8_t { at_first, anywhere };
   /// `frame` is a whole sealed frame from the peer; opened where it lies.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
   /// Tag of an association response from us (`ours`) or from the peer.
-  bool authenticate_response(bool ours, ConstBytes message, Tag& tag) const;
+  Tag authenticate_response(bool ours, ConstBytes message) const;
 
   /// True once a frame or response has shown that the peer is alive and has our salt.
   bool confirmed = false;

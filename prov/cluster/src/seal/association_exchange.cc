@@ -8,8 +8,59 @@
 namespace cluster::seal {
 namespace {
 
-void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
-  std::memcpy(frame.data() + tagged_size(frame), tag.data(), tag.size());
+constexpr std::size_t kFixed =
+    sizeof(wire::FrameHeader) + sizeof(AssociationBlock) + sizeof(wire::SealTrailer);
+
+/// Empty if the block names no endpoint.
+SocketAddress address_in(const wire::RailBlock& block, std::uint32_t scope) {
+  const SocketAddress address = wire::address_of(block, 0);
+  if (!wire::is_endpoint_address(address)) return {};
+  return address.link_local() ? wire::address_of(block, scope) : address;
+}
+
+wire::FrameHeader header_of(wire::FrameKind kind, std::size_t length, std::uint32_t id) {
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.version = wire::kVersion;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.flags = wire::frame_flag::kSealed;
+  header.length = static_cast<std::uint16_t>(length);
+  header.checksum = id;
+  return header;
+}
+
+/// `bytes` is one whole frame. Nothing if it is malformed. What this returns is not authentic yet. `scope`: of link-local addresses, on
+/// this node.
+std::optional<AssociationFrame> decode(ConstBytes bytes, std::uint32_t scope) {
+  if (bytes.size() < kFixed + sizeof(wire::RailBlock)) return std::nullopt;
+  wire::FrameHeader header;
+  AssociationBlock block;
+  wire::SealTrailer trailer;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::memcpy(&block, bytes.data() + sizeof header, sizeof block);
+  std::memcpy(&trailer, bytes.data() + bytes.size() - sizeof trailer, sizeof trailer);
+  const std::size_t count = block.addresses;
+  if (count == 0 || count > wire::kRailsMax) return std::nullopt;
+  if (bytes.size() != kFixed + count * sizeof(wire::RailBlock)) return std::nullopt;
+  AssociationFrame frame;
+  frame.kind = static_cast<wire::FrameKind>(header.kind);
+  std::copy(std::begin(block.key_id), std::end(block.key_id), frame.key_id.begin());
+  std::copy(std::begin(block.salt), std::end(block.salt), frame.sender.salt.begin());
+  std::copy(std::begin(block.peer_salt), std::end(block.peer_salt), frame.peer_salt.begin());
+  frame.mode = static_cast<Mode>(block.mode);
+  frame.sender.prefers_aes = block.prefers_aes != 0;
+  frame.to = address_in(block.to, scope);
+  frame.number = trailer.counter;
+  const std::byte* at = bytes.data() + sizeof header + sizeof block;
+  for (std::size_t i = 0; i < count; ++i, at += sizeof(wire::RailBlock)) {
+    wire::RailBlock address;
+    std::memcpy(&address, at, sizeof address);
+    frame.sender.addresses.push_back(address_in(address, scope));
+    if (frame.sender.addresses.back().empty()) return std::nullopt;
+  }
+  const bool valid =
+      !frame.to.empty() && frame.number != 0 && header.checksum == sender_id(frame.sender.salt, frame.key_id);
+  return valid ? std::optional(std::move(frame)) : std::nullopt;
 }
 
 bool contains(const std::vector<SocketAddress>& addresses, const SocketAddress& wanted) {
@@ -17,6 +68,36 @@ bool contains(const std::vector<SocketAddress>& addresses, const SocketAddress& 
 }
 
 }  // namespace
+
+std::vector<std::byte> encode(const AssociationFrame& frame) {
+  const std::vector<SocketAddress>& addresses = frame.sender.addresses;
+  const std::size_t count = std::min(addresses.size(), wire::kRailsMax);
+  std::vector<std::byte> bytes(kFixed + count * sizeof(wire::RailBlock));
+  std::byte* at = bytes.data();
+  const auto put = [&at](const auto& field) {
+    std::memcpy(at, &field, sizeof field);
+    at += sizeof field;
+  };
+  put(header_of(frame.kind, bytes.size(), sender_id(frame.sender.salt, frame.key_id)));
+  AssociationBlock block{};
+  std::copy(frame.key_id.begin(), frame.key_id.end(), block.key_id);
+  std::copy(frame.sender.salt.begin(), frame.sender.salt.end(), block.salt);
+  std::copy(frame.peer_salt.begin(), frame.peer_salt.end(), block.peer_salt);
+  block.mode = static_cast<std::uint8_t>(frame.mode);
+  block.prefers_aes = frame.sender.prefers_aes ? 1 : 0;
+  block.addresses = static_cast<std::uint8_t>(count);
+  block.to = wire::rail_block(frame.to);
+  put(block);
+  for (std::size_t i = 0; i < count; ++i) put(wire::rail_block(addresses[i]));
+  wire::SealTrailer trailer{};
+  trailer.counter = frame.number;
+  put(trailer);
+  return bytes;
+}
+
+wire::FrameHeader make_notice(const wire::FrameHeader& refused) {
+  return header_of(wire::FrameKind::association_unknown, sizeof(wire::FrameHeader), refused.checksum);
+}
 
 bool AssociationExchange::is_ours(const SocketAddress& address) const {
   return std::any_of(ours_.addresses.begin(), ours_.addresses.end(),
@@ -65,9 +146,7 @@ void AssociationExchange::send_request(const JobKey& key, const link::Path& path
   frame.to = path.to;
   frame.number = numbers_;
   std::vector<std::byte> bytes = encode(frame);
-  Tag tag;
-  if (!key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
-  set_tag(bytes, tag);
+  set_tag(bytes, key.authenticate(JobKey::Purpose::request, tagged_part(bytes)));
   send(bytes, path);
 }
 
@@ -123,8 +202,8 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
                                              const link::Path& from) {
   Counters& counters = environment_.counters;
   const std::shared_ptr<const JobKey>& key = *key_of(frame.key_id);
-  const std::size_t message = tagged_size(bytes);
-  if (!key->verify(JobKey::Purpose::request, bytes.first(message), bytes.data() + message)) {
+  const ConstBytes message = tagged_part(bytes);
+  if (!key->verify(JobKey::Purpose::request, message, message.data() + message.size())) {
     ++counters.refused_forged;
     return nullptr;
   }
@@ -138,7 +217,7 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     ++counters.refused_replayed;
     return nullptr;
   }
-  if (!response_allowed(now)) {
+  if (!responses_.take(now)) {
     ++counters.refused_stale;
     return nullptr;
   }
@@ -167,17 +246,8 @@ void AssociationExchange::respond(const Association& association, const Associat
   frame.to = to.to;
   frame.number = request.number;
   std::vector<std::byte> bytes = encode(frame);
-  Tag tag;
-  if (!association.authenticate_response(true, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
-  set_tag(bytes, tag);
+  set_tag(bytes, association.authenticate_response(true, tagged_part(bytes)));
   send(bytes, link::without_mac(to));
-}
-
-bool AssociationExchange::response_allowed(Time now) {
-  responses_from_ = std::max(responses_from_, now - kResponseInterval * kResponsesAtOnce);
-  if (responses_from_ + kResponseInterval > now) return false;
-  responses_from_ += kResponseInterval;
-  return true;
 }
 
 Association* AssociationExchange::on_response(const AssociationFrame& frame, ConstBytes bytes,
@@ -195,17 +265,11 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     made = std::make_unique<Association>(*key_of(frame.key_id), credentials_.mode, ours_, frame.sender);
   }
   const Association& judged = known != nullptr ? *known : *made;
-  const std::size_t message = tagged_size(bytes);
-  Tag expected;
+  const ConstBytes message = tagged_part(bytes);
   const bool genuine =
-      judged.authenticate_response(false, bytes.first(message), expected) &&
-      judged.key().cryptography().equal(expected.data(), bytes.data() + message, expected.size());
-  if (!genuine) {
-    ++counters.refused_forged;
-    return nullptr;
-  }
-  if (known == nullptr) known = table_.add(std::move(made));
-  if (known == nullptr) {
+      judged.key().equal(judged.authenticate_response(false, message), message.data() + message.size());
+  if (genuine && known == nullptr) known = table_.add(std::move(made));
+  if (!genuine || known == nullptr) {
     ++counters.refused_forged;
     return nullptr;
   }
@@ -229,6 +293,10 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
   if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
   next_unknown_ = now + kUnknownInterval;
+  send_notice(refused, to);
+}
+
+void AssociationExchange::send_notice(const wire::FrameHeader& refused, const link::Path& to) {
   const wire::FrameHeader notice = make_notice(refused);
   send(as_bytes(&notice, sizeof notice), link::without_mac(to));
 }
@@ -238,8 +306,7 @@ void AssociationExchange::on_forged(Time now, Association& association, const wi
   ++environment_.counters.refused_forged;
   if (now < association.next_notice) return;
   association.next_notice = now + kNoticeInterval;
-  const wire::FrameHeader notice = make_notice(header);
-  send(as_bytes(&notice, sizeof notice), link::without_mac(from));
+  send_notice(header, from);
 }
 
 void AssociationExchange::on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from) {

@@ -9,6 +9,13 @@
 // salt. Both messages name the address that they are sent to, which must be the receiver's. Otherwise a host on the way could lead the
 // request for one member of the job to another.
 //
+// On the wire a request or response is
+//
+//   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
+//
+// The trailer has the number of the request as its counter, and the HMAC over everything before as its tag. A notice (association_unknown)
+// is a header alone. It quotes what was refused, and nothing in it is trusted.
+//
 // There is no timer. Flows retransmit the frames that wait for an association, and each time the exchange sends a request if one is
 // due. A process that has restarted cannot open what is sealed for the one before it. It says so by a notice, which draws a request
 // (at most one per kNoticeInterval) and nothing else.
@@ -16,14 +23,53 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <vector>
 
 #include "base/environment.h"
 #include "link/link.h"
-#include "seal/association_frame.h"
 #include "seal/association_table.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
 
 namespace cluster::seal {
+
+/// As it lies on the wire.
+struct AssociationBlock {
+  std::uint8_t key_id[8];
+  std::uint8_t salt[16];       ///< of the sender
+  std::uint8_t peer_salt[16];  ///< response: of the requester; request: 0
+  std::uint8_t mode;
+  std::uint8_t prefers_aes;  ///< 1: AES-GCM is the faster cipher there
+  std::uint8_t addresses;    ///< RailBlocks that follow
+  std::uint8_t reserved;
+  wire::RailBlock to;  ///< the address that the sender sends this to
+};
+static_assert(sizeof(AssociationBlock) == 64);
+
+/// A request or response in host terms.
+struct AssociationFrame {
+  wire::FrameKind kind = wire::FrameKind::association_request;
+  KeyId key_id{};
+  Mode mode = Mode::auth;
+  Party sender;
+  Salt peer_salt{};
+  SocketAddress to;
+  std::uint64_t number = 0;
+};
+
+/// The whole frame but its tag, which is its end.
+std::vector<std::byte> encode(const AssociationFrame& frame);
+/// What the tag covers.
+inline ConstBytes tagged_part(ConstBytes frame) {
+  return frame.first(frame.size() - sizeof(wire::SealTrailer::tag));
+}
+inline void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
+  std::memcpy(frame.data() + tagged_part(frame).size(), tag.data(), tag.size());
+}
+
+/// "The frame with this header does not open here, ask for an association."
+wire::FrameHeader make_notice(const wire::FrameHeader& refused);
 
 class AssociationExchange {
  public:
@@ -58,9 +104,6 @@ class AssociationExchange {
   static constexpr Duration kSilenceMax = 1s;
   /// Requests further apart than this belong to two attempts.
   static constexpr Duration kAttemptGap = 10s;
-  /// Responses cost some microseconds each, and a recorded request draws one.
-  static constexpr int kResponsesAtOnce = 1024;
-  static constexpr Duration kResponseInterval = 250us;
 
   enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, count };
 
@@ -71,8 +114,8 @@ class AssociationExchange {
   void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);
   void notify(Time now, const wire::FrameHeader& refused, const link::Path& to);
+  void send_notice(const wire::FrameHeader& refused, const link::Path& to);
   void respond(const Association& association, const AssociationFrame& request, const link::Path& to);
-  bool response_allowed(Time now);
   void send_request(const JobKey& key, const link::Path& path);
   void send(ConstBytes bytes, const link::Path& to);
   void warn(Time now, Warning about, const SocketAddress& peer);
@@ -89,8 +132,9 @@ class AssociationExchange {
     SocketAddress peer;
     Time since{};
   };
-  OtherKey other_key_;     ///< the peer that has asked with a key that is not this process's
-  Time responses_from_{};  ///< each response takes kResponseInterval of the time since then
+  OtherKey other_key_;  ///< the peer that has asked with a key that is not this process's
+  /// Responses cost some microseconds each, and a recorded request draws one.
+  Allowance responses_{250us, 1024};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };
 

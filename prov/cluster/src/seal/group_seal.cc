@@ -30,13 +30,6 @@ GroupSender::GroupSender(const Credentials& credentials, const Party& sender, co
   block_.prefers_aes = sender.prefers_aes ? 1 : 0;
 }
 
-bool GroupTrials::allowed(Time now) {
-  from_ = std::max(from_, now - kAtOnce * kInterval);
-  if (from_ + kInterval > now) return false;
-  from_ += kInterval;
-  return true;
-}
-
 /// False: all known senders have been heard lately.
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
@@ -52,7 +45,7 @@ bool GroupOpener::make_space(Time now) {
 /// Tries each key that the sender may mean.
 Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& name, const Party& sender) {
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
-    if (sender_id(name.salt, key->id()) != name.id || !trials_->allowed(now)) continue;
+    if (sender_id(name.salt, key->id()) != name.id || !trials_->take(now)) continue;
     auto association = std::make_unique<Association>(key, credentials_.mode, receivers_of(group_), sender);
     if (association->open(frame, sizeof(GroupSealBlock), Association::Begin::anywhere) !=
         Association::Verdict::genuine)

@@ -49,19 +49,8 @@ class GroupSender {
   Association association_;
 };
 
-/// Limits how often an endpoint makes keys for senders that it does not know, which may be forged.
-class GroupTrials {
- public:
-  static constexpr int kAtOnce = 256;
-  static constexpr Duration kInterval = 100us;
-
-  bool allowed(Time now);
-
- private:
-  Time from_{};  ///< each trial takes kInterval of the time since then
-};
-
-/// What an endpoint opens of one group. `trials` are the endpoint's.
+/// What an endpoint opens of one group. `trials`, the endpoint's, limits how often it makes keys for senders that it does not know,
+/// which may be forged.
 class GroupOpener {
  public:
   /// With that many senders, the one that has been silent longest gives way, if it has been silent for kSilent. Recorded frames of
@@ -70,7 +59,10 @@ class GroupOpener {
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 
-  GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<GroupTrials> trials)
+  static constexpr int kTrialsAtOnce = 256;
+  static constexpr Duration kTrialInterval = 100us;
+
+  GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<Allowance> trials)
       : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
 
   /// `frame` is one whole frame with the flag kSealed. If it is genuine and new, this cuts out its block; the rest is a sealed frame
@@ -99,7 +91,7 @@ class GroupOpener {
 
   const Credentials credentials_;
   const SocketAddress group_;
-  std::shared_ptr<GroupTrials> trials_;
+  std::shared_ptr<Allowance> trials_;
   std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
   Time full_until_{};                                   ///< none gives way before
 };
@@ -126,7 +118,8 @@ class SealedGroups final : public link::MulticastJoiner {
   const Credentials credentials_;
   const SocketAddress name_;
   Environment environment_;
-  std::shared_ptr<GroupTrials> trials_ = std::make_shared<GroupTrials>();
+  std::shared_ptr<Allowance> trials_ =
+      std::make_shared<Allowance>(GroupOpener::kTrialInterval, GroupOpener::kTrialsAtOnce);
 };
 
 }  // namespace cluster::seal

@@ -1,52 +1,51 @@
 #include "seal/job_key.h"
 
 #include <cstring>
+#include <utility>
 
 namespace cluster::seal {
 
-bool JobKey::derive(ConstBytes material) {
+JobKey::JobKey(std::shared_ptr<const crypto::Cryptography> cryptography, ConstBytes material)
+    : cryptography_(std::move(cryptography)) {
   static constexpr std::array<std::string_view, 3> kLabels = {"association request", "keep-alive",
                                                               "shared memory"};
-  const crypto::Cryptography& library = *cryptography_;
-  if (!crypto::extract(library, "cluster provider, seal version 1", material, job_)) return false;
+  crypto::extract(*cryptography_, "cluster provider, seal version 1", material, job_);
   crypto::DerivedKey id;
-  if (!crypto::expand(library, job_, "key id", {}, id)) return false;
+  crypto::expand(*cryptography_, job_, "key id", {}, id);
   std::memcpy(id_.data(), id.bytes().data(), id_.size());
-  for (std::size_t i = 0; i < kLabels.size(); ++i) {
-    if (!crypto::expand(library, job_, kLabels[i], {}, purposes_[i])) return false;
-  }
-  return true;
+  for (std::size_t i = 0; i < kLabels.size(); ++i)
+    crypto::expand(*cryptography_, job_, kLabels[i], {}, purposes_[i]);
 }
 
-bool JobKey::first_bytes_of_hmac(const crypto::DerivedKey& key, ConstBytes message, Tag& tag) const {
+Tag JobKey::tag_of(const crypto::DerivedKey& key, ConstBytes message) const {
   crypto::Digest digest;
-  if (!cryptography_->hmac(key.bytes(), message, digest)) return false;
+  cryptography_->hmac(key.bytes(), message, digest);
+  Tag tag;
   std::memcpy(tag.data(), digest.data(), tag.size());
-  return true;
+  return tag;
 }
 
-bool JobKey::authenticate(Purpose purpose, ConstBytes message, Tag& tag) const {
-  return first_bytes_of_hmac(purposes_[static_cast<std::size_t>(purpose)], message, tag);
+Tag JobKey::authenticate(Purpose purpose, ConstBytes message) const {
+  return tag_of(purposes_[static_cast<std::size_t>(purpose)], message);
 }
 
 bool JobKey::verify(Purpose purpose, ConstBytes message, const std::byte* tag) const {
-  Tag expected;
-  return authenticate(purpose, message, expected) &&
-         cryptography_->equal(expected.data(), tag, expected.size());
+  return equal(authenticate(purpose, message), tag);
 }
 
-bool JobKey::authenticate(std::string_view label, ConstBytes context, ConstBytes message, Tag& tag) const {
+Tag JobKey::authenticate(std::string_view label, ConstBytes context, ConstBytes message) const {
   crypto::DerivedKey key;
-  return crypto::expand(*cryptography_, job_, label, context, key) && first_bytes_of_hmac(key, message, tag);
+  crypto::expand(*cryptography_, job_, label, context, key);
+  return tag_of(key, message);
 }
 
 std::unique_ptr<crypto::Aead> JobKey::make_aead(std::string_view label, ConstBytes context,
                                                 crypto::Cipher cipher,
                                                 crypto::Cryptography::Direction direction) const {
   crypto::DerivedKey key;
-  if (!crypto::expand(*cryptography_, job_, label, context, key)) return nullptr;
-  const ConstBytes bytes = key.bytes();
-  return cryptography_->make_aead(cipher, bytes.first(crypto::key_size(cipher)), direction);
+  crypto::expand(*cryptography_, job_, label, context, key);
+  return cryptography_->make_aead(cipher, std::as_const(key).bytes().first(crypto::key_size(cipher)),
+                                  direction);
 }
 
 }  // namespace cluster::seal

@@ -36,26 +36,25 @@ inline constexpr std::size_t kMaterialMin = 16;
 
 class JobKey {
  public:
-  explicit JobKey(std::shared_ptr<const crypto::Cryptography> cryptography)
-      : cryptography_(std::move(cryptography)) {}
-  /// Once, before anything else. False: the library failed.
-  bool derive(ConstBytes material);
+  JobKey(std::shared_ptr<const crypto::Cryptography> cryptography, ConstBytes material);
 
   const crypto::Cryptography& cryptography() const { return *cryptography_; }
   const KeyId& id() const { return id_; }
 
   enum class Purpose : std::uint8_t { request, keep_alive, memory };
-  /// The first bytes of an HMAC-SHA256 of the message; false: the library failed.
-  bool authenticate(Purpose purpose, ConstBytes message, Tag& tag) const;
+  /// The first bytes of an HMAC-SHA256 of the message.
+  Tag authenticate(Purpose purpose, ConstBytes message) const;
   bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
   /// The same with the key that follows from `label` and `context`.
-  bool authenticate(std::string_view label, ConstBytes context, ConstBytes message, Tag& tag) const;
-  /// Null: the library failed.
+  Tag authenticate(std::string_view label, ConstBytes context, ConstBytes message) const;
+  bool equal(const Tag& one, const std::byte* other) const {
+    return cryptography_->equal(one.data(), other, one.size());
+  }
   std::unique_ptr<crypto::Aead> make_aead(std::string_view label, ConstBytes context, crypto::Cipher cipher,
                                           crypto::Cryptography::Direction direction) const;
 
  private:
-  bool first_bytes_of_hmac(const crypto::DerivedKey& key, ConstBytes message, Tag& tag) const;
+  Tag tag_of(const crypto::DerivedKey& key, ConstBytes message) const;
 
   std::shared_ptr<const crypto::Cryptography> cryptography_;
   KeyId id_{};

@@ -22,13 +22,11 @@ Message message_of(Mode mode, const wire::FrameHeader& header, const SocketAddre
 
 }  // namespace
 
-bool seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
+void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer) {
-  Tag tag;
-  if (!key.authenticate(JobKey::Purpose::keep_alive, message_of(mode, header, asked, trailer.counter), tag))
-    return false;
+  const Tag tag =
+      key.authenticate(JobKey::Purpose::keep_alive, message_of(mode, header, asked, trailer.counter));
   std::memcpy(trailer.tag, tag.data(), tag.size());
-  return true;
 }
 
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
@@ -53,7 +51,7 @@ bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const S
     header.kind = static_cast<std::uint8_t>(wire::FrameKind::alive);
     header.length = static_cast<std::uint16_t>(answer.size());
     header.session = header.sequence;  // that of the asking side
-    if (!seal_keep_alive(*key, credentials.mode, header, asked, trailer)) return false;
+    seal_keep_alive(*key, credentials.mode, header, asked, trailer);
     std::memcpy(answer.data(), &header, sizeof header);
     std::memcpy(answer.data() + sizeof header, &trailer, sizeof trailer);
     return true;

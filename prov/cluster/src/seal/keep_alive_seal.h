@@ -17,7 +17,7 @@
 namespace cluster::seal {
 
 /// `asked`: the address of the endpoint that is asked.
-bool seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
+void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer);
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                        const SocketAddress& asked, const wire::SealTrailer& trailer);

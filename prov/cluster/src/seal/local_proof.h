@@ -40,7 +40,7 @@ struct ProofAnswer {
   Tag tag{};
 };
 
-/// The name of a listener whose name without a key is `plain`. Empty: the library failed.
+/// The name of a listener whose name without a key is `plain`.
 std::string hidden_socket_name(const JobKey& key, std::string_view plain);
 
 /// One side of one connection.
@@ -50,14 +50,14 @@ class LocalProof {
   LocalProof(std::shared_ptr<const JobKey> key, std::string_view socket_name, Random& random);
 
   // --- the connector ---
-  ProofRequest request();
+  ProofRequest request() const { return {.nonce = own_nonce_}; }
   /// True if the listener has the key.
   bool verify_answer(const ProofAnswer& answer);
-  /// The tag of the first message. False: the library failed.
-  bool sign(ConstBytes message, Tag& tag) const { return authenticate(Role::connector, message, tag); }
+  /// The tag of the first message.
+  Tag sign(ConstBytes message) const { return authenticate(Role::connector, message); }
 
   // --- the listener ---
-  /// False: it is no request, or the library failed.
+  /// False: it is no request.
   bool answer(const ProofRequest& request, ProofAnswer& answer);
   /// True if the connector has the key, and wrote this.
   bool verify(ConstBytes message, const Tag& tag) const;
@@ -65,7 +65,7 @@ class LocalProof {
  private:
   enum class Role : std::uint8_t { connector = 1, listener = 2 };
 
-  bool authenticate(Role sender, ConstBytes message, Tag& tag) const;
+  Tag authenticate(Role sender, ConstBytes message) const;
 
   std::shared_ptr<const JobKey> key_;
   std::string socket_name_;

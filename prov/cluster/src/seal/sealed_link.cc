@@ -22,6 +22,26 @@ bool is_keep_alive(const link::OutFrame& frame) {
   return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
+/// The frame with `block` behind its header, as long as it will be when it is sealed.
+void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
+  constexpr std::size_t header_size = sizeof(wire::FrameHeader);
+  const ConstBytes front = frame.pieces[0];
+  std::memcpy(to.data(), front.data(), header_size);
+  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length =
+      static_cast<std::uint16_t>(to.size());
+  std::byte* end = std::copy(block.begin(), block.end(), to.data() + header_size);
+  end = std::copy(front.begin() + header_size, front.end(), end);
+  for (std::size_t i = 1; i < frame.count; ++i)
+    end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
+}
+
+/// Sealing a frame takes about as long as fetching one from memory, so the one after the next is prefetched.
+constexpr std::size_t kFramesAhead = 2;
+
+void prefetch_frame(const link::OutFrame& frame) {
+  for (std::size_t i = 0; i < frame.count; ++i) prefetch(frame.pieces[i]);
+}
+
 }  // namespace
 
 SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials,
@@ -74,16 +94,41 @@ GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   return *place;
 }
 
-/// Sends frames to one peer or group, and returns how many were taken. A frame that the library cannot seal is lost.
+/// Sends frames to one peer or group, and returns how many were taken.
 std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association,
                                     ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
-    const std::size_t sealed = burst_.fill(frames.subspan(done), association, block);
-    const std::size_t taken = sealed != 0 ? inner_->send_burst(burst_.frames()) : 1;
+    const std::span<const link::OutFrame> sealed = seal(frames.subspan(done), association, block);
+    const std::size_t taken = inner_->send_burst(sealed);
     done += taken;
-    if (taken < sealed) return done;
+    if (taken < sealed.size()) return done;
   }
   return frames.size();
+}
+
+/// Seals as many of `frames`, from the first on, as there is space for. `block` goes behind the header of each, and is never encrypted. Each
+/// frame is copied to where the one before it ends, and sealed there. A link that gets a frame in several pieces takes longer than the copy
+/// does, and the library seals faster what lies in one piece.
+std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
+                                                 Association& association, ConstBytes block) {
+  frames = frames.first(std::min(frames.size(), sealed_.size()));
+  Bytes space(staging_.get(), kStagingBytes);
+  std::size_t count = 0;
+  for (; count < frames.size(); ++count) {
+    const link::OutFrame& frame = frames[count];
+    const std::size_t size = frame.size + block.size() + sizeof(wire::SealTrailer);
+    if (size > space.size()) break;
+    const Bytes place = space.first(size);
+    copy_frame(frame, block, place);
+    if (count + kFramesAhead < frames.size()) prefetch_frame(frames[count + kFramesAhead]);
+    association.seal(place, block.size());
+    link::OutFrame& sealed = sealed_[count];
+    sealed.path = frame.path;
+    sealed.count = sealed.size = 0;
+    sealed.add(place);
+    space = space.subspan(size);
+  }
+  return std::span(sealed_).first(count);
 }
 
 /// A peer that has not answered yet may have any of this side's keys, so it is asked with each, as by requests (association_exchange.h).
@@ -101,7 +146,7 @@ void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, cons
   header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   trailer.counter = ++keep_alives_;
-  if (!seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer)) return;
+  seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer);
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
   link::OutFrame sealed;
   sealed.path = frame.path;
@@ -256,51 +301,6 @@ std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());
   return read;
-}
-
-namespace {
-
-/// The frame with `block` behind its header, as long as it will be when it is sealed.
-void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
-  constexpr std::size_t header_size = sizeof(wire::FrameHeader);
-  const ConstBytes front = frame.pieces[0];
-  std::memcpy(to.data(), front.data(), header_size);
-  std::launder(reinterpret_cast<wire::FrameHeader*>(to.data()))->length =
-      static_cast<std::uint16_t>(to.size());
-  std::byte* end = std::copy(block.begin(), block.end(), to.data() + header_size);
-  end = std::copy(front.begin() + header_size, front.end(), end);
-  for (std::size_t i = 1; i < frame.count; ++i)
-    end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
-}
-
-/// Sealing a frame takes about as long as fetching one from memory, so the one after the next is prefetched.
-constexpr std::size_t kFramesAhead = 2;
-
-void prefetch_frame(const link::OutFrame& frame) {
-  for (std::size_t i = 0; i < frame.count; ++i) prefetch(frame.pieces[i]);
-}
-
-}  // namespace
-
-std::size_t SealedBurst::fill(std::span<const link::OutFrame> frames, Association& association,
-                              ConstBytes block) {
-  frames = frames.first(std::min(frames.size(), frames_.size()));
-  Bytes space(staging_.get(), kStagingBytes);
-  for (count_ = 0; count_ < frames.size(); ++count_) {
-    const link::OutFrame& frame = frames[count_];
-    const std::size_t size = frame.size + block.size() + sizeof(wire::SealTrailer);
-    if (size > space.size()) break;
-    const Bytes place = space.first(size);
-    copy_frame(frame, block, place);
-    if (count_ + kFramesAhead < frames.size()) prefetch_frame(frames[count_ + kFramesAhead]);
-    if (!association.seal(place, block.size())) break;
-    link::OutFrame& sealed = frames_[count_];
-    sealed.path = frame.path;
-    sealed.count = sealed.size = 0;
-    sealed.add(place);
-    space = space.subspan(size);
-  }
-  return count_;
 }
 
 }  // namespace cluster::seal

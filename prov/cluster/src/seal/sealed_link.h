@@ -31,27 +31,6 @@
 
 namespace cluster::seal {
 
-/// Frames that are sealed and leave together. Each is copied to where the one before it ends, and sealed there. A link that gets a
-/// frame in several pieces takes longer than the copy does, and the library seals faster what lies in one piece.
-class SealedBurst {
- public:
-  SealedBurst() : staging_(std::make_unique_for_overwrite<std::byte[]>(kStagingBytes)) {}
-
-  /// Seals as many of `frames`, from the first on, as there is space for; they replace those of the last call. `block` goes behind the
-  /// header of each, and is never encrypted. 0: the library cannot seal the first.
-  std::size_t fill(std::span<const link::OutFrame> frames, Association& association, ConstBytes block = {});
-  /// The sealed frames; they stay in use until the link has taken them.
-  std::span<const link::OutFrame> frames() const { return {frames_.data(), count_}; }
-
- private:
-  /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
-  static constexpr std::size_t kStagingBytes = 128 * 1024;
-
-  std::unique_ptr<std::byte[]> staging_;
-  std::array<link::OutFrame, link::kBurstMax> frames_;
-  std::size_t count_ = 0;
-};
-
 class SealedLink final : public link::Link {
  public:
   /// `addresses`: of this endpoint, its name first.
@@ -72,15 +51,17 @@ class SealedLink final : public link::Link {
     inner_->thin(thinning);
   }
 
-  const AssociationTable& associations() const { return table_; }
-
  private:
   static constexpr std::size_t kWaitingMax = 8;
   static constexpr Duration kWaitingLongest = 1s;
+  /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
+  static constexpr std::size_t kStagingBytes = 128 * 1024;
 
   Time now() const { return environment_.clock.now(); }
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association,
                           ConstBytes block = {});
+  std::span<const link::OutFrame> seal(std::span<const link::OutFrame> frames, Association& association,
+                                       ConstBytes block);
   GroupSender& group_sender(const SocketAddress& address);
   void send_keep_alive(const link::OutFrame& frame);
   void send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key);
@@ -98,7 +79,9 @@ class SealedLink final : public link::Link {
   Environment environment_;
   AssociationTable table_;
   AssociationExchange exchange_;
-  SealedBurst burst_;
+  std::unique_ptr<std::byte[]> staging_ = std::make_unique_for_overwrite<std::byte[]>(kStagingBytes);
+  std::array<link::OutFrame, link::kBurstMax>
+      sealed_;  ///< lie in staging_ until the inner link has taken them
   std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
   std::uint64_t keep_alives_;  ///< counter of the last one
   std::array<link::InFrame, link::kBurstMax> arrivals_;

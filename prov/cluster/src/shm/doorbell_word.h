@@ -1,5 +1,5 @@
 // A word in shared memory with which one end of a ring (the sleeper) asks the other (the waker) to ring its
-// doorbell (os/doorbell.h): the reader asks for the next segment, the writer for space.
+// doorbell (os/local_socket.h): the reader asks for the next segment, the writer for space.
 //
 // No wake is missed. The sleeper calls request() and os::fence_processes(), looks once more, and sleeps. The
 // waker writes what the sleeper waits for, then calls take_request(). Either the sleeper's look comes late

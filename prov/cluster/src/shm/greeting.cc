@@ -23,10 +23,7 @@ std::string plain_name(const char* kind, std::uint32_t version, const SocketAddr
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys) {
   std::vector<KeyedName> names;
   if (keys.empty()) names.push_back({plain, nullptr});
-  for (const auto& key : keys) {
-    std::string hidden = seal::hidden_socket_name(*key, plain);
-    if (!hidden.empty()) names.push_back({std::move(hidden), key});
-  }
+  for (const auto& key : keys) names.push_back({seal::hidden_socket_name(*key, plain), key});
   return names;
 }
 
@@ -99,12 +96,8 @@ HelloSender::State HelloSender::advance(os::LocalSocket& socket) {
 
 bool HelloSender::send_hello(const os::LocalSocket& socket, std::string& reason) {
   if (proof_) {
-    seal::Tag tag;
     const std::size_t size = hello_.size() - kTagSize;
-    if (!proof_->sign(ConstBytes(hello_).first(size), tag)) {
-      reason = "the key cannot be used";
-      return false;
-    }
+    const seal::Tag tag = proof_->sign(ConstBytes(hello_).first(size));
     std::memcpy(hello_.data() + size, tag.data(), kTagSize);
   }
   if (!socket.send(hello_, file_, reason)) return false;
@@ -118,7 +111,7 @@ HelloReceiver::HelloReceiver(KeyedSocket connection, Random& random) : socket_(s
 }
 
 HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file) {
-  if (!proof_) return socket_.receive(hello, file);
+  if (!proof_) return socket_.receive(hello, &file);
   if (!answered_) {
     const Receipt receipt = answer();
     if (receipt != Receipt::message) return receipt;
@@ -142,7 +135,7 @@ HelloReceiver::Receipt HelloReceiver::receive_signed(Bytes hello, os::Descriptor
   std::array<std::byte, kHelloMax + kTagSize> space;
   if (hello.size() > kHelloMax) return Receipt::misfit;
   const Bytes message = Bytes(space).first(hello.size() + kTagSize);
-  const Receipt receipt = socket_.receive(message, file);
+  const Receipt receipt = socket_.receive(message, &file);
   if (receipt != Receipt::message) return receipt;
   seal::Tag tag;
   std::memcpy(tag.data(), message.data() + hello.size(), kTagSize);

@@ -6,7 +6,7 @@
 //
 // The connection lives until the receiver has the ring. From then on either end says in the ring when it closes, a handle
 // of the process (os/peer_process.h) at the inbox tells when it has died, and each rings the one doorbell of the other
-// endpoint (os/doorbell.h). So a peer takes one descriptor, and none beyond the limit of handles.
+// endpoint (os/local_socket.h). So a peer takes one descriptor, and none beyond the limit of handles.
 //
 // The listener is an interface, so that the engine can be tested with listeners that admit the peers a test wants.
 #pragma once

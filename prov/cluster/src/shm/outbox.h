@@ -16,7 +16,6 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/carrier.h"
-#include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "os/peer_process.h"
 #include "os/shared_memory.h"

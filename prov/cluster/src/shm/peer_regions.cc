@@ -89,7 +89,7 @@ void PeerRegions::take_welcome() {
     case HelloSender::State::sent: break;
   }
   os::Descriptor file;
-  switch (socket_.receive(as_bytes(&welcome_, sizeof welcome_), file)) {
+  switch (socket_.receive(as_bytes(&welcome_, sizeof welcome_), &file)) {
     case os::LocalSocket::Receipt::nothing: return;
     case os::LocalSocket::Receipt::end: return give_up("it has closed its endpoint");
     case os::LocalSocket::Receipt::misfit: return give_up("its answer is malformed");

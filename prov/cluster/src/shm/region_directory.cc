@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "os/error_text.h"
+#include "os/descriptor.h"
 
 namespace cluster::shm {
 namespace {

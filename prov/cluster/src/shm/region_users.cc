@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "os/processor_yield.h"
+#include "os/wait_set.h"
 
 namespace cluster::shm {
 namespace {

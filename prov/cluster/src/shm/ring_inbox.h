@@ -9,7 +9,7 @@
 
 #include "base/environment.h"
 #include "carrier/memory_access.h"
-#include "os/doorbell.h"
+#include "os/local_socket.h"
 #include "os/peer_process.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"

@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "shm/greeting.h"
 #include "shm/hello.h"

@@ -9,7 +9,6 @@
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
 #include "shm/recall_word.h"
-#include "wire/eager_header.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {

@@ -1,11 +1,10 @@
-// The portable implementation looks up eight bytes in eight tables at a time. checksum_fast.h lists the faster ones that the processor can
+// The portable implementation looks up eight bytes in eight tables at a time. checksum.h lists the faster ones that the processor can
 // run; the first of them is used.
 #include "wire/checksum.h"
 
 #include <array>
 #include <cstring>
 
-#include "wire/checksum_fast.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {

@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "wire/checksum_fast.h"
+#include "wire/checksum.h"
 
 #define CLUSTER_CRC_TARGET [[gnu::target("+crc+crypto")]]
 

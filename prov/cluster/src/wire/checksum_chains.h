@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "wire/checksum_fast.h"
+#include "wire/checksum.h"
 
 namespace cluster::wire::fast {
 

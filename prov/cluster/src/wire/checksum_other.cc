@@ -1,5 +1,5 @@
 // Processors for which no faster way than the tables has been written.
-#include "wire/checksum_fast.h"
+#include "wire/checksum.h"
 
 namespace cluster::wire::fast {
 

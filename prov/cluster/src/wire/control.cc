@@ -1,5 +1,6 @@
 #include "wire/control.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "wire/frame.h"
@@ -65,6 +66,17 @@ ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t 
 
 ControlFrame ControlFrame::sibling_response(const FrameView& asked) {
   return {FrameKind::sibling_response, answering(asked), asked.rails};
+}
+
+DatagramHeader::DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload,
+                               Integrity integrity)
+    : size_(sizeof(FrameHeader) + encode(segment, storage_.data() + sizeof(FrameHeader))) {
+  std::array<ConstBytes, 1 + kPiecesMax> pieces;
+  pieces[0] = bytes();
+  std::copy(payload.begin(), payload.end(), pieces.begin() + 1);
+  FrameHeader& header = header_at(storage_.data());
+  header.kind = static_cast<std::uint8_t>(FrameKind::datagram);
+  encode_frame(header, std::span(pieces).first(1 + payload.size()), integrity);
 }
 
 }  // namespace cluster::wire

@@ -24,10 +24,6 @@ std::uint8_t family_of(const SocketAddress& address) {
   return address.family() == SocketAddress::Family::v4 ? 4 : 6;
 }
 
-bool is_endpoint_address(const SocketAddress& address) {
-  return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
-}
-
 RailBlock block_at(ConstBytes blocks, std::size_t at) {
   RailBlock block;
   std::memcpy(&block, blocks.data() + at, sizeof block);
@@ -41,10 +37,17 @@ std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
 
 }  // namespace
 
+bool is_endpoint_address(const SocketAddress& address) {
+  return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
+}
+
+SocketAddress address_of(const RailBlock& block, std::uint32_t scope) {
+  return address_in(block.family, block.ip, block.port, scope);
+}
+
 bool valid_rails(ConstBytes blocks) {
   for (std::size_t at = 0; at < blocks.size(); at += sizeof(RailBlock)) {
-    const RailBlock block = block_at(blocks, at);
-    if (!is_endpoint_address(address_in(block.family, block.ip, block.port, 0))) return false;
+    if (!is_endpoint_address(address_of(block_at(blocks, at), 0))) return false;
   }
   return true;
 }
@@ -109,16 +112,14 @@ bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& addres
 /// It lies behind the further addresses.
 SocketAddress read_sibling(const Opening& opening, ConstBytes rails) {
   if ((opening.features & feature::kSibling) == 0) return {};
-  RailBlock block;
-  std::memcpy(&block, rails.data() + rails.size(), sizeof block);
-  return address_in(block.family, block.ip, block.port, opening.name.scope());
+  return address_of(block_at({rails.data(), rails.size() + sizeof(RailBlock)}, rails.size()),
+                    opening.name.scope());
 }
 
 std::vector<SocketAddress> read_rails(ConstBytes blocks) {
   std::vector<SocketAddress> rails;
   for (std::size_t at = 0; at < blocks.size() && rails.size() + 1 < kRailsMax; at += sizeof(RailBlock)) {
-    const RailBlock block = block_at(blocks, at);
-    rails.push_back(address_in(block.family, block.ip, block.port, 0));
+    rails.push_back(address_of(block_at(blocks, at), 0));
   }
   return rails;
 }

@@ -76,6 +76,9 @@ void encode(const Opening& opening, OpeningBlock& out);
 /// RailBlocks as they lie there, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
+/// False for what is no address of one endpoint.
+bool is_endpoint_address(const SocketAddress& address);
+SocketAddress address_of(const RailBlock& block, std::uint32_t scope);
 /// True if each block names an address that an endpoint can have.
 bool valid_rails(ConstBytes blocks);
 

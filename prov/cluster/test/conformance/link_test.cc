@@ -166,7 +166,7 @@ TEST_P(LinkConformance, SaysWhereFramesThatCameTogetherEnd) {
   std::size_t joined = 0;
   for (const Numbered& frame : arrived) {
     joined += frame.joined ? 1 : 0;
-    const bool can_say = !packet(1) || os::kernel_at_least(6, 2);
+    const bool can_say = !packet(1) || os::rings_know_segments();
     EXPECT_EQ(frame.segment, frame.joined && can_say ? kSize : 0);
   }
   const bool cut_before = GetParam().simple_cards || GetParam().kinds[0] == Kind::packet_without_offload;

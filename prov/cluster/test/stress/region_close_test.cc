@@ -19,8 +19,8 @@
 #include <numeric>
 #include <vector>
 
-#include "os/processor_yield.h"
 #include "os/system_clock.h"
+#include "os/wait_set.h"
 #include "shm/peer_regions.h"
 #include "shm/region_directory.h"
 #include "support/fake_environment.h"

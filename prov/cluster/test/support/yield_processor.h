@@ -2,7 +2,7 @@
 // keep the processor from what they wait for.
 #pragma once
 
-#include "os/processor_yield.h"
+#include "os/wait_set.h"
 
 namespace cluster::test {
 

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "shm/local_listener.h"
 #include "support/fake_network.h"
-#include "wire/datagram_header.h"
+#include "wire/control.h"
 
 namespace cluster::engine {
 namespace {

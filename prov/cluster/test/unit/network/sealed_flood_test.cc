@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "seal/association_frame.h"
+#include "seal/association_exchange.h"
 #include "support/node.h"
 
 namespace cluster::engine {

@@ -1,11 +1,11 @@
-#include "os/doorbell.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <vector>
+
+#include "os/local_socket.h"
 
 namespace cluster::os {
 namespace {

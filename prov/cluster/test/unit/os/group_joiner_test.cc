@@ -1,6 +1,4 @@
 // Whether the sending host receives its own group frames; it needs them only if another member runs there.
-#include "os/group_joiner.h"
-
 #include <gtest/gtest.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -10,6 +8,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/udp_link.h"
 
 namespace cluster::os {
 namespace {

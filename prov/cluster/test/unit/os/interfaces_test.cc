@@ -1,12 +1,9 @@
 #include "os/interfaces.h"
 
 #include <gtest/gtest.h>
-#include <linux/if_arp.h>
-#include <linux/rtnetlink.h>
-#include <net/if.h>
-#include <sys/socket.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "conformance/two_hosts.h"
@@ -46,59 +43,24 @@ TEST(Interfaces, DescribesAVirtualEthernetPair) {
   EXPECT_EQ(cable.addresses[1], hosts->address(0, Family::v6)) << "link-local comes last";
 }
 
-/// A message of the kernel about a link.
-class LinkMessage {
- public:
-  explicit LinkMessage(unsigned char family = AF_UNSPEC) {
-    ifinfomsg head{};
-    head.ifi_family = family;
-    head.ifi_type = ARPHRD_ETHER;
-    head.ifi_index = 3;
-    head.ifi_flags = IFF_UP;
-    append(&head, sizeof head);
-  }
-  LinkMessage& with(unsigned short type, const void* value, std::size_t size) {
-    const rtattr head{static_cast<unsigned short>(RTA_LENGTH(size)), type};
-    append(&head, sizeof head);
-    append(value, size);
-    bytes_.resize(RTA_ALIGN(bytes_.size()));
-    return *this;
-  }
-  LinkMessage& whole(unsigned mtu, unsigned char last_of_mac) {
-    const unsigned char mac[6] = {2, 0, 0, 0, 0, last_of_mac};
-    return with(IFLA_IFNAME, "eth7", 5).with(IFLA_MTU, &mtu, sizeof mtu).with(IFLA_ADDRESS, mac, sizeof mac);
-  }
-  ConstBytes bytes() const { return bytes_; }
-
- private:
-  void append(const void* from, std::size_t size) {
-    const auto* const first = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), first, first + size);
-  }
-  std::vector<std::byte> bytes_;
-};
-
-TEST(Interfaces, TakesInWhatChanges) {
-  std::vector<Interface> interfaces;
-  EXPECT_TRUE(note_change(RTM_NEWLINK, LinkMessage().whole(1500, 1).bytes(), interfaces));
-  ASSERT_EQ(interfaces.size(), 1U);
-  interfaces[0].addresses = {test::loopback(Family::v4)};
-  interfaces[0].prefix_bits = {8};
-  interfaces[0].kind = Interface::Kind::wireless;
-  EXPECT_FALSE(note_change(RTM_NEWLINK, LinkMessage().whole(1500, 1).bytes(), interfaces)) << "as it was";
-  EXPECT_TRUE(note_change(RTM_NEWLINK, LinkMessage().whole(9000, 2).bytes(), interfaces));
-  EXPECT_EQ(interfaces[0].mtu, 9000U);
-  EXPECT_EQ(interfaces[0].mac[5], std::byte{2});
-  EXPECT_EQ(interfaces[0].addresses.size(), 1U) << "of which this message says nothing";
-  EXPECT_EQ(interfaces[0].kind, Interface::Kind::wireless);
-  const LinkMessage partial = LinkMessage().with(IFLA_IFNAME, "eth7", 5);
-  EXPECT_FALSE(note_change(RTM_NEWLINK, partial.bytes(), interfaces)) << "that of a radio, about its cell";
-  const LinkMessage of_bridge = LinkMessage(AF_BRIDGE).whole(9000, 2);
-  EXPECT_FALSE(note_change(RTM_DELLINK, of_bridge.bytes(), interfaces))
-      << "it left its bridge and is still there";
-  EXPECT_TRUE(note_change(RTM_DELLINK, LinkMessage().whole(9000, 2).bytes(), interfaces));
-  EXPECT_TRUE(interfaces.empty());
-  EXPECT_FALSE(note_change(RTM_NEWLINK, {}, interfaces));
+TEST(Interfaces, SaysWhenSomethingHasChanged) {
+  std::string reason;
+  const auto hosts = test::TwoHosts::make(reason);
+  if (!hosts) GTEST_SKIP() << reason;
+  std::optional<InterfaceChanges> changes;
+  hosts->on(0, [&] { changes.emplace(); });
+  ASSERT_TRUE(*changes);
+  changes->any();
+  EXPECT_FALSE(changes->any());
+  const auto before = changes->look();
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before, changes->look());
+  ASSERT_TRUE(hosts->set(0, "mtu 1300"));
+  EXPECT_TRUE(changes->any());
+  const auto after = changes->look();
+  ASSERT_TRUE(after);
+  EXPECT_NE(before, after) << "whatever namespace the caller is in";
+  EXPECT_TRUE(std::ranges::any_of(*after, [](const Interface& each) { return each.mtu == 1300; }));
 }
 
 TEST(Interfaces, LocalRoutesAreFound) {

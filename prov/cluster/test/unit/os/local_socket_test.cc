@@ -86,15 +86,15 @@ TEST_F(LocalSocketTest, CarriesAMessageAndADescriptor) {
   EXPECT_EQ(reason, "");
   const LocalSocket client = LocalSocket::connect(name, reason);
   ASSERT_TRUE(client) << reason;
-  const LocalSocket server = listener.accept(reason);
+  LocalSocket server = listener.accept(reason);
   ASSERT_TRUE(server) << reason;
-  EXPECT_EQ(server.receive(message, attachment), Receipt::nothing);
+  EXPECT_EQ(server.receive(message, &attachment), Receipt::nothing);
 
   Message sent{};
   sent.fill(std::byte{7});
   const Descriptor file = something();
   ASSERT_TRUE(client.send(sent, file, reason)) << reason;
-  ASSERT_EQ(server.receive(message, attachment), Receipt::message);
+  ASSERT_EQ(server.receive(message, &attachment), Receipt::message);
   EXPECT_EQ(message, sent);
   ASSERT_TRUE(attachment);
   EXPECT_NE(attachment.number(), file.number());
@@ -103,12 +103,12 @@ TEST_F(LocalSocketTest, CarriesAMessageAndADescriptor) {
   ASSERT_EQ(::fstat(file.number(), &one), 0);
   ASSERT_EQ(::fstat(attachment.number(), &other), 0);
   EXPECT_EQ(one.st_rdev, other.st_rdev);
-  EXPECT_EQ(server.receive(message, attachment), Receipt::nothing);
+  EXPECT_EQ(server.receive(message, &attachment), Receipt::nothing);
 }
 
 TEST_F(LocalSocketTest, BothSidesAreThisUser) {
   const LocalSocket client = LocalSocket::connect(name, reason);
-  const LocalSocket server = listener.accept(reason);
+  LocalSocket server = listener.accept(reason);
   EXPECT_TRUE(client.same_user());
   EXPECT_TRUE(server.same_user());
   EXPECT_EQ(server.peer_user(), ::geteuid());
@@ -125,7 +125,7 @@ TEST_F(LocalSocketTest, AnotherUserIsSeenFromBothSides) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  const LocalSocket server = listener.accept(reason);
+  LocalSocket server = listener.accept(reason);
   ASSERT_TRUE(server);
   EXPECT_FALSE(server.same_user());
 }
@@ -169,8 +169,8 @@ TEST_F(LocalSocketTest, TheEndComesAfterWhatWasSent) {
   ASSERT_TRUE(client.send(message, something(), reason));
   client = LocalSocket();
   EXPECT_TRUE(server.hung_up());
-  EXPECT_EQ(server.receive(message, attachment), Receipt::message);
-  EXPECT_EQ(server.receive(message, attachment), Receipt::end);
+  EXPECT_EQ(server.receive(message, &attachment), Receipt::message);
+  EXPECT_EQ(server.receive(message, &attachment), Receipt::end);
 }
 
 TEST_F(LocalSocketTest, AClientLearnsThatTheListenerDiedBeforeAccepting) {
@@ -193,10 +193,10 @@ TEST_F(LocalSocketTest, WhateverDoesNotFitIsRefusedAndLeaksNothing) {
                                           {1u, 0u},
                                           {0u, 1u}}) {
     OtherProgram other(name);
-    const LocalSocket server = listener.accept(reason);
+    LocalSocket server = listener.accept(reason);
     other.send(size, descriptors);
     const std::size_t before = open_descriptors();
-    EXPECT_EQ(server.receive(message, attachment), Receipt::misfit) << size << " " << descriptors;
+    EXPECT_EQ(server.receive(message, &attachment), Receipt::misfit) << size << " " << descriptors;
     EXPECT_FALSE(attachment);
     EXPECT_EQ(open_descriptors(), before) << size << " " << descriptors;
   }
@@ -204,12 +204,12 @@ TEST_F(LocalSocketTest, WhateverDoesNotFitIsRefusedAndLeaksNothing) {
 
 TEST_F(LocalSocketTest, HangingUpAndHalfClosingAreTheEnd) {
   OtherProgram gone(name);
-  const LocalSocket one = listener.accept(reason);
+  LocalSocket one = listener.accept(reason);
   gone.hang_up();
   EXPECT_TRUE(one.hung_up());
-  EXPECT_EQ(one.receive(message, attachment), Receipt::end);
+  EXPECT_EQ(one.receive(message, &attachment), Receipt::end);
   OtherProgram silent(name);
-  const LocalSocket other = listener.accept(reason);
+  LocalSocket other = listener.accept(reason);
   silent.stop_writing();
   EXPECT_TRUE(other.hung_up());
 }

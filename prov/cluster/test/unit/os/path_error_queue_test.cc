@@ -86,7 +86,7 @@ TEST_P(PathErrorQueueTest, TheFrameThatAnErrorQuotesIsHandedOn) {
 
 /// The errors are not read meanwhile: the engine does so when something seems wrong.
 TEST_P(PathErrorQueueTest, FramesFindTheirSpaceBesideAFloodOfForgedErrors) {
-  UdpReceiver receiver(port_, 4, UdpReceiver::Timestamps::no, world_.environment);
+  UdpReceiver receiver(port_, port_->socket(), 4, UdpReceiver::Timestamps::no, world_.environment);
   for (int i = 0; i < 20; ++i) {
     forge(50);
     std::array<link::InFrame, 4> frames;

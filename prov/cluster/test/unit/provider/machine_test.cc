@@ -6,6 +6,7 @@
 #include <new>
 
 #include "support/failing_memory.h"
+#include "support/seal_keys.h"
 
 namespace cluster::provider {
 namespace {
@@ -34,7 +35,7 @@ TEST(CounterPool, CountersInUseAreNotShared) {
 const std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 const SocketAddress kName = SocketAddress::v4(kIp, 9228);
 
-seal::JobKeys one_key() { return {std::make_shared<const seal::JobKey>(nullptr)}; }
+seal::JobKeys one_key() { return test::credentials({"0123456789abcdef"}).keys; }
 
 TEST(EndpointKeysTest, AnEndpointHasItsKeysUntilItEnds) {
   EndpointKeys keys;

@@ -53,7 +53,7 @@ TEST_F(ReportServerTest, WaitsForAClient) {
 }
 
 TEST_F(ReportServerTest, AnswersOnceAndThenPauses) {
-  const os::LocalSocket socket = ask();
+  os::LocalSocket socket = ask();
   ASSERT_TRUE(socket) << reason;
   EXPECT_FALSE(receive_report(socket, reason));
   EXPECT_EQ(reason, "") << "it has not answered yet";
@@ -68,7 +68,7 @@ TEST_F(ReportServerTest, AnswersOnceAndThenPauses) {
 
 TEST_F(ReportServerTest, RetriesWhileTheEngineLockIsHeld) {
   busy = 2;
-  const os::LocalSocket socket = ask();
+  os::LocalSocket socket = ask();
   for (int i = 0; i < 2; ++i) {
     EXPECT_LT(report_server->serve().after, 1ms);
     EXPECT_FALSE(receive_report(socket, reason));
@@ -83,7 +83,7 @@ TEST_F(ReportServerTest, AClientThatDisconnectsIsDropped) {
   report_server->serve();
   busy = 1'000'000;  // no client is left
   report_server->serve();
-  const os::LocalSocket next = ask();
+  os::LocalSocket next = ask();
   busy = 0;
   while (report_server->serve().descriptor < 0) continue;
   EXPECT_TRUE(receive_report(next, reason)) << reason;
@@ -93,7 +93,7 @@ TEST_F(ReportServerTest, ALongAnswerIsComplete) {
   for (int i = 0; i < 20'000; ++i) {
     answer.emplace_back("peer").text("why", std::string(100, 'x')).number("number", static_cast<unsigned>(i));
   }
-  const os::LocalSocket socket = ask();
+  os::LocalSocket socket = ask();
   report_server->serve();
   const std::optional<Report> report = receive_report(socket, reason);
   ASSERT_TRUE(report) << reason;
@@ -104,12 +104,12 @@ TEST_F(ReportServerTest, ManyClientsAreAnsweredInTurn) {
   std::vector<os::LocalSocket> sockets;
   for (int i = 0; i < 50; ++i) sockets.push_back(ask());
   while (report_server->serve().descriptor < 0) continue;
-  for (const os::LocalSocket& socket : sockets) EXPECT_TRUE(receive_report(socket, reason)) << reason;
+  for (os::LocalSocket& socket : sockets) EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
 TEST_F(ReportServerTest, ClientsOfOtherUsersCostThoseBehindThemNoPauseEach) {
   if (!test::connect_as_other_user(listener_name(), 600)) GTEST_SKIP() << "needs root to become another user";
-  const os::LocalSocket socket = ask();
+  os::LocalSocket socket = ask();
   ASSERT_TRUE(socket) << reason;
   for (int i = 0; i < 3; ++i) EXPECT_LT(report_server->serve().descriptor, 0);
   EXPECT_TRUE(receive_report(socket, reason)) << reason;
@@ -128,7 +128,7 @@ std::string reason_for(std::uint64_t magic, std::uint64_t bytes, const std::stri
   std::string reason;
   const std::string name = listener_name() + "-liar";
   const os::LocalSocket listener = os::LocalSocket::listen(name, reason);
-  const os::LocalSocket asker = os::LocalSocket::connect(name, reason);
+  os::LocalSocket asker = os::LocalSocket::connect(name, reason);
   const os::LocalSocket liar = listener.accept(reason);
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(text.size(), file, reason);

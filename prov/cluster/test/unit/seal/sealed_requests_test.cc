@@ -2,7 +2,7 @@
 // an on-path host.
 #include <cstring>
 
-#include "seal/association_frame.h"
+#include "seal/association_exchange.h"
 #include "support/node.h"
 
 namespace cluster::seal {
@@ -70,9 +70,7 @@ TEST_F(SealedRequestsTest, RecordedRequestsThatAreNotAnsweredAreCounted) {
     request.to = kB;
     request.number = i;
     std::vector<std::byte> bytes = encode(request);
-    Tag tag;
-    ASSERT_TRUE(key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag));
-    std::memcpy(bytes.data() + tagged_size(bytes), tag.data(), tag.size());
+    set_tag(bytes, key.authenticate(JobKey::Purpose::request, tagged_part(bytes)));
     inject(kA, kB, bytes);
   }
   const std::uint64_t carried = network.carried;

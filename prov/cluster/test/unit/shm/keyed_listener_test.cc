@@ -140,13 +140,13 @@ class SquattedNameTest : public KeyedListenerTest {
 TEST_F(SquattedNameTest, GetsARequestAndNoMemory) {
   std::array<std::byte, 256> message;
   os::Descriptor file;
-  EXPECT_EQ(victim_.receive(message, file), os::LocalSocket::Receipt::misfit);
+  EXPECT_EQ(victim_.receive(message, &file), os::LocalSocket::Receipt::misfit);
   EXPECT_FALSE(file);
-  EXPECT_EQ(victim_.receive(message, file), os::LocalSocket::Receipt::nothing);
+  EXPECT_EQ(victim_.receive(message, &file), os::LocalSocket::Receipt::nothing);
   const seal::ProofAnswer nonsense;
   ASSERT_TRUE(victim_.send(as_bytes(&nonsense, sizeof nonsense)));
   EXPECT_EQ(outbox_->advance_greeting(), State::failed);
-  EXPECT_EQ(victim_.receive(message, file), os::LocalSocket::Receipt::nothing);
+  EXPECT_EQ(victim_.receive(message, &file), os::LocalSocket::Receipt::nothing);
   const Message segment(1, 8);
   EXPECT_FALSE(outbox_->post(segment.segment, segment.gather(), carrier::PayloadMode::copy, 0));
 }

@@ -95,7 +95,7 @@ TEST_F(KeyedRegionTest, AreNotShownToAProcessThatHasOnlySeenTheName) {
   socket.wait_for_message(5s);
   RegionWelcome welcome;
   os::Descriptor table;
-  EXPECT_EQ(socket.receive(as_bytes(&welcome, sizeof welcome), table), os::LocalSocket::Receipt::end);
+  EXPECT_EQ(socket.receive(as_bytes(&welcome, sizeof welcome), &table), os::LocalSocket::Receipt::end);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class UsedForEver {
     RegionWelcome welcome;
     os::Descriptor table_file;
     socket.wait_for_message(std::chrono::seconds(10));
-    socket.receive(as_bytes(&welcome, sizeof welcome), table_file);
+    socket.receive(as_bytes(&welcome, sizeof welcome), &table_file);
     const os::SharedMemory table = os::SharedMemory::map_to_read(table_file, RegionEntries::kBytes, reason);
     const std::uint32_t entry = RegionEntries(table.bytes()).find(kKey, RegionEntry::kLive);
     auto* const uses = reinterpret_cast<UsePage*>(page.bytes().data());

@@ -80,10 +80,10 @@ TEST_F(RingConnectionTest, ADoorbellThatIsGoneIsNoticed) {
   const os::LocalSocket listener = os::LocalSocket::listen(socket_name(bob_name), reason);
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect();
-  const os::LocalSocket socket = listener.accept(reason);
+  os::LocalSocket socket = listener.accept(reason);
   HelloMessage hello;
   os::Descriptor file;
-  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), file), os::LocalSocket::Receipt::message);
+  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), &file), os::LocalSocket::Receipt::message);
   EXPECT_FALSE(outbox->doorbell_gone()) << "it has none before it has attached the ring";
   const std::uint64_t number = 77;
   const std::uint32_t attached = EndState::kAttached;

@@ -358,10 +358,10 @@ TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
   const os::LocalSocket listener = os::LocalSocket::listen(socket_name(name), reason);
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect_to(name);
-  const os::LocalSocket socket = listener.accept(reason);
+  os::LocalSocket socket = listener.accept(reason);
   HelloMessage hello;
   os::Descriptor file;
-  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), file), os::LocalSocket::Receipt::message);
+  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), &file), os::LocalSocket::Receipt::message);
   const std::uint32_t wild = 0x7fffffff;
   ASSERT_EQ(::pwrite(file.number(), &wild, sizeof wild, 0), 4);
   EXPECT_FALSE(outbox->peer_gone());

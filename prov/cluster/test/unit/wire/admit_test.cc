@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "print/print.h"
 #include "wire/control.h"
-#include "wire/print.h"
 
 namespace cluster::wire {
 namespace {

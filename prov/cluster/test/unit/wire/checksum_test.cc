@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "wire/checksum_fast.h"
-
 namespace cluster::wire {
 namespace {
 

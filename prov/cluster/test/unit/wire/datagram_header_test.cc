@@ -1,12 +1,11 @@
 // A datagram is one frame that is admitted by itself, however its message is split into slices.
-#include "wire/datagram_header.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "print/print.h"
 #include "wire/admit.h"
-#include "wire/print.h"
+#include "wire/control.h"
 
 namespace cluster::wire {
 namespace {

@@ -1,10 +1,10 @@
 // The short form of a whole eager message's header: the same bytes as wire/segment.h writes, and nothing else
 // is taken for one.
-#include "wire/eager_header.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
+
+#include "wire/segment.h"
 
 namespace cluster::wire {
 namespace {

@@ -1,6 +1,6 @@
 // What frames and segments look like in logs, traces and the dissector: each kind by its name, with all its
 // fields.
-#include "wire/print.h"
+#include "print/print.h"
 
 #include <gtest/gtest.h>
 

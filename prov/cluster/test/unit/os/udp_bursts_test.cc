@@ -1,4 +1,4 @@
-#include "os/aside_receiver.h"
+#include "os/udp_bursts.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

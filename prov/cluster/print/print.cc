@@ -1,4 +1,4 @@
-#include "wire/print.h"
+#include "print/print.h"
 
 #include <cinttypes>
 #include <cstdio>

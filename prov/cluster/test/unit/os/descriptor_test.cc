@@ -1,10 +1,10 @@
 // The text for a failed call, and the remedy for an exhausted resource.
-#include "os/error_text.h"
+
+#include "os/descriptor.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "os/descriptor.h"
 #include "os/interfaces.h"
 
 namespace cluster::os {
