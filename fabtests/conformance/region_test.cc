@@ -93,25 +93,6 @@ SINGLE_TEST(Region, KeysAndAddressesAreAsTheAnswerSays) {
   }
 }
 
-SINGLE_TEST(Region, HasARawKeyThatMapsToItself) {
-  Domain domain(region_options());
-  char memory[16];
-  const auto region = reg(domain.domain(), memory, sizeof memory, kRemote, kRegionKey);
-  std::uint64_t base = 77;
-  std::uint8_t raw[16] = {};
-  std::size_t size = 4;
-  EXPECT_EQ(fi_mr_raw_attr(region.get(), &base, raw, &size, 0), -FI_ETOOSMALL);
-  EXPECT_EQ(size, domain.info()->domain_attr->mr_key_size);
-  size = sizeof raw;
-  ASSERT_EQ(fi_mr_raw_attr(region.get(), &base, raw, &size, 0), 0);
-  EXPECT_EQ(base, 0u);
-  std::uint64_t key = 0;
-  ASSERT_EQ(fi_mr_map_raw(domain.domain(), base, raw, size, &key, 0), 0);
-  EXPECT_EQ(key, kRegionKey);
-  EXPECT_EQ(fi_mr_unmap_key(domain.domain(), key), 0);
-  EXPECT_EQ(fi_mr_map_raw(domain.domain(), base, raw, 3, &key, 0), -FI_EINVAL);
-}
-
 PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
   Team team(side, region_options());
   Endpoint& e = team.endpoint;

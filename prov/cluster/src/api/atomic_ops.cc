@@ -21,7 +21,6 @@ static_assert(static_cast<int>(AtomicType::complex32) == FI_FLOAT_COMPLEX);
 static_assert(static_cast<int>(AtomicType::complex_long) == FI_LONG_DOUBLE_COMPLEX);
 static_assert(static_cast<int>(AtomicType::uint128) == FI_UINT128);
 
-/// The three forms of calls.
 enum class Form { base, fetch, compare };
 
 /// False if this form of call does not have the operation, or the operation is not defined for the type.
@@ -46,7 +45,6 @@ bool read_elements(IovecSpans<Bytes>& buffers, std::span<const fi_ioc> vector, s
   return true;
 }
 
-/// What the variants of one call have in common.
 struct AtomicArguments {
   Form form;
   fi_datatype type;
@@ -148,15 +146,17 @@ ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t c
                    void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                    fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                    void* context) noexcept {
-  const AtomicArguments call{.form = Form::compare,
-                             .type = type,
-                             .op = op,
-                             .operands = {vector, count},
-                             .compares = {compares, compare_count},
-                             .results = {results, result_count},
-                             .address = address,
-                             .key = key};
-  return post(endpoint, call, to, context);
+  return post(endpoint,
+              {Form::compare,
+               type,
+               op,
+               {vector, count},
+               {compares, compare_count},
+               {results, result_count},
+               {},
+               address,
+               key},
+              to, context);
 }
 
 ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, const void* compare, void*,
@@ -175,15 +175,16 @@ ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                      std::uint64_t flags) noexcept {
   if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
   if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
-  const AtomicArguments call{.form = form,
-                             .type = message->datatype,
-                             .op = message->op,
-                             .operands = {message->msg_iov, message->iov_count},
-                             .compares = compares,
-                             .results = results,
-                             .remote = {message->rma_iov, message->rma_iov_count}};
   Endpoint& endpoint = endpoint_of(handle);
-  return post(endpoint, endpoint.options().tx_flags(flags), call, message->addr, message->context);
+  return post(endpoint, endpoint.options().tx_flags(flags),
+              {form,
+               message->datatype,
+               message->op,
+               {message->msg_iov, message->iov_count},
+               compares,
+               results,
+               {message->rma_iov, message->rma_iov_count}},
+              message->addr, message->context);
 }
 
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) noexcept {

@@ -1,6 +1,5 @@
 #include "api/av.h"
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdio>

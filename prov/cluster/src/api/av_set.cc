@@ -65,24 +65,13 @@ int AvSet::unite(const fid_av_set* other) {
   return 0;
 }
 
-template <typename Drop>
-int AvSet::drop_if(const fid_av_set* other, Drop&& drop) {
+int AvSet::keep(const fid_av_set* other, bool common) {
   if (other == nullptr || set_of(other).av_.get() != av_.get()) return -FI_EINVAL;
-  const AvSet& source = set_of(other);
-  if (&source != this) {
-    std::erase_if(members_, [&](fi_addr_t address) { return drop(source.contains(address)); });
-  } else if (drop(true)) {
-    members_.clear();
-  }
+  const std::vector<fi_addr_t> source(set_of(other).members_);  // a copy: it may be this one
+  std::erase_if(members_, [&](fi_addr_t each) {
+    return (std::find(source.begin(), source.end(), each) != source.end()) != common;
+  });
   return 0;
-}
-
-int AvSet::intersect(const fid_av_set* other) {
-  return drop_if(other, [](bool in_both) { return !in_both; });
-}
-
-int AvSet::subtract(const fid_av_set* other) {
-  return drop_if(other, [](bool in_both) { return in_both; });
 }
 
 int AvSet::insert(fi_addr_t address) {

@@ -17,8 +17,8 @@ class AvSet : public fid_av_set, public RefCounted {
   static int open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context);
 
   int unite(const fid_av_set* other);
-  int intersect(const fid_av_set* other);
-  int subtract(const fid_av_set* other);
+  int intersect(const fid_av_set* other) { return keep(other, true); }
+  int subtract(const fid_av_set* other) { return keep(other, false); }
   int insert(fi_addr_t address);
   int remove(fi_addr_t address);
   int address(fi_addr_t* team);
@@ -31,8 +31,8 @@ class AvSet : public fid_av_set, public RefCounted {
  private:
   AvSet(Av& av, void* context);
   bool contains(fi_addr_t address) const;
-  template <typename Drop>
-  int drop_if(const fid_av_set* other, Drop&& drop);
+  /// Keeps the members that `other` has, or has not.
+  int keep(const fid_av_set* other, bool common);
 
   std::vector<fi_addr_t> members_;
   std::uint64_t key_ = 0;

@@ -23,10 +23,8 @@ class BoundFids {
   int check_complete(std::uint64_t caps) const;
 
   Av& av() const { return *av_; }
-  /// Null if none is bound.
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
-  /// What the engine writes completions, counts and remote accesses to.
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
   /// Until remove_engine(), reading a bound queue or counter makes progress on `engine`. If it `joins` teams, reading the event queue
   /// does so, too.

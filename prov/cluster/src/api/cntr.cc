@@ -1,7 +1,5 @@
 #include "api/cntr.h"
 
-#include <mutex>
-
 #include "api/wait.h"
 
 namespace cluster::api {
@@ -25,7 +23,7 @@ constinit fi_ops_cntr cntr_ops = {
     .readerr = Method<&Cntr::errors>::entry,
     .add = change_value<&protocol::Counter::add>,
     .set = change_value<&protocol::Counter::set>,
-    .wait = SleepingMethod<&Cntr::wait>::entry,
+    .wait = Method<&Cntr::wait>::sleeping_entry,
     .adderr = change_value<&protocol::Counter::add_errors>,
     .seterr = change_value<&protocol::Counter::set_errors>,
 };
@@ -34,10 +32,9 @@ constinit fi_ops_cntr cntr_ops = {
 
 Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
     : fid_cntr{{FI_CLASS_CNTR, context, &cntr_fid_ops}, &cntr_ops},
-      progress_(domain.platform()),
+      progress_(domain.platform(), wait_object),
       backoff_(domain.platform()),
-      domain_(domain),
-      wait_object_(wait_object) {}
+      domain_(domain) {}
 
 int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context) {
   const fi_cntr_attr& wanted = attributes_at(attributes);
@@ -81,23 +78,18 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
     if (counter_.value() >= threshold) return 0;
     return counter_.errors() != errors ? -FI_EAVAIL : -FI_EAGAIN;
   };
-  // A change wakes only one thread that sleeps on the counter's own sleeper. The others poll.
   engine::Sleeper* claimed = nullptr;
   const ssize_t result = wait_until(
-      domain_->platform(), timeout,
+      progress_, timeout,
       [&]() -> ssize_t {
         const ssize_t now = verdict();
         if (now != -FI_EAGAIN) return now;
         progress_.poll();
         return verdict();
       },
-      [&] {
-        engine::Sleeper* const own = sleeper();
-        if (own == nullptr) return own;
-        if (own->claim()) claimed = own;
-        return claimed != nullptr ? claimed : sleeper_of_others();
-      },
       [&](engine::Sleeper& sleep_on) {
+        // One thread arms the sleeper and lowers its signal. The others would take each other's, so they look now and then.
+        if (claimed == nullptr && sleep_on.claim()) claimed = &sleep_on;
         if (claimed == nullptr) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);
         const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
@@ -107,16 +99,9 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
   return result == -FI_EAGAIN ? -FI_ETIMEDOUT : static_cast<int>(result);
 }
 
-/// Opened on first use; null if no descriptors are left.
-engine::Sleeper* Cntr::sleeper_of_others() {
-  const std::lock_guard guard(others_lock_);
-  if (others_ == nullptr) others_ = domain_->platform().open_sleeper();
-  return others_.get();
-}
-
 int Cntr::arm() {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  engine::Sleeper* const sleep_on = sleeper();
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
+  engine::Sleeper* const sleep_on = progress_.sleeper();
   if (sleep_on == nullptr) return -FI_EAGAIN;
   const auto unchanged = [&] {
     return counter_.value() == value_read_.load(std::memory_order_relaxed) &&

@@ -103,14 +103,16 @@ ssize_t start(fid_ep* endpoint, const Call& call, std::uint64_t flags) noexcept 
   return start(endpoint, call, endpoint_of(endpoint).options().tx_flags(flags));
 }
 
+Call barrier_of(fi_addr_t team, void* context) {
+  return {Kind::barrier, nullptr, 0, nullptr, team, kNoRoot, FI_UINT8, FI_NOOP, context};
+}
+
 ssize_t barrier(fid_ep* endpoint, fi_addr_t team, void* context) noexcept {
-  return start(endpoint, {Kind::barrier, nullptr, 0, nullptr, team, kNoRoot, FI_UINT8, FI_NOOP, context},
-               endpoint_of(endpoint).options().tx_flags());
+  return start(endpoint, barrier_of(team, context), endpoint_of(endpoint).options().tx_flags());
 }
 
 ssize_t barrier2(fid_ep* endpoint, fi_addr_t team, std::uint64_t flags, void* context) noexcept {
-  return start(endpoint, {Kind::barrier, nullptr, 0, nullptr, team, kNoRoot, FI_UINT8, FI_NOOP, context},
-               flags);
+  return start(endpoint, barrier_of(team, context), flags);
 }
 
 ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_addr_t team, fi_addr_t root,

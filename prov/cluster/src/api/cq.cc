@@ -1,6 +1,5 @@
 #include "api/cq.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -31,7 +30,7 @@ template <typename Entry>
 
 template <typename Entry>
 ssize_t cq_wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) {
-  return SleepingMethod<&Cq::wait<Entry>>::entry(cq, buffer, count, nullptr, condition, timeout);
+  return Method<&Cq::wait<Entry>>::sleeping_entry(cq, buffer, count, nullptr, condition, timeout);
 }
 
 const char* cq_error_text(fid_cq* cq, int provider_error, const void*, char* buffer,
@@ -48,7 +47,7 @@ constinit fi_ops_cq cq_ops = {
     .readfrom = Method<&Cq::read<Entry>>::entry,
     .readerr = Method<&Cq::read_error>::entry,
     .sread = cq_wait<Entry>,
-    .sreadfrom = SleepingMethod<&Cq::wait<Entry>>::entry,
+    .sreadfrom = Method<&Cq::wait<Entry>>::sleeping_entry,
     .signal = Method<&Cq::signal>::entry,
     .strerror = cq_error_text,
 };
@@ -69,10 +68,8 @@ fi_ops_cq* ops_for(const fi_cq_format& format) {
 Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context)
     : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
       queue_(domain.platform().fence()),
-      progress_(domain.platform()),
+      progress_(domain.platform(), attributes.wait_obj),
       backoff_(domain.platform()),
-      wait_object_(attributes.wait_obj),
-      threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
       domain_(domain) {}
 
 /// The size in the attributes is ignored: the queue grows as needed and never overruns.
@@ -86,48 +83,38 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   return 0;
 }
 
-/// Waits for no more entries than fit into the caller's array. After the timeout, a fi_cq_signal or a signal
-/// to the thread, fewer entries are returned.
+/// A fi_cq_signal ends the wait. FI_CQ_COND_THRESHOLD is a hint that is ignored.
 template <typename Entry>
-ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout) {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  const bool has_threshold = threshold_wanted_ && condition != nullptr;
-  const std::size_t threshold = has_threshold ? *static_cast<const std::size_t*>(condition) : 1;
-  const std::size_t enough = std::clamp<std::size_t>(threshold, 1, std::max<std::size_t>(count, 1));
+ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   bool signaled = false;
   const ssize_t result = wait_until(
-      domain_->platform(), timeout,
+      progress_, timeout,
       [&]() -> ssize_t {
-        if (enough > 1 && queue_.lacks(enough)) progress_.poll();
-        if (enough == 1 || !queue_.lacks(enough)) {
-          const ssize_t taken = read<Entry>(buffer, count, sources);
-          if (taken != -FI_EAGAIN) return taken;
-        }
+        const ssize_t taken = read<Entry>(buffer, count, sources);
+        if (taken != -FI_EAGAIN) return taken;
         signaled = signaled_.exchange(false);
         return signaled ? 0 : -FI_EAGAIN;
       },
-      [&] { return sleeper(); },
-      [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
-  if (result != -FI_EAGAIN && !signaled) return result;
-  return enough > 1 ? guarded([&] { return read<Entry>(buffer, count, sources); }) : -FI_EAGAIN;
+      [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper) ? kForever : 0ms; });
+  return signaled ? -FI_EAGAIN : result;
 }
 
 /// The queue is armed before the engines: entries that their turn of progress adds must find the sleeper
 /// listed.
-bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
-  return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm() &&
-         queue_.lacks(threshold);
+bool Cq::prepare_sleep(engine::Sleeper& sleeper) {
+  return queue_.wake_at_next(sleeper) && !signaled_.load() && progress_.arm() && queue_.empty();
 }
 
 int Cq::arm() {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   if (signaled_.exchange(false)) return -FI_EAGAIN;  // the signal is consumed here
-  engine::Sleeper* const sleep_on = sleeper();
-  return sleep_on != nullptr && prepare_sleep(*sleep_on, 1) ? 0 : -FI_EAGAIN;
+  engine::Sleeper* const sleep_on = progress_.sleeper();
+  return sleep_on != nullptr && prepare_sleep(*sleep_on) ? 0 : -FI_EAGAIN;
 }
 
 int Cq::signal() {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   signaled_.store(true);
   progress_.wake();
   return 0;

@@ -95,7 +95,7 @@ class Cq : public fid_cq, public RefCounted {
   /// `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Returns once there are as many entries as `condition` says, or an entry with an error.
+  /// Returns once there is an entry.
   template <typename Entry>
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
@@ -107,18 +107,14 @@ class Cq : public fid_cq, public RefCounted {
   protocol::CompletionQueue& queue() { return queue_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  fi_wait_obj wait_object() const { return wait_object_; }
-  /// Null if waiting threads poll instead of sleeping.
-  engine::Sleeper* sleeper() { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); }
 
  private:
   static constexpr std::uint32_t kReadsPerProgress = 16;
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
-  bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
+  bool prepare_sleep(engine::Sleeper& sleeper);
   template <typename Entry>
   ssize_t poll_and_read(Entry* entries, std::size_t count, fi_addr_t* sources);
-  /// Takes what is in the queue.
   template <typename Entry>
   ssize_t drain(Entry* entry, std::size_t count, fi_addr_t* sources);
 
@@ -135,8 +131,6 @@ class Cq : public fid_cq, public RefCounted {
   std::atomic<std::uint32_t> reads_{0};  ///< imprecise with several readers, which changes the rhythm only
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
-  fi_wait_obj wait_object_;
-  bool threshold_wanted_;
   Ref<Domain> domain_;
   InheritedFid inherited_fid_{fid};
 

@@ -1,7 +1,5 @@
 #include "api/domain.h"
 
-#include <cstring>
-
 #include "api/av.h"
 #include "api/cntr.h"
 #include "api/cq.h"
@@ -11,24 +9,8 @@
 namespace cluster::api {
 namespace {
 
-/// A raw key has the same eight bytes as the key.
-int map_raw_key(const struct fi_mr_map_raw* map) {
-  if (map == nullptr || map->raw_key == nullptr || map->key == nullptr) return -FI_EINVAL;
-  if (map->key_size != sizeof *map->key) return -FI_EINVAL;
-  std::memcpy(map->key, map->raw_key, sizeof *map->key);
-  return 0;
-}
-
-int domain_control(fid*, int command, void* argument) noexcept {
-  switch (command) {
-    case FI_MAP_RAW_MR: return map_raw_key(static_cast<struct fi_mr_map_raw*>(argument));
-    case FI_UNMAP_KEY: return 0;
-    default: return -FI_ENOSYS;
-  }
-}
-
 constinit fi_ops domain_fid_ops =
-    fid_ops({.close = close_object<Domain>, .bind = Method<&Domain::bind>::entry, .control = domain_control});
+    fid_ops({.close = close_object<Domain>, .bind = Method<&Domain::bind>::entry});
 
 constinit fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
@@ -58,13 +40,13 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
       regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
       basic_registration_(info.domain_attr != nullptr && is_basic(info.domain_attr->mr_mode)),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO),
-      auth_key_(auth_key_of(attributes_at(info.domain_attr), fabric.api_version)) {}
+      auth_key_(GivenAuthKey(attributes_at(info.domain_attr), fabric.api_version)) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
-  const fi_domain_attr& attributes = attributes_at(info->domain_attr);
-  if (!auth_key_allowed(attributes, fabric.api_version)) {
-    fabric.platform().log().warn("no domain: %s", auth_key_refusal(attributes));
+  const GivenAuthKey key(attributes_at(info->domain_attr), fabric.api_version);
+  if (const char* const refusal = key.refusal()) {
+    fabric.platform().log().warn("no domain: %s", refusal);
     return -FI_EINVAL;
   }
   *handle = new Domain(fabric, *info, context);

@@ -4,7 +4,6 @@
 
 #include <rdma/fi_domain.h>
 
-#include <atomic>
 #include <string>
 
 #include "api/auth_key.h"
@@ -34,7 +33,6 @@ class Domain : public fid_domain, public RefCounted {
   /// FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
-  /// The counters bound to regions, and the engines that serve these regions.
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
   /// FI_MR_BASIC: the provider draws keys, at random, and remote addresses are virtual. Otherwise the application

@@ -2,8 +2,12 @@
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
+#include <rdma/fi_ext_cluster.h>
 
-#include "api/mc.h"
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
@@ -15,11 +19,6 @@ int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
   Endpoint& object = object_of<Endpoint>(endpoint);
   switch (command) {
     case FI_ENABLE: return guarded([&] { return object.enable(); });
-    case FI_ALIAS: {
-      const auto* alias = static_cast<const struct fi_alias*>(argument);
-      if (alias == nullptr) return -FI_EINVAL;
-      return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
-    }
     case FI_GETOPSFLAG: return object.options().get_op_flags(static_cast<std::uint64_t*>(argument));
     case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
@@ -47,6 +46,41 @@ ssize_t rx_size_left(fid_ep* handle) noexcept {
   return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
+// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h): an endpoint's counters and the path to each peer.
+
+ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
+  if (out == nullptr && count > 0) return -FI_EINVAL;
+  const engine::Engine* const engine = endpoint_of(handle).opened_engine();
+  if (engine == nullptr) return -FI_EOPBADSTATE;
+  const Counters counters = engine->counters();
+  std::size_t total = 0;
+  counters.each([&](const char* name, std::uint64_t value, const char* help) {
+    if (total < count) out[total] = {name, help, value};
+    ++total;
+  });
+  return static_cast<ssize_t>(total);
+}
+
+int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
+  if (out == nullptr) return -FI_EINVAL;
+  const Endpoint& endpoint = endpoint_of(handle);
+  if (endpoint.engine() == nullptr) return -FI_EOPBADSTATE;
+  return guarded([&] {
+    *out = endpoint.opened_engine()->carrier_name_of(peer);
+    return *out == nullptr ? -FI_EINVAL : 0;
+  });
+}
+
+constinit fi_cluster_ops_stats stats_ops = {
+    .size = sizeof(fi_cluster_ops_stats), .counters = counters, .path = path};
+
+int open_ops(fid*, const char* name, std::uint64_t flags, void** ops, void*) noexcept {
+  if (name == nullptr || ops == nullptr) return -FI_EINVAL;
+  if (flags != 0 || std::strcmp(name, FI_CLUSTER_STATS) != 0) return -FI_ENOSYS;
+  *ops = &stats_ops;
+  return 0;
+}
+
 constinit fi_ops endpoint_fid_ops = fid_ops({.close = close_object<Endpoint>,
                                              .bind = Method<&Endpoint::bind>::entry,
                                              .control = endpoint_control,
@@ -62,15 +96,6 @@ constinit fi_ops_ep endpoint_ops = {
     .rx_size_left = rx_size_left,
     .tx_size_left = tx_size_left,
 };
-
-/// A multicast group, or with FI_COLLECTIVE a team (fi_join_collective).
-int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept {
-  return guarded([&] {
-    Endpoint& endpoint = endpoint_of(handle);
-    return (flags & FI_COLLECTIVE) ? CollectiveMc::join(endpoint, address, flags, mc, context)
-                                   : Mc::join(endpoint, address, flags, mc, context);
-  });
-}
 
 /// Endpoints without connections have a name and no peer.
 constinit fi_ops_cm cm_ops = [] {
@@ -98,24 +123,11 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain),
       bound_(domain),
-      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)) {
+      auth_key_(GivenAuthKey(attributes_at(info.ep_attr), domain.fabric().api_version)) {
   point_to_ops(false);
 }
 
-Endpoint::Endpoint(Endpoint& original)
-    : fid_ep(original),
-      options_(original.options_),
-      type_(original.type_),
-      domain_(*original.domain_),
-      bound_(*original.domain_),
-      original_(original.original_ ? *original.original_ : original) {}
-
 Endpoint::~Endpoint() {
-  if (original_) {
-    const std::lock_guard guard(original_->aliases_lock_);
-    std::erase(original_->aliases_, this);
-    return;
-  }
   if (owned_engine_ != nullptr) {
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
@@ -128,34 +140,19 @@ Endpoint::~Endpoint() {
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
-  const fi_ep_attr& attributes = attributes_at(info->ep_attr);
-  if (!auth_key_allowed(attributes, domain.fabric().api_version)) {
-    domain.platform().log().warn("no endpoint: %s", auth_key_refusal(attributes));
+  const GivenAuthKey key(attributes_at(info->ep_attr), domain.fabric().api_version);
+  if (const char* const refusal = key.refusal()) {
+    domain.platform().log().warn("no endpoint: %s", refusal);
     return -FI_EINVAL;
   }
   *handle = new Endpoint(domain, *info, context);
   return 0;
 }
 
-/// The flags name one direction and replace its operation flags; those of the other direction are inherited.
-int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
-  if (handle == nullptr) return -FI_EINVAL;
-  auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
-  if (const int error = alias->options_.set_op_flags(&flags)) return error;
-  {
-    const std::lock_guard guard(alias->original_->aliases_lock_);
-    alias->original_->aliases_.push_back(alias.get());
-  }
-  if (engine_ != nullptr) alias->go_live(*engine_, options_.completion_mode());
-  *handle = &alias.release()->fid;
-  return 0;
-}
-
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
-  if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return bound_.bind(object, flags);
-  if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
+  if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
   const bool advances = options_.caps() & FI_COLLECTIVE;
   int error = 0;
@@ -187,7 +184,6 @@ int Endpoint::ensure_engine() {
 }
 
 int Endpoint::enable() {
-  if (original_) return original_->enable();
   if (engine_ != nullptr) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
@@ -203,28 +199,20 @@ int Endpoint::enable() {
   return 0;
 }
 
-/// From now on the engine writes to the bound objects, for this endpoint and its aliases.
+/// From now on the engine writes to the bound objects, and data operations lead to the engine.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  if (reporter_ == nullptr && bound_.eq() != nullptr)
-    reporter_ = std::make_unique<EventReporter>(&fid, *bound_.eq());
-  bindings.losses = reporter_.get();
-  bindings.groups = reporter_.get();
+  if (bound_.eq() != nullptr) {
+    bindings.losses = &events_;
+    bindings.groups = &events_;
+  }
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }
-  const CompletionMode mode = bound_.completion_mode();
-  go_live(*owned_engine_, mode);
-  const std::lock_guard guard(aliases_lock_);
-  for (Endpoint* alias : aliases_) alias->go_live(*owned_engine_, mode);
-}
-
-/// From now on data operations lead to the engine.
-void Endpoint::go_live(engine::Engine& engine, const CompletionMode& mode) {
-  options_.set_completion_mode(mode);
-  engine_ = &engine;
+  options_.set_completion_mode(bound_.completion_mode());
+  engine_ = owned_engine_.get();
   point_to_ops(true);
 }
 
@@ -250,8 +238,7 @@ ssize_t Endpoint::cancel(void* context) {
 
 ssize_t Endpoint::access(protocol::WriteOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
-  const EpOptions::Limits& limits = options_.limits(Operation::rma);
-  if (const ssize_t error = limits.check(op.length, op.inject)) return error;
+  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, op.inject)) return error;
   return post<&engine::Engine::write>(op);
 }
 
@@ -272,7 +259,6 @@ ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexce
 }
 
 int Endpoint::get_name(void* address, std::size_t* size) {
-  if (original_) return original_->get_name(address, size);
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
   if (roster_entry_) roster_entry_->set_published();
@@ -280,7 +266,6 @@ int Endpoint::get_name(void* address, std::size_t* size) {
 }
 
 int Endpoint::set_name(void* address, std::size_t size) {
-  if (original_) return original_->set_name(address, size);
   if (owned_engine_ != nullptr) return -FI_EOPBADSTATE;
   const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (name.empty()) return -FI_EINVAL;
@@ -288,20 +273,30 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
-  if (original_) return original_->change_membership(op, group);
-  if (engine_ == nullptr) return -FI_EOPBADSTATE;
-  if ((options_.caps() & FI_MULTICAST) == 0) return -FI_EOPNOTSUPP;
-  if (reporter_ == nullptr) return -FI_ENOEQ;
-  if (op == nullptr) reporter_->remove(group);
-  const Status status = owned_engine_->change_membership(op, group.fi_addr);
-  if (status != Status::ok) return -fi_errno_of(status);
-  if (op != nullptr) reporter_->add(group);
-  return 0;
+/// FI_SHUTDOWN, and behind its entry the peer and the cause (include/rdma/fi_ext_cluster.h).
+void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
+  struct {
+    std::byte entry[sizeof(fi_eq_cm_entry)];
+    fi_cluster_peer_lost lost;
+  } event{};
+  sockaddr_storage address;
+  event.lost.peer = handle;
+  event.lost.err = fi_errno_of(cause);
+  event.lost.prov_errno = static_cast<int>(cause);
+  event.lost.address_size = static_cast<std::uint32_t>(peer.to(address));
+  static_assert(sizeof event.lost.address == sizeof(sockaddr_in6));
+  std::memcpy(event.lost.address, &address, event.lost.address_size);
+  std::snprintf(event.lost.cause, sizeof event.lost.cause, "%s", describe(cause));
+  const fid_t fid = &endpoint.fid;
+  std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
+  static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
+  endpoint.bound_.eq()->write(FI_SHUTDOWN, &event, sizeof event, 0);  // a full queue drops it
 }
 
-const engine::Engine* Endpoint::opened_engine() const {
-  return original_ ? original_->opened_engine() : owned_engine_.get();
+void Endpoint::Events::group_joined(void* context) {
+  fid_t group = static_cast<fid_t>(context);
+  const fi_eq_entry entry{group, group->context, 0};
+  endpoint.bound_.eq()->write(FI_JOIN_COMPLETE, &entry, sizeof entry, 0);
 }
 
 }  // namespace cluster::api

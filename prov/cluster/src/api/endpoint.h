@@ -1,29 +1,22 @@
 // An endpoint: a fid_ep over an engine. It is opened, bound to its queues (BoundFids) and enabled; only then
 // do its ops tables lead to the engine, so that data operations do not check the state.
 //
-// An alias (fi_ep_alias) is an Endpoint with its own operation flags and options. It holds its original, and uses the original's
-// engine, bindings and name. An alias of an alias is an alias of the original. An alias made before fi_enable becomes live with
-// the original.
-//
 // Counters may also be bound later: OpenSHMEM libraries enable the endpoint of the process first and bind a
 // counter for each context that they open on it.
 //
 // libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint, so
-// only the list of aliases is locked here. The engine has its own lock.
+// nothing is locked here. The engine has its own lock.
 #pragma once
 
 #include <rdma/fi_endpoint.h>
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <vector>
 
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
-#include "api/event_reporter.h"
 #include "api/fid_object.h"
 
 namespace cluster::api {
@@ -50,19 +43,14 @@ class Endpoint : public fid_ep, public RefCounted {
 
   EpOptions& options() { return options_; }
 
-  // Control operations; those of an alias are its original's.
-  int open_alias(fid_t* handle, std::uint64_t flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// fi_join of a group, whose fi_addr is set; with `op` null its fi_close.
-  int change_membership(const engine::JoinOp* op, fid_mc& group);
   /// Null before fi_enable, unless the endpoint's name has been asked for.
-  const engine::Engine* opened_engine() const;
+  const engine::Engine* opened_engine() const { return owned_engine_.get(); }
 
-  /// Null until the endpoint is enabled.
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return bound_; }
   /// True if the receiver of a message to `to` reports that a receive has matched it: it must be one peer, in a session.
@@ -73,33 +61,35 @@ class Endpoint : public fid_ep, public RefCounted {
 
  private:
   Endpoint(Domain& domain, const fi_info& info, void* context);
-  explicit Endpoint(Endpoint& original);
+
+  /// Puts events into the queue that is bound.
+  struct Events final : protocol::LossListener, protocol::GroupListener {
+    explicit Events(Endpoint& of) : endpoint(of) {}
+    void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) override;
+    void group_joined(void* context) override;
+    Endpoint& endpoint;
+  };
 
   int ensure_engine();
   void connect_bound();
   void point_to_ops(bool enabled);
-  void go_live(engine::Engine& engine, const CompletionMode& mode);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;
   template <auto engine_call, typename Op>
   Status repeat_after_progress(const Op& op);
 
-  engine::Engine* engine_ = nullptr;  ///< the original's; null until fi_enable
+  engine::Engine* engine_ = nullptr;  ///< null until fi_enable
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
-  AuthKey auth_key_;                ///< of an original; empty: its domain's
-  Ref<Endpoint> original_;          ///< of an alias
-  std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
-  std::mutex aliases_lock_;
-  /// Of an original: from fi_enable, or when its name is asked for.
-  std::unique_ptr<engine::Engine> owned_engine_;
-  std::unique_ptr<EventReporter> reporter_;                    ///< of an original with an event queue
-  std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< of an original, while it has an engine
-  std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
+  Events events_{*this};
+  AuthKey auth_key_;                              ///< empty: its domain's
+  std::unique_ptr<engine::Engine> owned_engine_;  ///< from fi_enable, or when its name is asked for
+  std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< while it has an engine
+  std::shared_ptr<void> served_regions_;  ///< peers of this node reach the domain's regions
 };
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info has no size
 
-/// Zero in fi_info stands for the default.
 std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
 
 protocol::Ordering ordering_for(std::uint64_t order) {
@@ -96,7 +95,6 @@ void EpOptions::find_fast_ends() {
   fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
 }
 
-/// Null if there is no such option.
 std::size_t* EpOptions::value_of(int option) {
   const auto limits_for = [this](Operation operation) {
     return &limits_[static_cast<std::size_t>(operation)];

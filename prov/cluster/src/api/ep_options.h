@@ -1,5 +1,5 @@
 // What an endpoint was opened with (fi_info), and what fi_setopt and FI_SETOPSFLAG change: capabilities, limits, sizes and
-// operation flags. The flags are translated into the form that operations need. An alias has a copy.
+// operation flags. The flags are translated into the form that operations need.
 //
 // libfabric forbids changes while other threads use the endpoint, so nothing here is locked.
 #pragma once
@@ -95,7 +95,6 @@ class EpOptions {
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
-  const CompletionMode& completion_mode() const { return mode_; }
 
   // Read by every operation.
   const TxFlags& tx_flags() const { return tx_flags_; }

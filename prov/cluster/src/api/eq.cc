@@ -27,7 +27,7 @@ constinit fi_ops_eq eq_ops = {
     .read = Method<&Eq::read>::entry,
     .readerr = Method<&Eq::read_error>::entry,
     .write = Method<&Eq::write>::entry,
-    .sread = SleepingMethod<&Eq::wait>::entry,
+    .sread = Method<&Eq::wait>::sleeping_entry,
     .strerror = eq_error_text,
 };
 
@@ -37,8 +37,7 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
     : fid_eq{{FI_CLASS_EQ, context, &eq_fid_ops}, &eq_ops},
       fabric_(fabric),
       events_max_(events_max),
-      wait_object_(wait_object),
-      progress_(fabric.platform()) {}
+      progress_(fabric.platform(), wait_object) {}
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   const fi_eq_attr& wanted = attributes_at(attributes);
@@ -110,24 +109,15 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size, std
 }
 
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   return wait_until(
-      fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
-      [&] { return sleeper(); },
+      progress_, timeout, [&] { return read(event, buffer, size, flags); },
       [&](engine::Sleeper&) { return progress_.arm() && !occupied() ? kForever : 0ms; });
 }
 
-engine::Sleeper* Eq::sleeper() {
-  if (wait_object_ == FI_WAIT_YIELD) return nullptr;
-  const bool opened = progress_.opened_sleeper() != nullptr;
-  engine::Sleeper* const sleeper = progress_.sleeper();
-  if (!opened && sleeper != nullptr && occupied()) sleeper->wake();
-  return sleeper;
-}
-
 int Eq::arm() {
-  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  return sleeper() != nullptr && progress_.arm() && !occupied() ? 0 : -FI_EAGAIN;
+  if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
+  return progress_.sleeper() != nullptr && progress_.arm() && !occupied() ? 0 : -FI_EAGAIN;
 }
 
 }  // namespace cluster::api

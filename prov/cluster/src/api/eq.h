@@ -1,14 +1,13 @@
-// An event queue. The provider puts lost peers and joined groups (event_reporter.h) and the outcome of joining a team (mc.h) into
+// An event queue. The provider puts lost peers and joined groups (endpoint.cc) and the outcome of joining a team (mc.cc) into
 // it, the application whatever it likes. Reading it makes progress on endpoints that may join teams.
 //
-// Its descriptor is readable while there is an event, and when an engine that makes progress here has something to do.
+// Its descriptor is readable when an event comes, and when an engine that makes progress here has something to do.
 #pragma once
 
 #include <rdma/fi_eq.h>
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "api/fabric.h"
@@ -30,14 +29,10 @@ class Eq : public fid_eq, public RefCounted {
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.
-  engine::Sleeper* sleeper();
   /// fi_trywait: 0 if there is no event.
   int arm();
   /// Engines whose events need progress: those of endpoints that join teams.
   Progress& progress() { return progress_; }
-
-  fi_wait_obj wait_object() const { return wait_object_; }
 
  private:
   struct Event {
@@ -57,7 +52,6 @@ class Eq : public fid_eq, public RefCounted {
   SpinLock lock_;
   std::deque<Event> events_;
   std::size_t events_max_;
-  fi_wait_obj wait_object_;
   Progress progress_;
 };
 

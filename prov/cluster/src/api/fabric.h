@@ -4,13 +4,6 @@
 // This component checks arguments and translates. Every way to send becomes one protocol::SendOp, every way to receive one
 // protocol::RecvOp. Results are read from protocol::CompletionQueue and written as entries in the queue's format.
 //
-//   fabric domain av av_set cq cntr eq mr mc  one libfabric object each
-//   endpoint ep_options bound_fids           the endpoint; its options; the objects bound to it
-//   event_reporter                           what the provider puts into an event queue
-//   fid_object                               what all objects are made of
-//   *_ops.cc                                 the ops tables of an endpoint
-//   progress poll_backoff wait               progress on engines; when a reader yields; blocking waits
-//
 // Sources: the manual pages of libfabric 1.17 to 2.x.
 #pragma once
 

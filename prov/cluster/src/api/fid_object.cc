@@ -4,8 +4,6 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_eq.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -58,27 +56,10 @@ Registry& registry() {
   return instance;
 }
 
-constexpr const char* kText = "a forked child cannot use what its parent has opened";
-
-template <typename Handle>
-const char* inherited_text(Handle*, int, const void*, char* buffer, std::size_t size) noexcept {
-  if (buffer == nullptr || size == 0) return kText;
-  std::snprintf(buffer, size, "%s", kText);
-  return buffer;
-}
-
 constinit fi_ops inherited_fid_ops = fid_ops({.close = [](fid*) { return 0; },
                                               .bind = kEopbadstate,
                                               .control = kEopbadstate,
                                               .ops_open = kEopbadstate});
-
-/// Only the text of an error is an answer.
-template <typename Table, typename Handle>
-constinit Table inherited_queue_ops = [] {
-  auto ops = stub_ops<Table>(kEopbadstate);
-  ops.strerror = inherited_text<Handle>;
-  return ops;
-}();
 
 void disable(fid_ep& endpoint) {
   endpoint.ops = &disabled_ops<fi_ops_ep>;
@@ -105,8 +86,8 @@ void disable(fid* object) {
   switch (object->fclass) {
     case FI_CLASS_EP: return disable(handle_of<fid_ep>(object));
     case FI_CLASS_DOMAIN: return disable(handle_of<fid_domain>(object));
-    case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &inherited_queue_ops<fi_ops_cq, fid_cq>; return;
-    case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &inherited_queue_ops<fi_ops_eq, fid_eq>; return;
+    case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &disabled_ops<fi_ops_cq>; return;
+    case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &disabled_ops<fi_ops_eq>; return;
     case FI_CLASS_CNTR: handle_of<fid_cntr>(object).ops = &disabled_ops<fi_ops_cntr>; return;
     case FI_CLASS_FABRIC: handle_of<fid_fabric>(object).ops = &disabled_ops<fi_ops_fabric>; return;
     default: return;

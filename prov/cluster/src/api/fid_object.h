@@ -88,7 +88,8 @@ Object& object_of(fid* plain) {
   return object_of<Object>(reinterpret_cast<typename Object::Handle*>(plain));
 }
 
-/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments.
+/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments. Methods that sleep catch
+/// exceptions themselves (api/wait.h), because nothing in an entry may hinder a thread that is cancelled in its sleep.
 template <auto method>
 struct Method;
 template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
@@ -97,16 +98,8 @@ struct Method<method> {
   static Result entry(Handle* handle, Arguments... arguments) noexcept {
     return guarded([&] { return (object_of<Object>(handle).*method)(arguments...); });
   }
-};
-
-/// As Method, for calls that sleep. They catch exceptions themselves (api/wait.h), because nothing here may hinder a thread that is
-/// cancelled in its sleep.
-template <auto method>
-struct SleepingMethod;
-template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
-struct SleepingMethod<method> {
   template <typename Handle>
-  static Result entry(Handle* handle, Arguments... arguments) {
+  static Result sleeping_entry(Handle* handle, Arguments... arguments) {
     return (object_of<Object>(handle).*method)(arguments...);
   }
 };

@@ -1,13 +1,53 @@
-#include "api/mc.h"
+// What an endpoint has joined (fi_join), each a fid_mc: a multicast group, or a team of collective operations.
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "api/av_set.h"
-#include "api/sockaddr_io.h"
+#include "api/endpoint.h"
+#include "api/ops_tables.h"
+#include "collective/collectives.h"
 
 namespace cluster::api {
 namespace {
+
+/// A multicast group. Its fi_addr is the destination of messages to the group. Closing it leaves the group; messages that were sent
+/// before still reach the members.
+class Mc : public fid_mc, public RefCounted {
+ public:
+  using Handle = fid_mc;
+
+  /// The endpoint must be enabled.
+  static int join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle,
+                  void* context);
+  ~Mc();
+
+ private:
+  Mc(Endpoint& endpoint, void* context);
+
+  Ref<Endpoint> endpoint_;
+};
+
+/// A team, as fi_join_collective returns it. Its fi_addr, by which collective calls name the team, is the identity of the team.
+class CollectiveMc final : public fid_mc, public RefCounted, private collective::JoinListener {
+ public:
+  using Handle = fid_mc;
+
+  /// fi_join with FI_COLLECTIVE: the outcome goes to the event queue.
+  static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
+  /// Aborts the operations under way. -FI_EBUSY while a peer still reads a buffer of one.
+  int leave();
+
+ private:
+  CollectiveMc(Endpoint& endpoint, Eq& eq, void* context);
+  void joined(Status status) override;
+
+  Ref<Endpoint> endpoint_;
+  Eq& eq_;  ///< held by the endpoint
+  collective::Team* team_ = nullptr;
+};
 
 constinit fi_ops mc_fid_ops = fid_ops({.close = close_object<Mc>});
 
@@ -51,13 +91,11 @@ std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddres
   return members;
 }
 
-}  // namespace
-
 Mc::Mc(Endpoint& endpoint, void* context)
     : fid_mc{{FI_CLASS_MC, context, &mc_fid_ops}, FI_ADDR_NOTAVAIL}, endpoint_(endpoint) {}
 
 Mc::~Mc() {
-  if (fi_addr != FI_ADDR_NOTAVAIL) endpoint_->change_membership(nullptr, *this);
+  if (fi_addr != FI_ADDR_NOTAVAIL) endpoint_->engine()->change_membership(nullptr, fi_addr);
 }
 
 int Mc::join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle, void* context) {
@@ -68,9 +106,14 @@ int Mc::join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_m
   engine::JoinOp op{.address = SocketAddress::from(plain, size), .role = {}};
   if (!op.address.multicast() || op.address.port() == 0) return -FI_EINVAL;
   if (!role_of(flags, endpoint.options().caps(), op.role)) return -FI_EOPNOTSUPP;
+  if (endpoint.engine() == nullptr) return -FI_EOPBADSTATE;
+  if (!(endpoint.options().caps() & FI_MULTICAST)) return -FI_EOPNOTSUPP;
+  if (endpoint.bound().eq() == nullptr) return -FI_ENOEQ;
   op.key = key_of(op.address);
   auto group = std::unique_ptr<Mc>(new Mc(endpoint, context));
-  if (const int error = endpoint.change_membership(&op, *group)) return error;
+  op.context = &group->fid;
+  const Status status = endpoint.engine()->change_membership(&op, group->fi_addr);
+  if (status != Status::ok) return -fi_errno_of(status);
   *handle = group.release();
   return 0;
 }
@@ -120,6 +163,16 @@ void CollectiveMc::joined(Status status) {
   } else {
     eq_.write_error(fid, status);
   }
+}
+
+}  // namespace
+
+int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept {
+  return guarded([&] {
+    Endpoint& endpoint = endpoint_of(handle);
+    return (flags & FI_COLLECTIVE) ? CollectiveMc::join(endpoint, address, flags, mc, context)
+                                   : Mc::join(endpoint, address, flags, mc, context);
+  });
 }
 
 }  // namespace cluster::api

@@ -3,7 +3,6 @@
 #include <rdma/fi_domain.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "api/cntr.h"
@@ -26,8 +25,6 @@ class Mr : public fid_mr {
   bool withdraw();
   /// True in a forked child: the region is the parent's.
   bool inherited() const { return domain_->inherited(); }
-  /// The remote address of the first byte.
-  std::uint64_t start() const { return start_; }
 
  private:
   Mr(Domain& domain, void* context) noexcept;
@@ -36,7 +33,6 @@ class Mr : public fid_mr {
   Ref<Domain> domain_;
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
-  std::uint64_t start_ = 0;
   bool listed_ = false;  ///< in the region table: peers may access it
 };
 
@@ -52,26 +48,9 @@ int mr_close(fid* plain) noexcept {
   return 0;
 }
 
-/// The raw key is the key: eight bytes.
-int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
-  if (wanted == nullptr || wanted->key_size == nullptr) return -FI_EINVAL;
-  const bool fits = wanted->raw_key != nullptr && *wanted->key_size >= sizeof mr.key;
-  *wanted->key_size = sizeof mr.key;
-  if (!fits) return -FI_ETOOSMALL;
-  std::memcpy(wanted->raw_key, &mr.key, sizeof mr.key);
-  if (wanted->base_addr != nullptr) *wanted->base_addr = mr.start();
-  return 0;
-}
-
 /// A region is usable from its registration on; FI_ENABLE and FI_REFRESH have nothing to do.
-int mr_control(fid* plain, int command, void* argument) noexcept {
-  switch (command) {
-    case FI_ENABLE:
-    case FI_REFRESH: return 0;
-    case FI_GET_RAW_MR:
-      return get_raw_mr(object_of<Mr>(plain), static_cast<struct fi_mr_raw_attr*>(argument));
-    default: return -FI_ENOSYS;
-  }
+int mr_control(fid*, int command, void*) noexcept {
+  return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
 
 constinit fi_ops mr_fid_ops =
@@ -85,10 +64,9 @@ std::uint64_t draw_key(Domain& domain) {
 }
 
 /// A region is for the peers of its domain's endpoints: it has the domain's key, or none is given.
-bool allows_auth_key(Domain& domain, const fi_mr_attr& attributes) {
-  if (!auth_key_allowed(attributes, domain.fabric().api_version)) return false;
-  const AuthKey given = auth_key_of(attributes, domain.fabric().api_version);
-  return given.empty() || std::ranges::equal(given.bytes(), domain.auth_key().bytes());
+bool allows(Domain& domain, const GivenAuthKey& given) {
+  return given.size == 0 || (given.refusal() == nullptr &&
+                             std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));
 }
 
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
@@ -138,17 +116,15 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
-  if (!allows_auth_key(domain, attributes)) return -FI_EINVAL;
+  if (!allows(domain, {attributes, domain.fabric().api_version})) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
   mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
-  if (domain.basic_registration())
-    mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
   // A region without remote access needs no entry in the table, and its key may be any.
   if (attributes.access & kRemoteAccess) {
     const iovec& memory = attributes.mr_iov[0];
     protocol::MemoryRegion region;
     region.base = static_cast<std::byte*>(memory.iov_base);
-    region.start = mr->start_;
+    region.start = domain.basic_registration() ? reinterpret_cast<std::uintptr_t>(memory.iov_base) : 0;
     region.length = memory.iov_len;
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -36,8 +37,8 @@ int query_collective(fid_domain* domain, fi_collective_op coll, fi_collective_at
                      std::uint64_t flags) noexcept;
 extern fi_ops_mr mr_ops;
 
-/// fi_open_ops of an endpoint (endpoint_stats_ops.cc).
-int open_ops(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
+/// fi_join (mc.cc): a multicast group, or with FI_COLLECTIVE a team (fi_join_collective).
+int join(fid_ep* endpoint, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept;
 
 /// The buffers of an iovec as spans, and their total length: what every call with a vector passes on.
 template <typename Bytes>

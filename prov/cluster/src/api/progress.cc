@@ -27,6 +27,7 @@ void Progress::remove(engine::Engine& engine) {
 }
 
 engine::Sleeper* Progress::sleeper() {
+  if (wait_object_ == FI_WAIT_YIELD) return nullptr;
   if (engine::Sleeper* sleeper = sleeper_.load()) return sleeper;
   const std::lock_guard guard(lock_);
   if (owned_ == nullptr) {

@@ -5,10 +5,11 @@
 // closing an endpoint and arming wait for the lock.
 #pragma once
 
+#include <rdma/fi_eq.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "api/platform.h"
@@ -20,7 +21,8 @@ namespace cluster::api {
 
 class Progress {
  public:
-  explicit Progress(Platform& platform) : platform_(platform), lock_(platform.fence()) {}
+  Progress(Platform& platform, fi_wait_obj wait_object)
+      : platform_(platform), wait_object_(wait_object), lock_(platform.fence()) {}
 
   /// An engine may be added more than once; it must be removed as often.
   void add(engine::Engine& engine);
@@ -35,7 +37,9 @@ class Progress {
     for (const Member& member : members_) member.engine->try_poll(read);
   }
 
-  /// Opened on first use; null if no descriptors are left.
+  Platform& platform() { return platform_; }
+  fi_wait_obj wait_object() const { return wait_object_; }
+  /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.
   engine::Sleeper* sleeper();
   /// Null if it has not been opened yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
@@ -53,6 +57,7 @@ class Progress {
   };
 
   Platform& platform_;
+  const fi_wait_obj wait_object_;
   BiasedLock lock_;
   std::vector<Member> members_;
   std::unique_ptr<engine::Sleeper> owned_;

@@ -12,24 +12,6 @@ using protocol::ReadOp;
 using protocol::RmaIov;
 using protocol::WriteOp;
 
-/// The remote ranges of fi_readmsg and fi_writemsg.
-struct RemoteRanges {
-  std::array<RmaIov, protocol::kRmaIovMax> ranges;
-  std::size_t count = 0;
-  std::size_t length = 0;
-
-  /// False if there are none, or more than kRmaIovMax.
-  bool read(const fi_rma_iov* vector, std::size_t vector_count) {
-    if (vector_count == 0 || vector_count > ranges.size() || vector == nullptr) return false;
-    for (count = 0; count < vector_count; ++count) {
-      ranges[count] = {vector[count].addr, vector[count].key, vector[count].len};
-      length += vector[count].len;
-    }
-    return true;
-  }
-  std::span<const RmaIov> span() const { return {ranges.data(), count}; }
-};
-
 // In all of these `op` is a ReadOp or a WriteOp that lacks buffers and ranges.
 
 template <typename Op>
@@ -70,16 +52,20 @@ ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t 
   Endpoint& endpoint = endpoint_of(handle);
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
   IovecSpans<typename Op::Buffer> buffers;
-  RemoteRanges remote;
   if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
-  if (!remote.read(message->rma_iov, message->rma_iov_count)) return -FI_EINVAL;
-  if (buffers.length() != remote.length) return -FI_EINVAL;
+  std::array<RmaIov, protocol::kRmaIovMax> ranges;
+  const std::span wanted(message->rma_iov, message->rma_iov_count);
+  if (wanted.empty() || wanted.size() > ranges.size() || wanted.data() == nullptr) return -FI_EINVAL;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < wanted.size(); length += wanted[i++].len)
+    ranges[i] = {wanted[i].addr, wanted[i].key, wanted[i].len};
+  if (buffers.length() != length) return -FI_EINVAL;
   Op op{{.to = message->addr, .context = message->context, .handles = message->desc}};
   if constexpr (std::is_same_v<Op, WriteOp>) {
     op.data = message->data;
     op.has_data = tx_flags.has_data;
   }
-  return access(endpoint, tx_flags, buffers.spans(), remote.span(), remote.length, op);
+  return access(endpoint, tx_flags, buffers.spans(), {ranges.data(), wanted.size()}, length, op);
 }
 
 WriteOp write_op(fi_addr_t peer, void* context) { return {{.to = peer, .context = context}}; }

@@ -16,6 +16,7 @@
 
 #include "api/fid_object.h"
 #include "api/platform.h"
+#include "api/progress.h"
 #include "base/enumeration.h"
 #include "base/environment.h"
 
@@ -37,15 +38,15 @@ template <typename Object>
 int control_wait(fid* plain, int command, void* argument) noexcept {
   if (command != FI_GETWAITOBJ && command != FI_GETWAIT) return -FI_ENOSYS;
   if (argument == nullptr) return -FI_EINVAL;
-  Object& object = object_of<Object>(plain);
-  const fi_wait_obj wait_object = object.wait_object();
+  Progress& progress = object_of<Object>(plain).progress();
+  const fi_wait_obj wait_object = progress.wait_object();
   if (command == FI_GETWAITOBJ) {
     *static_cast<fi_wait_obj*>(argument) = wait_object == FI_WAIT_UNSPEC ? FI_WAIT_FD : wait_object;
     return 0;
   }
   if (wait_object == FI_WAIT_NONE || wait_object == FI_WAIT_YIELD) return -FI_ENODATA;
   return guarded([&] {
-    engine::Sleeper* const sleeper = object.sleeper();
+    engine::Sleeper* const sleeper = progress.sleeper();
     if (sleeper == nullptr) return -FI_EMFILE;
     *static_cast<int*>(argument) = sleeper->descriptor();
     return 0;
@@ -61,12 +62,13 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
 /// Repeats `attempt` until it returns anything but -FI_EAGAIN, or until `timeout` milliseconds have passed (negative: for ever; 0:
 /// one attempt). A signal does not end the wait: debuggers and jobs that are continued send signals, and applications take
-/// an early return for a failure. `sleeper()` returns what to sleep on, or null. `arm(sleeper)` says for how long a sleep is safe:
+/// an early return for a failure. `arm(sleeper)` says for how long a sleep on the sleeper of `progress` is safe:
 /// kForever if the sleeper wakes as soon as another attempt may succeed. If either throws, the error is the result.
-template <typename Attempt, typename MakeSleeper, typename Arm>
-ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
+template <typename Attempt, typename Arm>
+ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);
   if (timeout == 0 || result != -FI_EAGAIN) return result;
+  Platform& platform = progress.platform();
   Clock& clock = platform.clock();
   Time now = clock.now();
   const Time end = timeout < 0 ? kNever : now + std::chrono::milliseconds(timeout);
@@ -75,7 +77,7 @@ ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleep
   for (unsigned spins = 1; now < end; ++spins, now = clock.now()) {
     std::chrono::milliseconds safe = 0ms;
     const auto prepare = [&]() -> ssize_t {
-      if (now >= sleep_from && sleep_on == nullptr) sleep_on = sleeper();
+      if (now >= sleep_from && sleep_on == nullptr) sleep_on = progress.sleeper();
       if (sleep_on != nullptr) safe = arm(*sleep_on);
       return 0;
     };

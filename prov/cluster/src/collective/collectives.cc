@@ -17,11 +17,6 @@ Status status_from(std::uint64_t data) {
              : Status::reset;
 }
 
-bool leads_node(const Team& team) {
-  const TeamLayout& layout = team.layout();
-  return layout.leaders()[layout.node()] == layout.self();
-}
-
 }  // namespace
 
 Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
@@ -96,12 +91,13 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
-  const bool spread = spreads(team.layout(), possible) && leads_node(team) && team.status() == Status::ok;
+  const bool spread =
+      spreads(team.layout(), possible) && team.layout().leads() && team.status() == Status::ok;
   // All leaders open it for the same operation of the team.
   if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
-  if (operation.awaits_group) transport_.expect(*team.group());
+  if (operation.awaits_group) transport_.expect(*team.group(), true);
   // Not before: a call that fails for lack of memory is repeated, and all members must count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
@@ -345,7 +341,7 @@ void Collectives::finish_operations(Team& team) {
       operation.reported = false;
       throw;
     }
-    if (operation.awaits_group) transport_.end_wait(*team.group());
+    if (operation.awaits_group) transport_.expect(*team.group(), false);
     std::erase_if(operations,
                   [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });
   }

@@ -34,9 +34,8 @@ class TeamEndpoint {
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
   /// All of them have joined it: until then nothing is sent to it.
   virtual bool group_joined(std::uint64_t group) const = 0;
-  /// One more operation waits for something of it; it is over with end_wait().
-  virtual void expect(std::uint64_t group) = 0;
-  virtual void end_wait(std::uint64_t group) = 0;
+  /// One more operation waits for something of it, or (`waits` false) one less.
+  virtual void expect(std::uint64_t group, bool waits) = 0;
   /// What was sent to it still arrives.
   virtual void close_group(std::uint64_t group) = 0;
   /// ok: taken, its outcome goes to the CollectiveListener; again: repeat after progress; else refused.

@@ -82,7 +82,6 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
 Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase,
                    unsigned crossing, Bytes buffer, const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();
-  const bool leads = layout.leaders()[layout.node()] == layout.self();
   const Member spreader = layout.leaders()[layout.node_of(root)];
   const Tree tree = layout.tree_here(root);
   std::vector<Step> done;
@@ -97,7 +96,8 @@ Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, un
     }
     done.push_back(arrived);
     // Before the node's own members: the network is slower.
-    if (here && leads) done.back() = schedule.spread(crossing * kPhaseNumbers + number, piece, {arrived});
+    if (here && layout.leads())
+      done.back() = schedule.spread(crossing * kPhaseNumbers + number, piece, {arrived});
     for (const Member child : tree.children)
       done.push_back(schedule.send(child, phase * kPhaseNumbers + number, piece, {arrived}));
   }
@@ -132,18 +132,6 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
     done.push_back(here);
   }
   return done;
-}
-
-/// No member of a list is done before all have begun (dissemination).
-Step meet(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase, Step after) {
-  const std::size_t count = list.size();
-  unsigned number = phase * kPhaseNumbers;
-  for (std::size_t distance = 1; distance < count; distance *= 2, ++number) {
-    const Step send = schedule.send(list[(self + distance) % count], number, {}, {after});
-    const Step receive = schedule.receive(list[(self + count - distance) % count], number, {}, {after});
-    after = schedule.join({send, receive});
-  }
-  return after;
 }
 
 /// All members of a list combine `sum` (recursive doubling): for short ones. Members beyond the largest power of two first give
@@ -181,52 +169,37 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   return paired ? schedule.send(list[self - 1], first + kLast, sum, {after}) : after;
 }
 
-/// All members of a list combine their blocks in a ring, each to the end of its own block. Member i gets the sum of
-/// block i + `shift`.
-Step combine_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
-                  const Blocks& blocks, std::size_t shift, Step after) {
+/// Blocks of all members of a list go around in a ring. Each member begins with block i + `shift` for the i-th one and passes on
+/// what it gets. Either it combines each block that comes with its own, and has the sum of the last one, block i + `shift` + 1;
+/// or it keeps them, and has all.
+Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
+                 const Blocks& blocks, std::size_t shift, bool combines, Step after) {
   const std::size_t count = list.size();
   const Member next = list[(self + 1) % count];
   const Member previous = list[(self + count - 1) % count];
-  std::size_t longest = 0;
-  for (const Bytes& block : blocks) longest = std::max(longest, block.size());
-  Alternating arrivals(schedule, longest);
-  std::vector<Step> done{after};
-  Step combined = after;
-  for (std::size_t round = 0; round + 1 < count; ++round) {
-    const unsigned number = phase * kPhaseNumbers + static_cast<unsigned>(round % kPhaseNumbers);
-    const Bytes leaving = blocks[(self + shift + 2 * count - 1 - round) % count];
-    const Bytes staying = blocks[(self + shift + 2 * count - 2 - round) % count];
-    done.push_back(schedule.send(next, number, leaving, {combined}));
-    const Bytes arrived = arrivals.buffer(round, staying.size());
-    const Step receive = schedule.receive(previous, number, arrived, {after, arrivals.used_by(round)});
-    combined = schedule.combine(staying, arrived, {receive, after});
-    arrivals.used_by(round) = combined;
-  }
-  done.push_back(combined);
-  return schedule.join(done);
-}
-
-/// All members of a list get all blocks in a ring. At first member i has block i + `shift`.
-Step gather_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
-                 const Blocks& blocks, std::size_t shift, Step after) {
-  const std::size_t count = list.size();
-  const Member next = list[(self + 1) % count];
-  const Member previous = list[(self + count - 1) % count];
+  const auto longest = std::ranges::max_element(blocks, {}, &Bytes::size);
+  Alternating arrivals(schedule, combines ? longest->size() : 0);
   std::vector<Step> done{after};
   Step here = after;
   for (std::size_t round = 0; round + 1 < count; ++round) {
     const unsigned number = phase * kPhaseNumbers + static_cast<unsigned>(round % kPhaseNumbers);
-    const Bytes leaving = blocks[(self + shift + count - round) % count];
-    const Bytes arriving = blocks[(self + shift + 2 * count - 1 - round) % count];
+    const Bytes leaving = blocks[(self + shift + 2 * count - round) % count];
+    const Bytes own = blocks[(self + shift + 2 * count - 1 - round) % count];
     done.push_back(schedule.send(next, number, leaving, {here}));
-    here = schedule.receive(previous, number, arriving, {after});
+    if (!combines) {
+      here = schedule.receive(previous, number, own, {after});
+      continue;
+    }
+    const Bytes arrived = arrivals.buffer(round, own.size());
+    const Step receive = schedule.receive(previous, number, arrived, {after, arrivals.used_by(round)});
+    here = schedule.combine(own, arrived, {receive, after});
+    arrivals.used_by(round) = here;
   }
   done.push_back(here);
   return schedule.join(done);
 }
 
-/// The same for short blocks (Bruck). At first member i has block i.
+/// All members of a list get all blocks, if they are short (Bruck). At first member i has block i.
 Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                      ConstBytes own, const Blocks& blocks, Step after) {
   const std::size_t count = list.size();
@@ -257,13 +230,6 @@ enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 /// Rounds of an alltoall under way at once: enough to fill a link, too few to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
-bool leads(const TeamLayout& layout) { return layout.leaders()[layout.node()] == layout.self(); }
-
-/// The tree of this node alone.
-Tree tree_of_node(const TeamLayout& layout) {
-  return binomial_tree(layout.neighbors(), layout.position_in_node(), 0);
-}
-
 /// `count` equal blocks of a buffer.
 Blocks blocks_of(Bytes buffer, const MemberList& order) {
   const std::size_t size = buffer.size() / order.size();
@@ -293,22 +259,6 @@ bool meets_at_one(const TeamLayout& layout, std::size_t length) {
 
 constexpr Member kMeeting = 0;
 
-void barrier(Schedule& schedule, const TeamLayout& layout) {
-  if (meets_at_one(layout, 0)) {
-    const Tree tree = layout.tree(kMeeting, star_tree);
-    const Pieces nothing(0, kPieceMin);
-    const std::vector<Step> arrived = combine_up(schedule, tree, kUp, {}, {}, nothing, kStart);
-    send_down(schedule, tree, kDown, {}, nothing, arrived);
-    return;
-  }
-  const Tree node = tree_of_node(layout);
-  const Pieces nothing(0, kPieceMin);
-  const std::vector<Step> arrived = combine_up(schedule, node, kUp, {}, {}, nothing, kStart);
-  Step met = arrived.front();
-  if (leads(layout)) met = meet(schedule, layout.leaders(), layout.node(), kAcross, met);
-  send_down(schedule, node, kDown, {}, nothing, {&met, 1});
-}
-
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (spreads(layout, arguments)) {
     const Pieces pieces(arguments.target.size(), kMulticastPiece);
@@ -333,6 +283,7 @@ void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
 }
 
+/// Of nothing it is a barrier.
 void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (meets_at_one(layout, arguments.source.size())) {
     const Tree tree = layout.tree(kMeeting, star_tree);
@@ -350,18 +301,18 @@ void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
     send_to_nodes(schedule, layout, kMeeting, kDown, kAcross, arguments.target, pieces, sums);
     return;
   }
-  const Tree node = tree_of_node(layout);
+  const Tree node = layout.tree_here(layout.leader());
   const Pieces pieces(arguments.source.size(), kPieceMin);
   const Bytes sum = arguments.target;
   const std::vector<Step> arrived = combine_up(schedule, node, kUp, arguments.source, sum, pieces, kStart);
   Step combined = schedule.join(arrived);
   const MemberList& leaders = layout.leaders();
-  if (leads(layout) && sum.size() < kLong) {
+  if (layout.leads() && sum.size() < kLong) {
     combined = combine_among(schedule, leaders, layout.node(), kAcross, sum, combined);
-  } else if (leads(layout)) {
+  } else if (layout.leads()) {
     const Blocks parts = parts_of(sum, leaders.size(), size_of(schedule.reduction().type));
-    combined = combine_ring(schedule, leaders, layout.node(), kAcross, parts, 1, combined);
-    combined = gather_ring(schedule, leaders, layout.node(), kAround, parts, 1, combined);
+    combined = around_ring(schedule, leaders, layout.node(), kAcross, parts, 0, true, combined);
+    combined = around_ring(schedule, leaders, layout.node(), kAround, parts, 1, false, combined);
   }
   send_down(schedule, node, kDown, sum, pieces, {&combined, 1});
 }
@@ -372,7 +323,7 @@ void allgather(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const std::size_t self = layout.position_by_node();
   if (arguments.source.size() >= kLong / 4) {
     const Step own = schedule.copy(blocks[self], arguments.source, {});
-    gather_ring(schedule, order, self, kAround, blocks, 0, own);
+    around_ring(schedule, order, self, kAround, blocks, 0, false, own);
   } else {
     gather_doubling(schedule, order, self, kAround, arguments.source, blocks, kStart);
   }
@@ -436,7 +387,8 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
     const Step copied = schedule.copy(sum, arguments.source, {});
     const Blocks blocks = blocks_of(sum, layout.by_node());
     const std::size_t self = layout.position_by_node();
-    const Step combined = combine_ring(schedule, layout.by_node(), self, kAround, blocks, 0, copied);
+    const Step combined =
+        around_ring(schedule, layout.by_node(), self, kAround, blocks, blocks.size() - 1, true, copied);
     schedule.copy(arguments.target, blocks[self], {combined});
     return;
   }
@@ -461,10 +413,10 @@ bool spreads(const TeamLayout& layout, const Arguments& arguments) {
 Schedule compose(const TeamLayout& layout, const Arguments& arguments) {
   Schedule schedule(arguments.reduction);
   switch (arguments.kind) {
-    case Kind::barrier: barrier(schedule, layout); break;
+    case Kind::barrier:
+    case Kind::allreduce: allreduce(schedule, layout, arguments); break;
     case Kind::broadcast: broadcast(schedule, layout, arguments); break;
     case Kind::alltoall: alltoall(schedule, layout, arguments); break;
-    case Kind::allreduce: allreduce(schedule, layout, arguments); break;
     case Kind::allgather: allgather(schedule, layout, arguments); break;
     case Kind::reduce_scatter: reduce_scatter(schedule, layout, arguments); break;
     case Kind::reduce: reduce(schedule, layout, arguments); break;

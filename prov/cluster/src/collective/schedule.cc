@@ -6,59 +6,22 @@
 
 namespace cluster::collective {
 
-Step Schedule::add(const Action& action, After after) {
+Step Schedule::add(Action::Kind kind, unsigned number, Member member, Bytes target, ConstBytes source,
+                   std::span<const Step> after) {
   const auto step = static_cast<Step>(actions_.size());
-  actions_.push_back(action);
-  for (const Step before : after) depend(step, before);
+  actions_.push_back({.kind = kind,
+                      .number = static_cast<std::uint16_t>(number & kNumberMax),
+                      .member = member,
+                      .target = target,
+                      .source = source});
+  for (const Step before : after) {
+    if (before == kStart) continue;
+    ++actions_[step].awaited;
+    edges_.push_back({step, actions_[before].first_edge});
+    actions_[before].first_edge = static_cast<Step>(edges_.size() - 1);
+  }
   return step;
 }
-
-void Schedule::depend(Step step, Step before) {
-  if (before == kStart) return;
-  ++actions_[step].awaited;
-  edges_.push_back({step, actions_[before].first_edge});
-  actions_[before].first_edge = static_cast<Step>(edges_.size() - 1);
-}
-
-Step Schedule::send(Member to, unsigned number, ConstBytes bytes, After after) {
-  return add({.kind = Action::Kind::send,
-              .number = static_cast<std::uint16_t>(number & kNumberMax),
-              .member = to,
-              .source = bytes},
-             after);
-}
-
-Step Schedule::spread(unsigned number, ConstBytes bytes, After after) {
-  return add({.kind = Action::Kind::spread,
-              .number = static_cast<std::uint16_t>(number & kNumberMax),
-              .source = bytes},
-             after);
-}
-
-Step Schedule::receive(Member from, unsigned number, Bytes bytes, After after) {
-  return add({.kind = Action::Kind::receive,
-              .number = static_cast<std::uint16_t>(number & kNumberMax),
-              .member = from,
-              .target = bytes},
-             after);
-}
-
-Step Schedule::combine(Bytes target, ConstBytes source, After after) {
-  return add({.kind = Action::Kind::combine, .target = target, .source = source}, after);
-}
-
-Step Schedule::copy(Bytes target, ConstBytes source, After after) {
-  return add({.kind = Action::Kind::copy, .target = target, .source = source}, after);
-}
-
-Step Schedule::join(const std::vector<Step>& steps) {
-  if (steps.size() == 1) return steps.front();
-  const Step step = add({}, {});
-  for (const Step before : steps) depend(step, before);
-  return step;
-}
-
-Step Schedule::join(After steps) { return add({}, steps); }
 
 Bytes Schedule::scratch(std::size_t size) {
   scratch_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -68,15 +69,27 @@ class Schedule {
     edges_.reserve(kActionsFew);
   }
 
-  Step send(Member to, unsigned number, ConstBytes bytes, After after);
+  Step send(Member to, unsigned number, ConstBytes bytes, After after) {
+    return add(Action::Kind::send, number, to, {}, bytes, after);
+  }
   /// To all members that receive from this one under the number.
-  Step spread(unsigned number, ConstBytes bytes, After after);
-  Step receive(Member from, unsigned number, Bytes bytes, After after);
-  Step combine(Bytes target, ConstBytes source, After after);
-  Step copy(Bytes target, ConstBytes source, After after);
+  Step spread(unsigned number, ConstBytes bytes, After after) {
+    return add(Action::Kind::spread, number, 0, {}, bytes, after);
+  }
+  Step receive(Member from, unsigned number, Bytes bytes, After after) {
+    return add(Action::Kind::receive, number, from, bytes, {}, after);
+  }
+  Step combine(Bytes target, ConstBytes source, After after) {
+    return add(Action::Kind::combine, 0, 0, target, source, after);
+  }
+  Step copy(Bytes target, ConstBytes source, After after) {
+    return add(Action::Kind::copy, 0, 0, target, source, after);
+  }
   /// Done when all of these are.
-  Step join(const std::vector<Step>& steps);
-  Step join(After steps);
+  Step join(After steps) { return add(Action::Kind::join, 0, 0, {}, {}, steps); }
+  Step join(std::span<const Step> steps) {
+    return steps.size() == 1 ? steps.front() : add(Action::Kind::join, 0, 0, {}, {}, steps);
+  }
   /// Memory that lives as long as the schedule.
   Bytes scratch(std::size_t size);
 
@@ -88,8 +101,8 @@ class Schedule {
  private:
   static constexpr std::size_t kActionsFew = 8;  ///< of most short operations
 
-  Step add(const Action& action, After after);
-  void depend(Step step, Step before);
+  Step add(Action::Kind kind, unsigned number, Member member, Bytes target, ConstBytes source,
+           std::span<const Step> after);
 
   Reduction reduction_;
   std::vector<Action> actions_;

@@ -1,6 +1,5 @@
 #include "collective/team.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -41,6 +41,9 @@ class TeamLayout {
   const MemberList& by_node() const { return by_node_; }
   /// The first member of each node.
   const MemberList& leaders() const { return leaders_; }
+  /// The first member of this node.
+  Member leader() const { return leaders_[node()]; }
+  bool leads() const { return leader() == self_; }
   /// The members of this node, and where this one stands among them.
   const MemberList& neighbors() const { return nodes_[place_[self_].node]; }
   std::size_t node() const { return place_[self_].node; }

@@ -1,7 +1,6 @@
 #include "engine/background_runner.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace cluster::engine {
 
@@ -15,10 +14,10 @@ bool BackgroundRunner::none_since() const {
 
 bool BackgroundRunner::application_polls() {
   if (automatic_.load(std::memory_order_relaxed)) return false;
-  pace_.began = clock_.now();
-  pace_.late = pace_.wanted == Time{} ? Duration{} : pace_.began - pace_.wanted;
-  pace_.wanted = Time{};
-  note_turns(pace_.began);
+  began_ = clock_.now();
+  late_ = wanted_ == Time{} ? Duration{} : began_ - wanted_;
+  wanted_ = Time{};
+  note_turns(began_);
   const std::uint32_t turns = loop_.turns();
   if (packing_.review_due() || none_since()) return false;
   turns_seen_ = turns;
@@ -69,7 +68,7 @@ os::NextWake BackgroundRunner::run_manual() {
   turns_seen_ = loop_.turns();
   if (packing_.in_stream()) return kInStream;
   if (messenger_.busy()) return by_time(kSoon);
-  return by_time(std::clamp(std::max(loop_.next_deadline(), pace_.began) - pace_.began, kSoon, kIdle));
+  return by_time(std::clamp(std::max(loop_.next_deadline(), began_) - began_, kSoon, kIdle));
 }
 
 Duration BackgroundRunner::application_away() const {
@@ -80,8 +79,8 @@ Duration BackgroundRunner::application_away() const {
 os::NextWake BackgroundRunner::next_check() { return packing_.in_stream() ? kInStream : by_time(kIdle); }
 
 os::NextWake BackgroundRunner::by_time(Duration rest) {
-  if (pace_.late >= kLate) rest = std::max(rest, std::min(kLateRest * pace_.late, kRestMax));
-  pace_.wanted = pace_.began + rest;
+  if (late_ >= kLate) rest = std::max(rest, std::min(kLateRest * late_, kRestMax));
+  wanted_ = began_ + rest;
   return {rest};
 }
 

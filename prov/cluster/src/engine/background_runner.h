@@ -93,11 +93,10 @@ class BackgroundRunner {
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;  ///< in a row, with manual progress
   bool sleeps_ = false;      ///< after them
-  struct Pace {              ///< with manual progress
-    Time wanted{};           ///< when the next run was asked for; Time{}: whenever it comes
-    Time began{};            ///< the run under way...
-    Duration late{};         ///< ...so much later than it was asked for
-  } pace_;
+  // With manual progress:
+  Time wanted_{};                  ///< when the next run was asked for; Time{}: whenever it comes
+  Time began_{};                   ///< the run under way...
+  Duration late_{};                ///< ...so much later than it was asked for
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   Time turn_noted_at_{};           ///< the last run that found one of the application; Time{}: none has
   std::uint64_t frames_seen_ = 0;  ///< received until then

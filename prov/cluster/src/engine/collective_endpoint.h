@@ -20,8 +20,7 @@ class CollectiveEndpoint final : public collective::TeamEndpoint {
   bool has_multicast() const override { return parts_.multicast != nullptr; }
   std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) override;
   bool group_joined(std::uint64_t group) const override { return loop_.groups().joined(group); }
-  void expect(std::uint64_t group) override { loop_.groups().expect(group, true); }
-  void end_wait(std::uint64_t group) override { loop_.groups().expect(group, false); }
+  void expect(std::uint64_t group, bool waits) override { loop_.groups().expect(group, waits); }
   void close_group(std::uint64_t group) override { loop_.groups().leave(group); }
   Status send(const protocol::SendOp& op) override;
   Status receive(const protocol::RecvOp& op) override;

@@ -1,9 +1,5 @@
 #include "engine/endpoint_stats.h"
 
-#include "engine/engine_parts.h"
-#include "protocol/messenger.h"
-#include "transport/peer_table.h"
-
 namespace cluster::engine {
 namespace {
 
@@ -26,28 +22,6 @@ PeerStats stats_of(const EngineParts& parts, std::span<transport::Transport* con
   return stats;
 }
 
-void collect_messages(const protocol::Messenger& messenger, EndpointStats& stats) {
-  std::vector<protocol::StoredMessage> all;
-  collect(messenger.matcher(), all, kMessagesMax);
-  for (const protocol::StoredMessage& each : all) {
-    stats.messages.push_back({each, each.peer->name});
-    stats.messages.back().what.peer = nullptr;  // it may be gone when this is read
-  }
-}
-
-void collect_operations(const transport::PeerTable& peers, const protocol::Messenger& messenger,
-                        EndpointStats& stats) {
-  std::vector<protocol::PendingOperation> all;
-  for (const std::unique_ptr<transport::Peer>& peer : peers.all()) collect(peer->channel, all);
-  collect(messenger.matcher(), all);
-  stats.operations_under_way = all.size();
-  if (all.size() > kOperationsMax) all.resize(kOperationsMax);
-  for (const protocol::PendingOperation& each : all) {
-    stats.operations.push_back({each, each.peer != nullptr ? each.peer->name : SocketAddress{}});
-    stats.operations.back().what.peer = nullptr;  // it may be gone when this is read
-  }
-}
-
 }  // namespace
 
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer) {
@@ -67,10 +41,14 @@ EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable
                       .operations = {},
                       .messages = {}};
   stats.peers.reserve(peers.all().size());
-  for (const std::unique_ptr<transport::Peer>& peer : peers.all())
+  for (const std::unique_ptr<transport::Peer>& peer : peers.all()) {
     stats.peers.push_back(stats_of(parts, transports, *peer));
-  collect_operations(peers, messenger, stats);
-  collect_messages(messenger, stats);
+    collect(peer->channel, stats.operations);
+  }
+  collect(messenger.matcher(), stats.operations);
+  stats.operations_under_way = stats.operations.size();
+  if (stats.operations.size() > kOperationsMax) stats.operations.resize(kOperationsMax);
+  collect(messenger.matcher(), stats.messages, kMessagesMax);
   return stats;
 }
 

@@ -3,40 +3,20 @@
 // for them.
 #pragma once
 
-#include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/units.h"
+#include "engine/engine_parts.h"
+#include "protocol/messenger.h"
 #include "protocol/pending_operations.h"
 #include "transport/peer_stats.h"
-
-namespace cluster::protocol {
-class Messenger;
-}
-namespace cluster::transport {
-class PeerTable;
-class Transport;
-struct Peer;
-}  // namespace cluster::transport
+#include "transport/peer_table.h"
 
 namespace cluster::engine {
 
 using transport::PeerStats;
-struct EngineParts;
-
-struct OperationStats {
-  protocol::PendingOperation what;
-  SocketAddress peer;  ///< empty: any
-};
-
-/// A message that waits for its receive.
-struct MessageStats {
-  protocol::StoredMessage what;
-  SocketAddress peer;
-};
 
 struct EndpointStats {
   Time now{};
@@ -44,9 +24,10 @@ struct EndpointStats {
   Counters counters;
   std::size_t unexpected = 0;  ///< messages that wait for their receive
   std::vector<PeerStats> peers;
-  std::vector<OperationStats> operations;  ///< of the application, under way; at most kOperationsMax
+  std::vector<protocol::PendingOperation>
+      operations;  ///< of the application, under way; at most kOperationsMax
   std::size_t operations_under_way = 0;
-  std::vector<MessageStats> messages;  ///< the first of `unexpected`; at most kMessagesMax
+  std::vector<protocol::StoredMessage> messages;  ///< the first of `unexpected`; at most kMessagesMax
   Duration application_away{};  ///< the application has taken no turn for at least this long; zero: unknown
 };
 

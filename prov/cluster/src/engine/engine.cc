@@ -1,15 +1,12 @@
 #include "engine/engine.h"
 
-#include <mutex>
-#include <type_traits>
 #include <utility>
-
-#include "network/network_transport.h"
 
 namespace cluster::engine {
 
 Engine::Engine(EngineParts parts)
     : lock_(parts.environment.fence),
+      resources_(std::move(parts.resources)),
       parts_(std::move(parts)),
       messenger_(parts_.settings, parts_.environment.counters, peers_),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
@@ -117,41 +114,11 @@ Status Engine::receive(const protocol::RecvOp& op) {
   return status;
 }
 
-bool Engine::cancel(void* context) {
-  const std::lock_guard lock(lock_);
-  return messenger_.matcher().cancel(context);
-}
-
 os::NextWake Engine::run_in_background() {
   if (background_.application_polls()) return background_.next_check();
   const std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock.owns_lock()) return BackgroundRunner::kAway;
   return peers_.attached() ? background_.run() : os::NextWake{BackgroundRunner::kIdle};
-}
-
-void Engine::enable_auto_progress() {
-  const std::lock_guard lock(lock_);
-  background_.set_automatic();
-}
-
-Time Engine::next_deadline() const {
-  const std::lock_guard lock(lock_);
-  return loop_.next_deadline();
-}
-
-Counters Engine::counters() const {
-  const std::lock_guard lock(lock_);
-  return parts_.environment.counters;
-}
-
-std::size_t Engine::tx_size_left() const {
-  const std::lock_guard lock(lock_);
-  return messenger_.tx_size_left();
-}
-
-std::size_t Engine::unexpected_messages() const {
-  const std::lock_guard lock(lock_);
-  return messenger_.matcher().stored();
 }
 
 const char* Engine::carrier_name_of(std::uint64_t handle) const {
@@ -166,21 +133,6 @@ std::optional<EndpointStats> Engine::stats() const {
   EndpointStats stats = collect_stats(parts_, peers_, reach_.transports(), messenger_, started_);
   stats.application_away = background_.application_away();
   return stats;
-}
-
-bool Engine::quiescent() const {
-  const std::lock_guard lock(lock_);
-  return loop_.quiescent();
-}
-
-void Engine::poll() {
-  const std::lock_guard lock(lock_);
-  loop_.run_once(PollScope::all);
-}
-
-int Engine::descriptor() {
-  const std::lock_guard lock(lock_);
-  return loop_.descriptor();
 }
 
 bool Engine::arm() {

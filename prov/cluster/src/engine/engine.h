@@ -81,11 +81,12 @@ class Engine {
   /// Calls act(collectives) with the teams and collective operations of this endpoint.
   template <typename Act>
   auto with_collectives(Act&& act) {
-    const std::lock_guard lock(lock_);
-    return act(collective_.collectives());
+    return locked([&] { return act(collective_.collectives()); });
   }
   /// Cancels one receive by its context. False if no such receive waits.
-  bool cancel(void* context);
+  bool cancel(void* context) {
+    return locked([&] { return messenger_.matcher().cancel(context); });
+  }
 
   /// Registration of run_in_background() with the progress thread: ends before the engine does.
   void set_progress_client(std::shared_ptr<void> registration) {
@@ -95,26 +96,38 @@ class Engine {
   /// last run, and says when to come again.
   os::NextWake run_in_background();
   /// FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call before attach().
-  void enable_auto_progress();
+  void enable_auto_progress() {
+    locked([&] { background_.set_automatic(); });
+  }
 
   /// When it next needs a turn if nothing arrives and no call is made; kNever: never.
-  Time next_deadline() const;
-  /// What it has counted so far.
-  Counters counters() const;
+  Time next_deadline() const {
+    return locked([&] { return loop_.next_deadline(); });
+  }
+  Counters counters() const {
+    return locked([&] { return Counters(parts_.environment.counters); });
+  }
   /// How many more operations are accepted for certain (fi_tx_size_left).
-  std::size_t tx_size_left() const;
-  /// How many messages wait for their receive.
-  std::size_t unexpected_messages() const;
+  std::size_t tx_size_left() const {
+    return locked([&] { return messenger_.tx_size_left(); });
+  }
+  std::size_t unexpected_messages() const {
+    return locked([&] { return messenger_.matcher().stored(); });
+  }
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle is not
   /// in the address vector.
   const char* carrier_name_of(std::uint64_t handle) const;
   /// What can be read of it now; nothing if another thread is inside. For the progress thread.
   std::optional<EndpointStats> stats() const;
   /// True once nothing is owed to any peer: what was promised has left, and what came was acknowledged.
-  bool quiescent() const;
+  bool quiescent() const {
+    return locked([&] { return loop_.quiescent(); });
+  }
 
   /// One turn of the event loop that looks at everything; waits for the engine lock.
-  void poll();
+  void poll() {
+    locked([&] { loop_.run_once(PollScope::all); });
+  }
   /// A turn for callers that come again soon. It is skipped if another thread is inside, and makes system calls only
   /// when they are due (PollScope::due). Arrivals of the fast lane go into `read` where it accepts them.
   template <typename Read = protocol::NoDirectRead>
@@ -125,13 +138,22 @@ class Engine {
     if (!loop_.run_calm(read)) loop_.run_once(PollScope::due);
   }
   /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
-  int descriptor();
+  int descriptor() {
+    return locked([&] { return loop_.descriptor(); });
+  }
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
   /// impossible: poll on.
   bool arm();
 
  private:
+  template <typename Act>
+  std::invoke_result_t<Act> locked(Act&& act) const {
+    const std::lock_guard lock(lock_);
+    return act();
+  }
+
   mutable BiasedLock lock_;
+  const std::shared_ptr<void> resources_;  ///< outlives the rest, which counts while it is destroyed
   EngineParts parts_;
   mutable PeerTable peers_;
   protocol::Messenger messenger_;

@@ -39,7 +39,7 @@ struct EngineParts {
   std::uint64_t epoch = 0;  ///< real time in ns: orders the incarnations of one name, across restarts
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::LocalListener> local_listener;
-  std::shared_ptr<void> resources;        ///< what must live exactly as long as the engine
+  std::shared_ptr<void> resources;        ///< what lives until nothing else of the engine is left
   EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
   /// The interfaces behind `link` by number, the first being that of the name; empty: one.
   std::vector<multipath::Rail> rails = {};
@@ -51,7 +51,7 @@ struct EngineParts {
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
-  /// Transports beside those of the table (transports.cc), nearer than the network.
+  /// Transports beside those of transports.cc, nearer than the network.
   std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
       further_transports = {};
 };

@@ -1,6 +1,5 @@
 #include "engine/event_loop.h"
 
-#include <algorithm>
 #include <new>
 
 #include "os/wait_set.h"
@@ -34,11 +33,11 @@ bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;
   try {
-    last_turn_.ended_early = false;
+    ended_early_ = false;
     return take_turn(scope);
   } catch (const std::bad_alloc&) {
     ++parts_.environment.counters.no_memory;
-    last_turn_.ended_early = true;
+    ended_early_ = true;
     disturb();
     return false;
   }
@@ -67,14 +66,13 @@ inline bool EventLoop::take_turn(PollScope scope) {
   protocol::CollectiveListener* const collectives =
       messenger_.message_parts().context.bindings.engine.collectives;
   if (collectives != nullptr && collectives->pending()) collectives->advance();
-  last_turn_.calm_turns = 0;
+  calm_turns_ = 0;
   if (lane_ != nullptr && calm()) {
-    last_turn_.calm_turns =
-        lane_->peers().reads_all() ? Turn::kTurnsPerFullLook - 1 : kTurnsPerQuietRings - 1;
-    if (!turn.hurries()) last_turn_.ticks = turn.ticks();
-    last_turn_.rest = Transport::kTicksPerLookAlone;
+    calm_turns_ = lane_->peers().reads_all() ? Turn::kTurnsPerFullLook - 1 : kTurnsPerQuietRings - 1;
+    if (!turn.hurries()) ticks_ = turn.ticks();
+    rest_ = Transport::kTicksPerLookAlone;
     for (const Transport* const each : transports()) {
-      last_turn_.rest = std::min(last_turn_.rest, each->ticks_between_looks());
+      rest_ = std::min(rest_, each->ticks_between_looks());
     }
   }
   wake_sleepers();

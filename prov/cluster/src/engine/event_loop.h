@@ -18,7 +18,6 @@
 #include "engine/group_table.h"
 #include "engine/transports.h"
 #include "protocol/messenger.h"
-#include "shm/shm_transport.h"
 #include "transport/transport_context.h"
 
 namespace cluster::engine {
@@ -48,7 +47,7 @@ class EventLoop {
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
   /// Something was done outside of turns, and the next turn must continue it.
-  void disturb() { last_turn_.calm_turns = 0; }
+  void disturb() { calm_turns_ = 0; }
   /// The number of turns so far; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
@@ -71,7 +70,6 @@ class EventLoop {
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
   /// impossible.
   bool arm();
-  /// Takes the events out of the descriptor.
   void handle_events();
   void wake_sleepers() {
     if (waiter_.may_sleep()) [[unlikely]]
@@ -96,7 +94,7 @@ class EventLoop {
   }
   /// Something that has come, or is to leave, waits for memory.
   bool awaits_memory() const {
-    return last_turn_.ended_early || holding() ||
+    return ended_early_ || holding() ||
            !all_of([](const transport::Transport& each) { return !each.awaits_memory(); });
   }
   /// Nothing is left to do but to settle posted writes, and all that may come is found in memory or by the clock.
@@ -114,14 +112,13 @@ class EventLoop {
   shm::ShmTransport* const lane_;  ///< null: the endpoint has no fast lane
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  struct {
-    /// Not 0: it left nothing to do, and nothing was done since. Turns whose number has one of these bits may be calm.
-    std::uint32_t calm_turns = 0;
-    bool ended_early = false;  ///< for lack of memory
-    std::uint64_t ticks = 0;   ///< when the clock was read last...
-    std::uint64_t rest =
-        0;  ///< ...and how long after it, in ticks, a calm loop looks at all transports again
-  } last_turn_;
+  /// Not 0: the last turn left nothing to do, and nothing was done since. Turns whose number has one of these bits may
+  /// be calm.
+  std::uint32_t calm_turns_ = 0;
+  bool ended_early_ = false;  ///< the last turn, for lack of memory
+  std::uint64_t ticks_ = 0;   ///< when the clock was read last...
+  std::uint64_t rest_ =
+      0;  ///< ...and for how long, in ticks, a calm loop need not look at all transports again
 };
 
 template <typename Act>
@@ -150,7 +147,7 @@ Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
 template <typename Read>
 bool EventLoop::run_calm(Read& read) {
   const std::uint32_t turn = turns() + 1;
-  if ((turn & last_turn_.calm_turns) == 0) return false;
+  if ((turn & calm_turns_) == 0) return false;
   using Arrivals = shm::LocalPeers::Arrivals;
   const Arrivals arrivals = lane_->peers().receive_short(read);
   if (arrivals == Arrivals::other) return false;
@@ -158,8 +155,8 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == Arrivals::none) {
     // Posted writes need the clock as well: settling takes back writes that a target does not read.
     const bool posted = !lane_->posted_idle();
-    const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : last_turn_.rest;
-    if (parts_.environment.clock.ticks() - last_turn_.ticks > rest) return run_by_clock();
+    const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : rest_;
+    if (parts_.environment.clock.ticks() - ticks_ > rest) return run_by_clock();
   }
   turns_.store(turn, std::memory_order_relaxed);
   return true;

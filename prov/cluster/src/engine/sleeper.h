@@ -16,8 +16,6 @@ namespace cluster::engine {
 
 class Sleeper final : public Waker {
  public:
-  using Wake = os::WaitSet::Wake;
-
   /// Null if there are no descriptors left.
   static std::unique_ptr<Sleeper> open() {
     std::unique_ptr<os::WaitSet> set = os::WaitSet::open();
@@ -44,8 +42,8 @@ class Sleeper final : public Waker {
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// Sleeps at most this long. Every engine must be armed.
-  Wake wait(std::chrono::milliseconds limit) const {
-    return limit == kForever ? set_->sleep(std::nullopt) : set_->sleep(limit);
+  void wait(std::chrono::milliseconds limit) const {
+    set_->sleep(limit == kForever ? std::nullopt : std::optional(limit));
   }
 
  private:

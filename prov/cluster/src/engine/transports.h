@@ -1,21 +1,15 @@
-// The table of transports, nearest first: which ones an endpoint has. A new transport is added to the table in
-// transports.cc; the engine then asks it what it asks all of them (transport/transport.h).
+// Which transports an endpoint has, nearest first. A new transport is added in transports.cc; the engine then asks it
+// what it asks all of them (transport/transport.h).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "engine/engine_parts.h"
+#include "network/network_transport.h"
+#include "shm/shm_transport.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
-
-namespace cluster::shm {
-class ShmTransport;
-}
-namespace cluster::network {
-class NetworkTransport;
-}
 
 namespace cluster::engine {
 

@@ -10,7 +10,6 @@ void CompletionQueue::push(const Completion& completion) {
   {
     const std::lock_guard guard(lock_);
     next_entry() = completion;
-    failed_ += completion.status != Status::ok;
     size_.store(entries_.size(), std::memory_order_release);
     waker = std::exchange(waker_, nullptr);
   }
@@ -55,9 +54,9 @@ bool CompletionQueue::has_memory_for(std::size_t count) {
   return !starved_;
 }
 
-bool CompletionQueue::wake_at_next(Waker& waker, std::size_t enough) {
+bool CompletionQueue::wake_at_next(Waker& waker) {
   const std::lock_guard guard(lock_);
-  if (failed_ != 0 || entries_.size() >= enough) return false;
+  if (!entries_.empty()) return false;
   waker.clear();
   waker_ = &waker;
   return true;

@@ -106,7 +106,6 @@ class CompletionQueue {
     std::size_t taken = 0;
     while (taken < count && !entries_.empty() && wanted(entries_.front())) {
       take(entries_.front());
-      failed_ -= entries_.front().status != Status::ok;
       entries_.pop_front();
       ++taken;
     }
@@ -115,22 +114,16 @@ class CompletionQueue {
   }
   /// A hint without the lock.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  /// True if there are fewer than `enough`, and none that failed.
-  bool lacks(std::size_t enough) {
-    if (empty()) return true;
-    const std::lock_guard guard(lock_);
-    return failed_ == 0 && entries_.size() < enough;
-  }
   /// True if no queue of this process is starved: one comparison, behind which no queue is asked.
   static bool none_starved() { return starved_queues_.load(std::memory_order_relaxed) == 0; }
   /// False if this one is; it tries to get memory before.
   bool has_memory();
   /// The same for `count` completions at once.
   bool has_memory_for(std::size_t count);
-  /// The next completion wakes `waker`, which must outlive the queue's use. False if there are `enough`
-  /// already, or one that failed: then the caller need not sleep. The waker is reset only if the call returns
-  /// true, so that another thread that sleeps on it does not miss its event.
-  bool wake_at_next(Waker& waker, std::size_t enough);
+  /// The next completion wakes `waker`, which must outlive the queue's use. False if there is one already: then the
+  /// caller need not sleep. The waker is reset only if the call returns true, so that another thread that sleeps on
+  /// it does not miss its event.
+  bool wake_at_next(Waker& waker);
 
  private:
   /// More than one segment reports, for each of the engines that share the queue.
@@ -148,7 +141,6 @@ class CompletionQueue {
 
   BiasedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
-  std::size_t failed_ = 0;  ///< entries that are failures
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
   std::size_t grow_from_ = 0;  ///< with so many entries fewer than kAhead places are left
@@ -215,8 +207,8 @@ class LossListener {
 class GroupListener {
  public:
   virtual ~GroupListener() = default;
-  /// Called under the engine's lock.
-  virtual void group_joined(std::uint64_t group) = 0;
+  /// Called under the engine's lock, with the context of the call that joined it.
+  virtual void group_joined(void* context) = 0;
 };
 
 /// Hears of the messages that are part of collective operations (collective/). Called under the engine's lock;

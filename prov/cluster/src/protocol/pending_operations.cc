@@ -43,7 +43,7 @@ const char* waits_for(const OutgoingRequest& request) {
 
 PendingOperation describe(const OutgoingRequest& request) {
   PendingOperation operation{.kind = name_of(request),
-                             .peer = request.channel,
+                             .peer = request.channel->name,
                              .length = request.length,
                              .done = request.posted,
                              .noted = request.noted,
@@ -62,7 +62,7 @@ PendingOperation describe_arriving(const IncomingRequest& request) {
                                                                 : "receive";
   PendingOperation operation{
       .kind = kind,
-      .peer = request.channel,
+      .peer = request.channel->name,
       .length = request.total,
       .done = request.pull.arrived + request.pull.copied,
       .noted = request.noted,
@@ -93,7 +93,7 @@ void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
       into.push_back({.kind = many               ? "buffer"
                               : each->collective ? "receive of a collective"
                                                  : "receive",
-                      .peer = each->from,
+                      .peer = each->from != nullptr ? each->from->name : SocketAddress{},
                       .length = each->capacity,
                       .tagged = each->tagged,
                       .tag = each->tag,
@@ -108,7 +108,7 @@ void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size
     const auto& stored = queue.stored();
     for (const UnexpectedMessage* each = stored.front(); each != nullptr && into.size() < most;
          each = stored.after(*each)) {
-      if (each->available()) into.push_back({each->channel, each->total, each->tagged, each->tag});
+      if (each->available()) into.push_back({each->channel->name, each->total, each->tagged, each->tag});
     }
   }
 }
@@ -136,10 +136,10 @@ void collect(const Channel& channel, std::vector<PendingOperation>& into) {
   }
   if (channel.assembly.receive != nullptr) into.push_back(describe_arriving(*channel.assembly.receive));
   for (std::size_t i = 0; i < channel.rma.puts_pending; ++i) {
-    into.push_back({.kind = "write", .peer = &channel, .waits_for = "to take it"});
+    into.push_back({.kind = "write", .peer = channel.name, .waits_for = "to take it"});
   }
   for (std::size_t i = 0; i < channel.rma.gets_pending; ++i) {
-    into.push_back({.kind = "read", .peer = &channel, .waits_for = "to give access to its memory"});
+    into.push_back({.kind = "read", .peer = channel.name, .waits_for = "to give access to its memory"});
   }
 }
 

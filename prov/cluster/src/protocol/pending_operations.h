@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/address.h"
 #include "base/units.h"
 #include "protocol/channel.h"
 #include "protocol/matcher.h"
@@ -17,10 +18,10 @@
 namespace cluster::protocol {
 
 struct PendingOperation {
-  const char* kind = "";          ///< "send", "receive", "write"...
-  const Channel* peer = nullptr;  ///< null: any
-  std::size_t length = 0;         ///< of a receive without a message: of its buffer
-  std::size_t done = 0;           ///< bytes that have left, or arrived
+  const char* kind = "";   ///< "send", "receive", "write"...
+  SocketAddress peer;      ///< empty: any
+  std::size_t length = 0;  ///< of a receive without a message: of its buffer
+  std::size_t done = 0;    ///< bytes that have left, or arrived
   bool tagged = false;
   std::uint64_t tag = 0;
   Time noted{};                ///< Time{}: it is new
@@ -29,7 +30,7 @@ struct PendingOperation {
 
 /// A message that no receive has matched.
 struct StoredMessage {
-  const Channel* peer = nullptr;
+  SocketAddress peer;
   std::size_t length = 0;
   bool tagged = false;
   std::uint64_t tag = 0;

@@ -45,31 +45,25 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
   return first;
 }
 
-SocketAddress resolve_text(const AddressText& text, Family family, std::uint64_t flags, std::string& reason) {
-  if (family != Family::none && text.family != Family::none && text.family != family) {
-    reason = "the address is not of the family of addr_format";
-    return {};
-  }
-  const char* host = text.host.empty() ? nullptr : text.host.c_str();
-  const char* port = text.port.empty() ? nullptr : text.port.c_str();
-  if (host == nullptr && port == nullptr) {
-    reason = "the address has neither host nor port";
-    return {};
-  }
-  return resolve(host, port, text.family != Family::none ? text.family : family, flags, reason);
-}
-
 /// Node and service as the caller gave them; the node may be an address text that has its own port.
 SocketAddress resolve_node(const char* node, const char* service, Family family, std::uint64_t flags,
                            std::string& reason) {
-  if (node != nullptr) {
-    if (std::optional<AddressText> text = parse_address_text(node)) {
-      if (text->port.empty() && service != nullptr) text->port = service;
-      return resolve_text(*text, family, flags, reason);
+  const std::optional<AddressText> text = node != nullptr ? parse_address_text(node) : std::nullopt;
+  if (text) {
+    if (family != Family::none && text->family != Family::none && text->family != family) {
+      reason = "the address is not of the family of addr_format";
+      return {};
     }
+    if (text->family != Family::none) family = text->family;
+    node = text->host.empty() ? nullptr : text->host.c_str();
+    if (!text->port.empty()) service = text->port.c_str();
+    if (node == nullptr && service == nullptr) {
+      reason = "the address has neither host nor port";
+      return {};
+    }
+  } else if (node == nullptr && family == Family::none) {
+    family = Family::v4;  // a wildcard without a format may be of either family; every node has IPv4
   }
-  // A wildcard without a format may be of either family; every node has IPv4.
-  if (node == nullptr && family == Family::none) family = Family::v4;
   return resolve(node, service, family, flags, reason);
 }
 

@@ -14,8 +14,6 @@ namespace {
 /// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-// --- The comparison of hints ---
-
 /// Keeps the first mismatch.
 class Check {
  public:
@@ -25,8 +23,9 @@ class Check {
   void at_most(const char* what, std::uint64_t asked, std::uint64_t offered) {
     if (asked > offered) refuse("%s %llu is above the limit", what, asked);
   }
-  void that(bool fulfilled, const char* what) {
-    if (!fulfilled && reason_.empty()) reason_ = what;
+  void that(bool fulfilled, const char* what) { none(fulfilled ? nullptr : what); }
+  void none(const char* mismatch) {
+    if (mismatch != nullptr && reason_.empty()) reason_ = mismatch;
   }
   const std::string& reason() const { return reason_; }
 
@@ -79,7 +78,7 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
-  check.that(api::auth_key_allowed(hint, version), api::auth_key_refusal(hint));
+  check.none(api::GivenAuthKey(hint, version).refusal());
 }
 
 bool is_progress(const fi_progress& field) {
@@ -120,7 +119,7 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
-  check.that(api::auth_key_allowed(hint, caller.version), api::auth_key_refusal(hint));
+  check.none(api::GivenAuthKey(hint, caller.version).refusal());
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
   check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
   check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), 0);
@@ -131,8 +130,6 @@ bool known_format(std::uint32_t format) {
   return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
          format == FI_SOCKADDR_IN6 || format == kSockaddrIp;
 }
-
-// --- The answer ---
 
 /// Messages and remote access without a direction have all directions.
 std::uint64_t with_direction(std::uint64_t caps) {

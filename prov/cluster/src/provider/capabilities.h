@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "protocol/ops.h"
@@ -15,9 +16,6 @@
 
 namespace cluster::provider {
 
-// --- Capabilities ---
-
-/// When fi_getinfo grants a capability.
 enum class Grant : std::uint8_t {
   always,   ///< it costs nothing
   primary,  ///< on request, or if the hints name no capability at all
@@ -65,28 +63,26 @@ inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_VARIABLE_MSG, Grant::never, kReceive},
 };
 
-/// The bits of the rows for which `wanted` returns true.
-template <typename Wanted>
-constexpr std::uint64_t capabilities_where(Wanted wanted) {
+/// The bits of the rows whose value in `column` is one of `wanted`.
+template <typename Value>
+constexpr std::uint64_t capabilities_with(Value CapabilityRow::*column, std::initializer_list<Value> wanted) {
   std::uint64_t bits = 0;
-  for (const CapabilityRow& row : kCapabilityTable) bits |= wanted(row) ? row.bit : 0;
+  for (const CapabilityRow& row : kCapabilityTable) {
+    for (const Value value : wanted) bits |= row.*column == value ? row.bit : 0;
+  }
   return bits;
 }
 
+inline constexpr std::uint64_t kPrimaryCaps = capabilities_with(&CapabilityRow::grant, {Grant::primary});
+inline constexpr std::uint64_t kDomainCaps = capabilities_with(&CapabilityRow::grant, {Grant::always});
 inline constexpr std::uint64_t kCaps =
-    capabilities_where([](const CapabilityRow& row) { return row.grant != Grant::never; });
-inline constexpr std::uint64_t kPrimaryCaps =
-    capabilities_where([](const CapabilityRow& row) { return row.grant == Grant::primary; });
-inline constexpr std::uint64_t kDomainCaps =
-    capabilities_where([](const CapabilityRow& row) { return row.grant == Grant::always; });
-inline constexpr std::uint64_t kDatagramCaps =
-    capabilities_where([](const CapabilityRow& row) { return row.datagrams; });
+    kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
+inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
 /// What tx_attr and rx_attr may list. Hints of a side that belong to the other side are ignored, because old callers put the
 /// whole capability word into both.
 inline constexpr std::uint64_t kTransmitSide =
-    capabilities_where([](const CapabilityRow& row) { return (row.side & kTransmit) != 0; });
-inline constexpr std::uint64_t kReceiveSide =
-    capabilities_where([](const CapabilityRow& row) { return (row.side & kReceive) != 0; });
+    capabilities_with(&CapabilityRow::side, {kTransmit, kBothSides});
+inline constexpr std::uint64_t kReceiveSide = capabilities_with(&CapabilityRow::side, {kReceive, kBothSides});
 /// What the hints of a receive side ask of the endpoint. A receiver that asks for FI_MULTICAST wants to join groups.
 inline constexpr std::uint64_t kReceiveHints = kReceiveSide | FI_MULTICAST;
 
@@ -94,8 +90,6 @@ inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-
-// --- Flags, order, limits ---
 
 // Flags that may be the default of all operations. FI_MORE may not: the last operation would wait for one that never comes.
 inline constexpr std::uint64_t kTransmitOpFlags =
@@ -123,9 +117,6 @@ inline constexpr std::size_t kCompletionDataSize = 8;
 inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
 inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket address
 
-// --- Endpoint types ---
-
-/// One endpoint type.
 struct Capabilities {
   fi_ep_type type;
   std::uint64_t caps;
@@ -156,8 +147,6 @@ inline constexpr Capabilities kDgramCapabilities{
 };
 /// The same for an interface with frames of at most `frame_max` bytes.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
-
-// --- Hints and answer ---
 
 /// The caller of fi_getinfo, and limits that depend on settings.
 struct GetinfoCaller {

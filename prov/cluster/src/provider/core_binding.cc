@@ -8,7 +8,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <string>
 #include <type_traits>
 
 #include "os/cancellation.h"
@@ -18,16 +17,14 @@ namespace {
 
 constexpr std::size_t kLineMax = 1024;
 
+#define CORE_FUNCTIONS(EACH) \
+  EACH(version) EACH(dupinfo) EACH(freeinfo) EACH(log_enabled) EACH(log) EACH(param_define) EACH(param_get)
+
 /// The functions that dlsym found; null before that. Plain pointers, so usable until the end of the process.
 struct CoreFunctions {
   const void* base = nullptr;  ///< where the bound object begins
-  decltype(&::fi_version) version = nullptr;
-  decltype(&::fi_dupinfo) dupinfo = nullptr;
-  decltype(&::fi_freeinfo) freeinfo = nullptr;
-  decltype(&::fi_log_enabled) log_enabled = nullptr;
-  decltype(&::fi_log) log = nullptr;
-  decltype(&::fi_param_define) param_define = nullptr;
-  decltype(&::fi_param_get) param_get = nullptr;
+#define POINTER(name) decltype(&::fi_##name) name = nullptr;
+  CORE_FUNCTIONS(POINTER)
 };
 
 constinit CoreFunctions core;
@@ -74,13 +71,8 @@ bool bind_core(const void* caller, std::string& reason) {
     }
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
   };
-  find("fi_version", found.version);
-  find("fi_dupinfo", found.dupinfo);
-  find("fi_freeinfo", found.freeinfo);
-  find("fi_log_enabled", found.log_enabled);
-  find("fi_log", found.log);
-  find("fi_param_define", found.param_define);
-  find("fi_param_get", found.param_get);
+#define FIND(name) find("fi_" #name, found.name);
+  CORE_FUNCTIONS(FIND)
   if (!missing.empty()) {
     dlclose(handle);
     reason = std::string(object.file) + " lacks " + missing;

@@ -52,22 +52,15 @@ void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time
   }
 }
 
-void report_operation(const engine::OperationStats& operation, Time now, Report& report) {
-  const protocol::PendingOperation& what = operation.what;
+void report_operation(const protocol::PendingOperation& what, Time now, Report& report) {
   Record& record = report.emplace_back("operation");
   record.text("operation", what.kind)
-      .text("peer", operation.peer.empty() ? "any" : operation.peer.text())
+      .text("peer", what.peer.empty() ? "any" : what.peer.text())
       .number("bytes", what.length)
       .number("done_bytes", what.done);
   if (what.tagged) record.number("tag", what.tag);
   if (what.noted != Time{}) record.number("age_ns", ns(now - what.noted));
   record.text("waits_for", what.waits_for);
-}
-
-void report_message(const engine::MessageStats& message, Report& report) {
-  Record& record = report.emplace_back("message");
-  record.text("peer", message.peer.text()).number("bytes", message.what.length);
-  if (message.what.tagged) record.number("tag", message.what.tag);
 }
 
 }  // namespace
@@ -102,9 +95,13 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
   for (const engine::PeerStats& peer : stats.peers) report_peer(peer, setup, stats.now, report);
-  for (const engine::OperationStats& operation : stats.operations)
+  for (const protocol::PendingOperation& operation : stats.operations)
     report_operation(operation, stats.now, report);
-  for (const engine::MessageStats& message : stats.messages) report_message(message, report);
+  for (const protocol::StoredMessage& message : stats.messages) {
+    Record& record = report.emplace_back("message");
+    record.text("peer", message.peer.text()).number("bytes", message.length);
+    if (message.tagged) record.number("tag", message.tag);
+  }
 }
 
 }  // namespace cluster::provider

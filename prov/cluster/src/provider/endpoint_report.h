@@ -14,7 +14,6 @@ namespace cluster::provider {
 /// A record of kind option for each option, with the value in force and its origin.
 void report_options(const Options& options, Report& report);
 
-/// What was decided when an endpoint was opened.
 struct EndpointSetup {
   SocketAddress name;
   std::vector<std::string> interfaces;  ///< by link, the first being that of the name

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <ranges>
 
 #include "api/auth_key.h"
 #include "api/domain.h"
@@ -13,10 +14,8 @@
 #include "api/fid_object.h"
 #include "api/sockaddr_io.h"
 #include "os/udp_link.h"
-#include "provider/addressing.h"
 #include "provider/capabilities.h"
 #include "provider/info_compat.h"
-#include "provider/interface_addresses.h"
 
 namespace cluster::provider {
 namespace {
@@ -77,7 +76,7 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
 /// The answer carries the application's key. Callers before 1.5 set none.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
-  const api::AuthKey key = api::auth_key_of(api::attributes_at(hint), version);
+  const api::AuthKey key = api::AuthKey(api::GivenAuthKey(api::attributes_at(hint), version));
   if (key.empty()) return true;
   attributes.auth_key = static_cast<std::uint8_t*>(std::malloc(key.bytes().size()));
   if (attributes.auth_key == nullptr) return false;
@@ -86,24 +85,11 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
   return true;
 }
 
-bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) {
-  return copy_auth_key(hints.ep_attr, version, *info.ep_attr) &&
-         copy_auth_key(hints.domain_attr, version, *info.domain_attr);
-}
-
 /// True if endpoints of this caller seal their frames. The hints are not checked yet: a key that is not allowed counts, too.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
-         api::names_auth_key(api::attributes_at(hints.ep_attr), version) ||
-         api::names_auth_key(api::attributes_at(hints.domain_attr), version);
-}
-
-/// True if no caller would find an interface, so that the cause is the node's configuration and not these
-/// hints.
-bool concerns_all_callers(const AddressFilter& filter, std::span<const InterfaceAddress> places) {
-  AddressFilter plain;
-  plain.interface = filter.interface;
-  return choose_address(places, plain) == nullptr;
+         api::GivenAuthKey(api::attributes_at(hints.ep_attr), version).size != 0 ||
+         api::GivenAuthKey(api::attributes_at(hints.domain_attr), version).size != 0;
 }
 
 /// The endpoint types that satisfy the hints, FI_EP_RDM first; if none does, `reason` names the first
@@ -139,7 +125,11 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   const InterfaceAddress* place = choose_address(places, filter);
   if (place != nullptr) return place;
   const std::string reason = no_address_reason(filter, places, listing_error);
-  if (concerns_all_callers(filter, places) && !warned_.exchange(true)) {
+  AddressFilter plain;
+  plain.interface = filter.interface;
+  // No caller would find one: the cause is the node's configuration, not these hints.
+  const bool concerns_all = choose_address(places, plain) == nullptr;
+  if (concerns_all && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {
     log_.info("not offered: %s", reason.c_str());
@@ -152,47 +142,38 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   *list = nullptr;
   // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  if (!opened_here(api::attributes_at(hints))) {
-    log_.info("not offered: the fabric or domain in the hints is another provider's");
-    return -FI_ENODATA;
-  }
-  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max, provider_version_};
-  std::string reason;
-  const bool sealed = seals(options_, api::attributes_at(hints), version);
-  if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
-    log_.info("not offered: %s", reason.c_str());
-    return -FI_ENODATA;
-  }
-  Addresses addresses;
-  if (const int error = read_addresses(node, service, flags, hints, addresses, reason); error != 0) {
+  const fi_info& asked = api::attributes_at(hints);
+  std::string reason = "the fabric or domain in the hints is another provider's";
+  const auto refuse = [&](int error) {
     log_.info("not offered: %s", reason.c_str());
     return error;
-  }
+  };
+  if (!opened_here(asked)) return refuse(-FI_ENODATA);
+  reason.clear();
+  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max, provider_version_};
+  if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) return refuse(-FI_ENODATA);
+  Addresses addresses;
+  if (const int error = read_addresses(node, service, flags, hints, addresses, reason)) return refuse(error);
   int listing_error = 0;
   const std::vector<InterfaceAddress> places = list_interface_addresses(addresses.source, listing_error);
   const InterfaceAddress* place = find_address(places, listing_error, hints, addresses);
   if (place == nullptr) return listing_error != 0 ? -listing_error : -FI_ENODATA;
-  const std::size_t seal = sealed ? sizeof(wire::SealTrailer) : 0;
+  const std::size_t seal = seals(options_, asked, version) ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
-  fi_info** next = nullptr;
-  for (const Capabilities& capabilities : matching_capabilities(hints, caller, frame_max, reason)) {
+  const std::vector<Capabilities> all = matching_capabilities(hints, caller, frame_max, reason);
+  for (const Capabilities& capabilities : all | std::views::reverse) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;
     describe(*info, capabilities, version, hints, core_version_);
-    if (!set_addresses(*info, *place, addresses)) return -FI_ENOMEM;
-    if (!copy_auth_keys(api::attributes_at(hints), version, *info)) return -FI_ENOMEM;
-    fi_info* plain = info.release();
-    if (next == nullptr)
-      first.reset(plain);
-    else
-      *next = plain;
-    next = &plain->next;
+    if (!set_addresses(*info, *place, addresses) || !copy_auth_key(asked.ep_attr, version, *info->ep_attr) ||
+        !copy_auth_key(asked.domain_attr, version, *info->domain_attr)) {
+      return -FI_ENOMEM;
+    }
+    info->next = first.release();
+    first = std::move(info);
   }
-  if (first == nullptr) {
-    log_.info("not offered: %s", reason.c_str());
-    return -FI_ENODATA;
-  }
+  if (first == nullptr) return refuse(-FI_ENODATA);
   log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
             place->reason.c_str());
   *list = first.release();

@@ -26,18 +26,16 @@ struct DomainTail {
   std::size_t offset;
   std::uint32_t since;  ///< FI_VERSION of the first core that has it
 
-  bool present(std::uint32_t core_version) const { return FI_VERSION_GE(core_version, since); }
   /// Does nothing if the core has no such field.
   void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
-    if (present(core_version))
+    if (FI_VERSION_GE(core_version, since))
       std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
   }
   /// Zero if the core has no such field.
   Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {
     Value value{};
-    if (present(core_version)) {
+    if (FI_VERSION_GE(core_version, since))
       std::memcpy(&value, reinterpret_cast<const char*>(&attributes) + offset, sizeof value);
-    }
     return value;
   }
 };

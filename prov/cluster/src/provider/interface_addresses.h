@@ -3,7 +3,6 @@
 // list_interface_addresses() asks the kernel.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +33,6 @@ struct AddressFilter {
   SocketAddress routed;  ///< the address that the kernel would use towards the peer: preferred
 };
 
-/// The best match; null if there is none.
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
 /// Why there is no match, and the remedy; `error` comes from list_interface_addresses().
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,

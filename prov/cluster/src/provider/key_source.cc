@@ -8,7 +8,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <vector>
 
 #include "os/descriptor.h"
 #include "os/libcrypto.h"

@@ -43,23 +43,18 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// What lives as long as an engine; at its end the counters are logged and released.
+/// What lives as long as an engine; at its end the counters are logged.
 struct EngineResources {
-  EngineResources(CounterPool& from, const SocketAddress& engine_name, Log& to)
-      : pool(from), counters(from.acquire()), name(engine_name), log(to) {}
+  EngineResources(const SocketAddress& engine_name, Log& to) : name(engine_name), log(to) {}
   ~EngineResources() {
-    keep_alive_responders.clear();
-    if (log.enabled(LogLevel::info)) {
-      // Not by info(), which would truncate a line of this length.
+    // Not by info(), which would truncate a line of this length.
+    if (log.enabled(LogLevel::info))
       log.write(LogLevel::info, ("endpoint " + name.text() + " closed:" + text_of(counters)).c_str());
-    }
-    pool.release(counters);
   }
   EngineResources(const EngineResources&) = delete;
   EngineResources& operator=(const EngineResources&) = delete;
 
-  CounterPool& pool;
-  Counters& counters;
+  Counters counters;
   SocketAddress name;
   Log& log;
   std::vector<std::shared_ptr<void>> keep_alive_responders;  ///< one for each rail
@@ -162,18 +157,17 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   const std::shared_ptr<os::UdpPort> port = open_port(*place, request.wanted.port(), log_, error);
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
-  auto resources = std::make_shared<EngineResources>(counters_, name, log_);
+  auto resources = std::make_shared<EngineResources>(name, log_);
   // Before the first thread is started: the kernel registers a process of one thread without waiting.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
   const bool sessions = request.type == engine::EndpointType::rdm;
-  const RailOpener opener(options_, environment, sessions);
   OpenedRails rails;
-  if (!opener.add(*place, port, rails)) {
+  if (!add_rail(*place, port, options_, environment, sessions, rails)) {
     error = FI_EOPNOTSUPP;
     return nullptr;
   }
-  if (sessions) opener.add_further(places, *place, rails);
+  if (sessions) add_further_rails(places, *place, options_, environment, rails);
   for (const auto& each : rails.ports) {
     resources->keep_alive_responders.push_back(
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));

@@ -7,10 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "api/platform.h"
-#include "base/counters.h"
 #include "os/process_fence.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
@@ -21,33 +19,6 @@
 #include "seal/job_key.h"
 
 namespace cluster::provider {
-
-/// The counters of the endpoints of this process. They are reused after an endpoint has gone, and never freed: parts of an
-/// engine still count while it is destroyed.
-class CounterPool {
- public:
-  Counters& acquire() {
-    const std::lock_guard guard(mutex_);
-    if (free_.empty()) {
-      all_.push_back(std::make_unique<Counters>());
-      free_.reserve(all_.size());  // so that release() never allocates
-      return *all_.back();
-    }
-    Counters& counters = *free_.back();
-    free_.pop_back();
-    counters = {};
-    return counters;
-  }
-  void release(Counters& counters) {
-    const std::lock_guard guard(mutex_);
-    free_.push_back(&counters);
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Counters>> all_;
-  std::vector<Counters*> free_;
-};
 
 /// The keys of the endpoints of this process by the endpoint's name, for objects that serve several endpoints (a domain's
 /// registered memory). For all threads.
@@ -61,7 +32,6 @@ class EndpointKeys {
     keys_[name] = keys;
     return handle;
   }
-  /// Empty if the endpoint has none.
   seal::JobKeys of(const SocketAddress& name) {
     const std::lock_guard guard(lock_);
     const auto found = keys_.find(name);
@@ -104,7 +74,6 @@ class Machine final : public api::Platform {
   EndpointKeys endpoint_keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
-  CounterPool counters_;
   std::atomic<bool> few_descriptors_{false};  ///< said once
 };
 

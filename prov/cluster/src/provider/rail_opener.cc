@@ -67,18 +67,16 @@ std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint1
   return opened;
 }
 
-bool RailOpener::add(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port,
-                     OpenedRails& rails) const {
-  LinkChoice choice = choose_link(port, place.interface, options_, environment_, sessions_);
+bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, const Options& options,
+              const Environment& environment, bool sessions, OpenedRails& rails) {
+  LinkChoice choice = choose_link(port, place.interface, options, environment, sessions);
   if (choice.link == nullptr) {
-    environment_.log.warn(
-        "FI_CLUSTER_LINK=packet is not possible: %s; FI_CLUSTER_LINK=udp needs no privilege",
-        choice.reason.c_str());
+    environment.log.warn("FI_CLUSTER_LINK=packet is not possible: %s; FI_CLUSTER_LINK=udp needs no privilege",
+                         choice.reason.c_str());
     return false;
   }
-  if (!choice.reason.empty()) {
-    environment_.log.info("%s uses the udp link: %s", port->name().text().c_str(), choice.reason.c_str());
-  }
+  if (!choice.reason.empty())
+    environment.log.info("%s uses the udp link: %s", port->name().text().c_str(), choice.reason.c_str());
   if (rails.links.empty()) rails.not_packet_reason = choice.reason;
   rails.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
   rails.links.push_back(std::move(choice.link));
@@ -86,11 +84,11 @@ bool RailOpener::add(const InterfaceAddress& place, std::shared_ptr<os::UdpPort>
   return true;
 }
 
-void RailOpener::add_further(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
-                             OpenedRails& rails) const {
-  Log& log = environment_.log;
+void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
+                       const Options& options, const Environment& environment, OpenedRails& rails) {
+  Log& log = environment.log;
   std::vector<std::string> unknown;
-  const auto further = multipath::choose_rails(places, named, options_.text(Options::Name::rails), unknown);
+  const auto further = multipath::choose_rails(places, named, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown) {
     log.warn(
         "FI_CLUSTER_RAILS names %s, which is not an interface that is up and has an address of this family",
@@ -108,7 +106,7 @@ void RailOpener::add_further(std::span<const InterfaceAddress> places, const Int
       continue;
     }
     port->bind_egress(place->interface.index);
-    add(*place, std::move(port), rails);
+    add_rail(*place, std::move(port), options, environment, true, rails);
   }
 }
 

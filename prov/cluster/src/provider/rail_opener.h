@@ -44,22 +44,11 @@ struct OpenedRails {
 std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
                                        int& error);
 
-class RailOpener {
- public:
-  /// References outlive the opener. `sessions`: the endpoint has some (FI_EP_RDM).
-  RailOpener(const Options& options, const Environment& environment, bool sessions)
-      : options_(options), environment_(environment), sessions_(sessions) {}
-
-  /// Adds a rail with a link on `port`; false after a warning if the link cannot be opened.
-  bool add(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, OpenedRails& rails) const;
-  /// Adds the rails beside `named`. An interface that cannot be used is left out, with a warning.
-  void add_further(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
-                   OpenedRails& rails) const;
-
- private:
-  const Options& options_;
-  const Environment& environment_;
-  bool sessions_;
-};
+/// Adds a rail with a link on `port`; false after a warning if the link cannot be opened. `sessions`: see choose_link().
+bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, const Options& options,
+              const Environment& environment, bool sessions, OpenedRails& rails);
+/// Adds the rails beside `named`. An interface that cannot be used is left out, with a warning.
+void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
+                       const Options& options, const Environment& environment, OpenedRails& rails);
 
 }  // namespace cluster::provider

@@ -11,7 +11,7 @@
 // What a transport keeps about a peer is its own (TransportPeer): no other component reads it. Whether a peer is reached, and by
 // which transport, is in Peer::reach, which PeerReach owns.
 //
-// A new transport is one folder with a class of this kind, and one line in engine/transports.cc.
+// A new transport is one folder with a class of this kind, and one call of add() in engine/transports.cc.
 #pragma once
 
 #include <cstdint>

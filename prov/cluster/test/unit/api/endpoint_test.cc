@@ -206,26 +206,6 @@ TEST_F(EndpointTest, InitiatingRmaNeedsATransmitQueue) {
   }
 }
 
-TEST_F(EndpointTest, AliasesOpenAndCloseInSeveralThreads) {
-  constexpr int kThreads = 4;
-  constexpr int kLives = 5000;
-  bind_all();
-  ASSERT_EQ(fi_enable(endpoint), 0);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      for (int life = 0; life < kLives; ++life) {
-        fid_ep* face = nullptr;
-        ASSERT_EQ(fi_ep_alias(endpoint, &face, FI_TRANSMIT), 0);
-        ASSERT_EQ(fi_close(&face->fid), 0);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(fi_close(&endpoint->fid), 0) << "no face holds it any more";
-  endpoint = open_endpoint();
-}
-
 TEST_F(EndpointTest, RemoteAccessHasLimitsOfItsOwn) {
   info.info.caps |= FI_RMA;
   fid_ep* another = open_endpoint();

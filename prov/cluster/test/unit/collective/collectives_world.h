@@ -22,8 +22,7 @@ class FakeTransport final : public TeamEndpoint {
     return kGroup;
   }
   bool group_joined(std::uint64_t) const override { return joined; }
-  void expect(std::uint64_t) override { ++awaited; }
-  void end_wait(std::uint64_t) override { --awaited; }
+  void expect(std::uint64_t, bool waits) override { waits ? ++awaited : --awaited; }
   void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
     destinations.push_back(op.to);

@@ -126,10 +126,10 @@ TEST_F(EndpointStatsTest, MessagesThatNoReceiveMatches) {
   pass(100, a, b);
   const std::optional<EndpointStats> seen = b.engine.stats();
   ASSERT_TRUE(seen && seen->messages.size() == 2 && seen->unexpected == 2);
-  const MessageStats& tagged = seen->messages[seen->messages[0].what.tagged ? 0 : 1];
+  const protocol::StoredMessage& tagged = seen->messages[seen->messages[0].tagged ? 0 : 1];
   EXPECT_EQ(tagged.peer, node_name(1));
-  EXPECT_EQ(tagged.what.tag, 77u);
-  EXPECT_EQ(tagged.what.length, sizeof a.word);
+  EXPECT_EQ(tagged.tag, 77u);
+  EXPECT_EQ(tagged.length, sizeof a.word);
 }
 
 TEST_F(EndpointStatsTest, APeerThatGoesInTheMiddleOfAnOperation) {

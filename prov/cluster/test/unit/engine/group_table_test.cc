@@ -28,7 +28,7 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
       node->engine.attach(node->book, {.tx_queue = &node->sent, .rx_queue = &node->received, .groups = this});
     }
   }
-  void group_joined(std::uint64_t) override { ++joined; }
+  void group_joined(void*) override { ++joined; }
   /// Completions in a queue since the last call.
   static std::size_t completions(protocol::CompletionQueue& queue, Status status) {
     std::size_t count = 0;

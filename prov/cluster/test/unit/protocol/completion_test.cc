@@ -34,7 +34,7 @@ struct CompletionQueueTest : testing::Test {
 };
 
 TEST_F(CompletionQueueTest, TheNextCompletionWakesOnce) {
-  ASSERT_TRUE(queue.wake_at_next(waker, 1));
+  ASSERT_TRUE(queue.wake_at_next(waker));
   EXPECT_FALSE(waker.awake) << "its earlier event has been handled";
   push();
   push();
@@ -42,30 +42,14 @@ TEST_F(CompletionQueueTest, TheNextCompletionWakesOnce) {
   EXPECT_EQ(waker.woken, 1) << "once per call";
 }
 
-TEST_F(CompletionQueueTest, NoSleepIfThereAreEnough) {
-  push();
-  EXPECT_FALSE(queue.lacks(1));
-  EXPECT_FALSE(queue.wake_at_next(waker, 1));
+TEST_F(CompletionQueueTest, NoSleepIfThereIsOne) {
+  push(Status::reset);
+  EXPECT_FALSE(queue.wake_at_next(waker));
   EXPECT_TRUE(waker.awake) << "another thread may sleep on it";
-  EXPECT_TRUE(queue.lacks(2));
-  ASSERT_TRUE(queue.wake_at_next(waker, 2));
+  EXPECT_EQ(take(1), 1u);
+  ASSERT_TRUE(queue.wake_at_next(waker));
   push();
   EXPECT_EQ(waker.woken, 1);
-  EXPECT_FALSE(queue.lacks(2));
-  EXPECT_EQ(take(1), 1u);
-  EXPECT_TRUE(queue.lacks(2));
-}
-
-TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
-  push();
-  push(Status::reset);
-  EXPECT_FALSE(queue.lacks(10));
-  EXPECT_FALSE(queue.wake_at_next(waker, 10));
-  take(1);
-  EXPECT_FALSE(queue.lacks(10));
-  take(1);
-  EXPECT_TRUE(queue.lacks(10));
-  EXPECT_TRUE(queue.wake_at_next(waker, 10));
 }
 
 TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {

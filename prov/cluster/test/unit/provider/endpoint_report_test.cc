@@ -62,7 +62,7 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   far.flow->kernel_vouches = true;
   seen.peers = {far, near};
   seen.application_away = 4s;
-  seen.messages.push_back({{.length = 8, .tagged = true, .tag = 77}, node(2)});
+  seen.messages.push_back({.peer = node(2), .length = 8, .tagged = true, .tag = 77});
 
   Report report;
   report_endpoint(setup, seen, report);

@@ -1,4 +1,4 @@
-// What endpoints of a process share: counters that are reused from zero, and keys that are found by an endpoint's name.
+// What endpoints of a process share: keys that are found by an endpoint's name.
 #include "provider/machine.h"
 
 #include <gtest/gtest.h>
@@ -10,27 +10,6 @@
 
 namespace cluster::provider {
 namespace {
-
-TEST(CounterPool, ReleasedCountersAreReusedFromZero) {
-  CounterPool pool;
-  Counters& first = pool.acquire();
-  first.frames_sent = 7;
-  pool.release(first);
-  Counters& again = pool.acquire();
-  EXPECT_EQ(&again, &first);
-  EXPECT_EQ(again.frames_sent, 0u);
-}
-
-TEST(CounterPool, CountersInUseAreNotShared) {
-  CounterPool pool;
-  Counters& first = pool.acquire();
-  Counters& second = pool.acquire();
-  EXPECT_NE(&first, &second);
-  pool.release(second);
-  first.frames_sent = 7;
-  EXPECT_EQ(&pool.acquire(), &second);
-  EXPECT_EQ(first.frames_sent, 7u);
-}
 
 const std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 const SocketAddress kName = SocketAddress::v4(kIp, 9228);

@@ -76,7 +76,7 @@ TEST_F(GreetingTest, AMemberOfAGroupIsMetOverTheNetworkThen) {
   Node a(network, kA, kB, 1, listener(kA, a_world_));
   Node b(network, kB, kA, 2);
   struct Joined final : protocol::GroupListener {
-    void group_joined(std::uint64_t) override { ++count; }
+    void group_joined(void*) override { ++count; }
     int count = 0;
   } joined;
   for (Node* node : {&a, &b}) {
