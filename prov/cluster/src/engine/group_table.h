@@ -17,7 +17,7 @@
 #include "base/address.h"
 #include "engine/engine_parts.h"
 #include "engine/group_entry.h"
-#include "protocol/group_arrivals.h"
+#include "protocol/completion.h"
 #include "protocol/group_protocol.h"
 #include "transport/peer_reach.h"
 #include "transport/peer_table.h"
