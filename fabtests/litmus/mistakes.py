@@ -28,9 +28,9 @@ MISTAKES = [
      "4); } else {\n" + _EXCHANGE + "}\n",
      ["conformance node Atomic.TheTargetsProcessor*", "histories node"]),
     ("a swap compares too few bytes", "protocol/atomic_arithmetic.cc",
-     "return comparand == there ? operand : there;",
-     "if constexpr (Integer<V>) { return static_cast<std::uint8_t>(comparand) == static_cast<std::uint8_t>(there) ? operand : "
-     "there; } else { return comparand == there ? operand : there; }",
+     "return Compare{}(comparand, there) ? operand : there;",
+     "if constexpr (Integer<V>) { return Compare{}(static_cast<std::uint8_t>(comparand), static_cast<std::uint8_t>(there)) ? "
+     "operand : there; } else { return Compare{}(comparand, there) ? operand : there; }",
      ["histories node", "conformance node Atomic.Compares*"]),
     ("an atomic operation is confirmed before it is executed", "protocol/atomic_protocol.cc", _PERFORM,
      "static std::vector<std::byte> late; static wire::AtomicCode late_code; static std::byte* late_target = nullptr; const bool "
@@ -47,7 +47,7 @@ MISTAKES = [
      "return queue.front() == &request && !must_wait(request);",
      "return (queue.front() == &request || request.kind == Kind::atomic) && !must_wait(request);",
      ["histories nodes-packet", "histories node", "litmus nodes-packet Litmus.AtomicAtomic"]),
-    ("a put is complete when it is posted", "protocol/rma_write_protocol.cc", _POSTED,
+    ("a put is complete when it is posted", "protocol/remote_access.cc", _POSTED,
      "  OutgoingRequests::leave_queue(request, OutgoingRequest::State::posted);\n  request.done = true;\n"
      "  outgoing_.settle(request);\n  return true;",
      ["histories nodes-packet"]),
@@ -55,7 +55,7 @@ MISTAKES = [
      "bool complete() const { return arrived + copied == wanted; }",
      "bool complete() const { return arrived + copied + 1500 >= wanted; }",
      ["litmus nodes-packet Litmus.PutPut:Litmus.GetPutGet", "conformance nodes-packet Rma.*"]),
-    ("the target's counter ticks before the last bytes", "protocol/rma_write_protocol.cc", _WRITTEN,
+    ("the target's counter ticks before the last bytes", "protocol/rma_target.cc", _WRITTEN,
      "if (write.arrived == 0) reporter_.written_by_peer(channel, write.range, &region);",
      ["conformance lossy Counter.*:Rma.Data*"]),  # without loss the rest comes in the same turn
     ("delivery is reported when a message has left", "protocol/eager_protocol.cc",
@@ -65,9 +65,9 @@ MISTAKES = [
      "if ((reads && order.read_after_write) || (writes && order.write_after_write)) return true;",
      "if (reads && order.read_after_write) return true;",
      ["litmus nodes-packet Litmus.PutPut:Litmus.PutAtomic"]),
-    ("gets pass puts though an order was asked for", "protocol/initiator_rma.h",
-     "(kReads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0}",
-     "(kReads ? false : order.write_after_write) && channel.rma.puts_pending != 0}",
+    ("gets pass puts though an order was asked for", "protocol/remote_access.h",
+     "(reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0}",
+     "(reads ? false : order.write_after_write) && channel.rma.puts_pending != 0}",
      ["histories node Histories.WithEveryOrder", "litmus node Litmus.GetPutGet"]),
     ("a message overtakes the puts before it", "protocol/outgoing_requests.cc",
      "if (kind == Kind::message) return true;",
@@ -77,11 +77,11 @@ MISTAKES = [
      "if (request.fence && !first) return true;",
      "(void)first;",
      ["litmus nodes-packet Litmus.PutFencePut", "histories nodes-packet Histories.WithoutOrder"]),
-    ("a fence is ignored inside a node", "protocol/initiator_rma.h",
+    ("a fence is ignored inside a node", "protocol/remote_access.h",
      "if (fence && (!channel.outgoing.empty() || channel.rma.puts_pending != 0)) return false;",
      "",
      ["histories node Histories.WithoutOrder", "litmus node Litmus.PutFencePut"]),
-    ("a get is answered with what was there before", "protocol/rma_read_protocol.cc",
+    ("a get is answered with what was there before", "protocol/rma_target.cc",
      "posted = at_once && post_copy(*channel.carrier, answer, {source, segment.total});",
      "static std::array<std::byte, 8> seen; static std::byte* last = nullptr; const bool stale = last == source && segment.total == "
      "8; std::array<std::byte, 8> there; if (segment.total == 8) std::memcpy(there.data(), source, 8); posted = at_once && "
@@ -100,7 +100,7 @@ MISTAKES = [
      "bool take_doorbell_request() { return segment_doorbell_.take_request(); }",
      "bool take_doorbell_request() { return segment_doorbell_.take_request() && false; }",
      ["conformance node Wait.AnArrivalAlone*"]),
-    ("a region is closed while a peer writes into it", "shm/region_users.cc",
+    ("a region is closed while a peer writes into it", "shm/region_directory.cc",
      "    if (!wait_while(*user, [&] { return user->used() == entry + 1; })) return false;",
      "    return user != nullptr;",
      ["conformance node Region.*"]),

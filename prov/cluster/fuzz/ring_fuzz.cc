@@ -48,18 +48,13 @@ std::size_t peek_short(RingReader& reader) {
 /// A message that was right until some of its bytes were changed. What is believed of it must make sense.
 void read_hello(FuzzedDataProvider& input) {
   constexpr std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
-  Hello hello;
-  hello.writer = SocketAddress::v4(kIp, 5000);
-  hello.epoch = input.ConsumeIntegral<std::uint64_t>();
-  hello.geometry = kSmall;
-  HelloMessage message = encode(hello);
-  auto* const bytes = reinterpret_cast<std::byte*>(&message);
+  Hello hello(SocketAddress::v4(kIp, 5000), input.ConsumeIntegral<std::uint64_t>(), kSmall);
+  auto* const bytes = reinterpret_cast<std::byte*>(&hello);
   while (input.remaining_bytes() > 0) {
-    const auto at = input.ConsumeIntegralInRange<std::size_t>(0, sizeof message - 1);
+    const auto at = input.ConsumeIntegralInRange<std::size_t>(0, sizeof hello - 1);
     bytes[at] = static_cast<std::byte>(input.ConsumeIntegral<std::uint8_t>());
   }
-  const auto read = decode(message);
-  if (read && (!read->geometry.valid() || read->writer.empty())) __builtin_trap();
+  if (hello.valid() && (!hello.geometry.valid() || hello.writer().empty())) __builtin_trap();
 }
 
 }  // namespace

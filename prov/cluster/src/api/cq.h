@@ -37,7 +37,7 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-inline std::uint64_t flags_of(const protocol::ShortArrival& arrival) {
+inline std::uint64_t flags_of(const protocol::Success& arrival) {
   return FI_RECV | (arrival.tagged ? FI_TAGGED : FI_MSG);
 }
 
@@ -68,7 +68,7 @@ class DirectEntries {
   bool accepts(const protocol::CompletionQueue* queue) const {
     return taken_ < capacity_ && queue == &queue_ && queue_.empty();
   }
-  void take(const protocol::ShortArrival& arrival) {
+  void take(const protocol::Success& arrival) {
     ++taken_;
     write_entry(*next_++, arrival);
     if (sources_ != nullptr) *sources_++ = arrival.source;

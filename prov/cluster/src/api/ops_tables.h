@@ -13,7 +13,7 @@
 #include <span>
 
 #include "api/fid_object.h"
-#include "protocol/iov_array.h"
+#include "protocol/outgoing_request.h"
 
 namespace cluster::api {
 

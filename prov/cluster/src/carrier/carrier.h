@@ -66,12 +66,8 @@ class Carrier {
     return part != 0 && post(one, front, PayloadMode::reference, token) ? part : 0;
   }
 
- protected:
-  /// Before anything is posted.
-  void set_traits(const Traits& traits) { traits_ = traits; }
-
  private:
-  Traits traits_;
+  const Traits traits_;
 };
 
 /// The fast lane of a peer: short messages may take it while it is open, past all that the general road checks for each

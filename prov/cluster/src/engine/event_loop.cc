@@ -63,8 +63,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
     reach_.close_failed();
     turn.note(true);
   }
-  protocol::CollectiveListener* const collectives =
-      messenger_.message_parts().context.bindings.engine.collectives;
+  protocol::CollectiveListener* const collectives = messenger_.bindings().engine.collectives;
   if (collectives != nullptr && collectives->pending()) collectives->advance();
   calm_turns_ = 0;
   if (lane_ != nullptr && calm()) {

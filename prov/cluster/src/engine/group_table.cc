@@ -365,7 +365,7 @@ void GroupTable::report(GroupEntry& entry) {
   for (auto& finished = group.stream().finished(); !finished.empty(); finished.pop_front()) {
     protocol_.finish(finished.front().token, finished.front().status, finished.front().culprit);
   }
-  const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  const protocol::EndpointBindings& bindings = messenger_.bindings();
   Log& log = parts_.environment.log;
   for (; !group.events().empty(); group.events().pop_front()) {
     const GroupEvent& event = group.events().front();

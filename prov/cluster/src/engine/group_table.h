@@ -18,7 +18,7 @@
 #include "engine/engine_parts.h"
 #include "group/group.h"
 #include "link/multicast.h"
-#include "protocol/group_arrivals.h"
+#include "protocol/completion.h"
 #include "protocol/group_protocol.h"
 #include "transport/peer_reach.h"
 #include "transport/peer_table.h"

@@ -20,7 +20,7 @@ Status DatagramEndpoint::send(const protocol::SendOp& op) {
   for (const ConstBytes slice : op.slices) frame.add(slice);
   if (link_.send_burst({&frame, 1}) == 0) return Status::again;
   ++counters_.frames_sent;
-  messenger_.datagrams().sent(op);
+  messenger_.datagram_sent(op);
   return Status::ok;
 }
 
@@ -40,7 +40,7 @@ void DatagramEndpoint::receive(Time now, const wire::FrameView& view, const link
   }
   Peer* peer = peers_.find(from.to);
   if (peer == nullptr) peer = &peers_.find_or_add(peers_.known(from.to) ? from.to : SocketAddress{});
-  messenger_.datagrams().arrived(peer->channel, segment, view.segments.subspan(header));
+  messenger_.arrive_datagram(peer->channel, segment, view.segments.subspan(header));
 }
 
 }  // namespace cluster::network

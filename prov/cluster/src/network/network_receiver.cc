@@ -1,13 +1,14 @@
 #include "network/network_receiver.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/on_exit.h"
 #include "link/link.h"
-#include "transport/arrival.h"
 #include "wire/admit.h"
 
 namespace cluster::network {
@@ -42,6 +43,7 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       peers_(peers),
       messenger_(messenger),
       admission_(admission),
+      arrivals_(messenger, peers, admission),
       budget_(parts, peers),
       tx_(tx),
       sessions_(sessions),
@@ -214,8 +216,7 @@ void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::Fr
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
     if (run != nullptr) {
-      try_arrival(peers_, admission_, peer->common,
-                  [&] { messenger_.arrive_run(peer->channel, *run, info); });
+      arrivals_.arrive(peer->common, [&] { messenger_.arrive_run(peer->channel, *run, info); });
     }
     deliver(*peer, info);
   }
@@ -225,31 +226,37 @@ void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::Fr
 
 /// Gives the messenger what the flow has in the promised order.
 void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
-  Counters& counters = parts_.environment.counters;
-  ConstBytes segments;
-  while (!peer.common.failed && peer.flow->receiver().next(segments)) {
-    while (!segments.empty()) {
-      wire::Segment segment;
-      const std::size_t header = wire::decode(segments, segment, wire::SenderAddresses::dropped);
-      if (header == 0 || segment.length > segments.size() - header) {
-        ++counters.refused_segment;
-        break;
+  struct Source {
+    bool next() {
+      for (;; rest = {}) {
+        if (rest.empty() && (peer.common.failed || !peer.flow->receiver().next(rest))) return false;
+        if (rest.empty()) continue;
+        const std::size_t header = wire::decode(rest, segment, wire::SenderAddresses::dropped);
+        if (header != 0 && segment.length <= rest.size() - header) {
+          payload = rest.subspan(header, segment.length);
+          return true;
+        }
+        ++receiver.parts_.environment.counters.refused_segment;
       }
-      const ConstBytes payload = segments.subspan(header, segment.length);
-      const auto arrive = [&] { messenger_.arrive(peer.channel, segment, payload, info); };
-      const bool ready = messenger_.matcher().ready(peer.channel, segment);
-      if (!ready) [[unlikely]] {
-        admission_.note_store_full();
-      } else if (!messenger_.matcher().can_report()) [[unlikely]] {
-        admission_.note_no_memory();
-      } else if (try_arrival(peers_, admission_, peer.common, arrive)) [[likely]] {
-        segments = segments.subspan(header + segment.length);
-        continue;
-      }
-      if (hold(peer, segments, ready)) return;
-      break;
     }
-  }
+    bool taken() {
+      rest = {payload.data() + payload.size(), rest.data() + rest.size()};
+      return true;
+    }
+    bool hold(bool full) {
+      const bool held = receiver.hold(peer, rest, !full);
+      rest = {};
+      return held;
+    }
+
+    NetworkReceiver& receiver;
+    RemotePeer& peer;
+    ConstBytes rest{};  ///< of the frame
+    wire::Segment segment{};
+    ConstBytes payload{};
+  } source{*this, peer};
+  bool held = false;
+  arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
 /// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so such a frame is
@@ -285,13 +292,10 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   if (!window.holding()) return false;
   wire::Segment segment;
   wire::decode(window.held(), segment);
-  if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.matcher().can_report()) return true;
+  if (!arrivals_.ready(peer.common, segment)) return true;
   peer.flow->receiver().resume(now);
   resumed_ = &peer;
-  const struct Reset {
-    const RemotePeer*& resumed;
-    ~Reset() { resumed = nullptr; }
-  } reset{resumed_};
+  const OnExit reset([this] { resumed_ = nullptr; });
   deliver(peer, {now, std::nullopt});
   tx_.mark(peer);
   return window.holding();

@@ -23,7 +23,7 @@
 #include "network/tx_scheduler.h"
 #include "network/unknown_budget.h"
 #include "protocol/messenger.h"
-#include "transport/admission_control.h"
+#include "transport/arrival.h"
 #include "transport/peer_table.h"
 #include "wire/admit.h"
 
@@ -70,6 +70,7 @@ class NetworkReceiver {
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   transport::AdmissionControl& admission_;
+  transport::Arrivals arrivals_;
   UnknownBudget budget_;
   TxScheduler& tx_;
   SessionTable& sessions_;

@@ -7,6 +7,7 @@
 #include <complex>
 #include <concepts>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace cluster::protocol {
@@ -78,23 +79,10 @@ constexpr auto kBitAnd = []<Integer V>(V there, V operand, V) { return static_ca
 constexpr auto kBitXor = []<Integer V>(V there, V operand, V) { return static_cast<V>(there ^ operand); };
 constexpr auto kRead = []<typename V>(V there, V, V) { return there; };
 constexpr auto kWrite = []<typename V>(V, V operand, V) { return operand; };
-constexpr auto kSwapEqual = []<typename V>(V there, V operand, V comparand) {
-  return comparand == there ? operand : there;
-};
-constexpr auto kSwapNotEqual = []<typename V>(V there, V operand, V comparand) {
-  return comparand != there ? operand : there;
-};
-constexpr auto kSwapLessEqual = []<Ordered V>(V there, V operand, V comparand) {
-  return comparand <= there ? operand : there;
-};
-constexpr auto kSwapLess = []<Ordered V>(V there, V operand, V comparand) {
-  return comparand < there ? operand : there;
-};
-constexpr auto kSwapGreaterEqual = []<Ordered V>(V there, V operand, V comparand) {
-  return comparand >= there ? operand : there;
-};
-constexpr auto kSwapGreater = []<Ordered V>(V there, V operand, V comparand) {
-  return comparand > there ? operand : there;
+template <typename Compare>
+constexpr auto kSwapIf = []<typename V>(V there, V operand,
+                                        V comparand) requires std::predicate<Compare, V, V> {
+  return Compare{}(comparand, there) ? operand : there;
 };
 constexpr auto kSwapMasked = []<Integer V>(V there, V operand, V mask) {
   return static_cast<V>((operand & mask) | (there & ~mask));
@@ -203,12 +191,12 @@ constexpr std::array<Row, wire::kAtomicOps> kTable = {
     row(kBitXor),
     row(kRead),
     row(kWrite),
-    row(kSwapEqual),
-    row(kSwapNotEqual),
-    row(kSwapLessEqual),
-    row(kSwapLess),
-    row(kSwapGreaterEqual),
-    row(kSwapGreater),
+    row(kSwapIf<std::equal_to<>>),
+    row(kSwapIf<std::not_equal_to<>>),
+    row(kSwapIf<std::less_equal<>>),
+    row(kSwapIf<std::less<>>),
+    row(kSwapIf<std::greater_equal<>>),
+    row(kSwapIf<std::greater<>>),
     row(kSwapMasked),
 };
 

@@ -8,16 +8,13 @@
 // side are unanswered: that bounds what the other must keep while its carrier has no free bytes.
 #pragma once
 
-#include "protocol/control_sender.h"
-#include "protocol/outgoing_requests.h"
+#include "protocol/messenger_parts.h"
 
 namespace cluster::protocol {
 
-class AtomicProtocol {
+class AtomicProtocol : MessengerParts {
  public:
-  AtomicProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
-                 ControlSender& control)
-      : context_(context), outgoing_(outgoing), reporter_(reporter), control_(control) {}
+  explicit AtomicProtocol(const MessengerParts& parts) : MessengerParts(parts) {}
 
   // --- initiator ---
   Status post(Channel& channel, const AtomicRmaOp& op);
@@ -36,11 +33,6 @@ class AtomicProtocol {
   void begin(Channel& channel, const AtomicRmaOp& op, const RmaRange& range);
   static void keep_copy(AtomicRequest& request, const AtomicRmaOp& op);
   void respond(Channel& channel, const wire::Segment& part, ConstBytes before);
-
-  const Context& context_;
-  OutgoingRequests& outgoing_;
-  CompletionReporter& reporter_;
-  ControlSender& control_;
 };
 
 }  // namespace cluster::protocol

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -65,12 +66,30 @@ struct Credit {
   std::uint64_t granted = kInitialCredit;
 };
 
-/// The eager message whose parts are arriving: at most one of the two is set. (EagerProtocol)
+/// The eager message whose parts are arriving: at most one of the two is set. (EagerProtocol, GroupProtocol)
 struct Assembly {
   RecvRequest* receive = nullptr;
   UnexpectedMessage* unexpected = nullptr;
 
   bool active() const { return receive != nullptr || unexpected != nullptr; }
+  /// The next part has come. False: it does not belong to the message, and changes nothing.
+  bool append(ConstBytes payload) {
+    std::size_t& arrived = receive != nullptr ? receive->pull.arrived : unexpected->arrived;
+    if (payload.size() > total() - arrived) return false;
+    if (receive != nullptr) {
+      scatter_short(receive->buffers(), arrived, payload);
+    } else if (!payload.empty()) {
+      std::memcpy(unexpected->bytes.get() + arrived, payload.data(), payload.size());
+    }
+    arrived += payload.size();
+    return true;
+  }
+  bool complete() const {
+    return (receive != nullptr ? receive->pull.arrived : unexpected->arrived) == total();
+  }
+
+ private:
+  std::size_t total() const { return receive != nullptr ? receive->total : unexpected->total; }
 };
 
 /// The peer's remote write whose parts are arriving. (RmaWriteProtocol)

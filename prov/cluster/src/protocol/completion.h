@@ -13,6 +13,7 @@
 #include "base/ring_queue.h"
 #include "base/status.h"
 #include "protocol/ops.h"
+#include "wire/segment.h"
 
 namespace cluster::protocol {
 
@@ -47,16 +48,17 @@ struct Completion {
   SocketAddress peer{};                  ///< failures: the peer concerned
 };
 
-/// A message that came along the fast lane.
-struct ShortArrival {
-  void* context;
-  bool tagged;
-  bool has_data;
-  std::uint64_t tag;
-  std::uint64_t data;
-  void* buffer;
-  std::size_t length;
-  std::uint64_t source;
+/// A completion that tells of no failure.
+struct Success {
+  void* context = nullptr;
+  Completion::Kind kind = Completion::Kind::send;
+  bool tagged = false;
+  bool has_data = false;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  void* buffer = nullptr;
+  std::size_t length = 0;
+  std::uint64_t source = kAddrNotAvail;
 };
 
 class CompletionQueue;
@@ -65,7 +67,7 @@ class CompletionQueue;
 /// caller that reads a queue at this moment (api/cq.h: DirectEntries), or, as here, nothing.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
-  static void take(const ShortArrival&) {}
+  static void take(const Success&) {}
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
@@ -98,6 +100,21 @@ class CompletionQueue {
     if (waker != nullptr) [[unlikely]]
       waker->wake();
   }
+  [[gnu::always_inline]] void push_success(const Success& success) {
+    push_success([&](Completion& entry) {
+      entry.context = success.context;
+      entry.kind = success.kind;
+      entry.tagged = success.tagged;
+      entry.has_data = success.has_data;
+      entry.releases_buffer = false;
+      entry.tag = success.tag;
+      entry.data = success.data;
+      entry.buffer = success.buffer;
+      entry.length = success.length;
+      entry.source = success.source;
+    });
+  }
+
   /// Removes completions from the head while `wanted(completion)` is true, at most `count`, and calls
   /// take(completion) for each. Returns how many.
   template <typename Wanted, typename Take>
@@ -192,7 +209,7 @@ class Counter {
   std::atomic<std::uint64_t> errors_{0};
 };
 
-class GroupArrivals;
+struct Channel;
 class RegionTable;
 
 /// Is notified of the peers that an endpoint loses: an event queue.
@@ -209,6 +226,18 @@ class GroupListener {
   virtual ~GroupListener() = default;
   /// Called under the engine's lock, with the context of the call that joined it.
   virtual void group_joined(void* context) = 0;
+};
+
+/// What arrives for the groups of an endpoint, and the end of a peer, which may be a member. The engine has the groups.
+class GroupArrivals {
+ public:
+  virtual ~GroupArrivals() = default;
+  /// A segment that is of_group(). Nothing may be sent from inside.
+  virtual void on_group_segment(Channel& channel, const wire::Segment& segment, ConstBytes payload) = 0;
+  /// The channel's carrier is about to end, which has taken nothing; another one follows.
+  virtual void on_carrier_left(Channel& channel) = 0;
+  /// Called before anything else of the channel ends.
+  virtual void on_channel_failed(Channel& channel, Status status) = 0;
 };
 
 /// Hears of the messages that are part of collective operations (collective/). Called under the engine's lock;

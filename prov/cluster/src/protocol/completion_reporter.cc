@@ -11,38 +11,27 @@ void count(Counter* counter, Status status) {
 
 }  // namespace
 
-void CompletionReporter::sent(const SendOp& op) {
+/// `culprit`: the peer that a failure concerns.
+template <typename Message>
+void CompletionReporter::report_sent(const Message& message, Status status, const SocketAddress& culprit) {
   const EndpointBindings& bindings = context_.bindings;
-  if (op.collective) [[unlikely]]
-    return bindings.engine.collectives->sent(op.context, Status::ok);
-  if (op.report && bindings.tx_queue != nullptr) {
-    bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
-  }
-  count(bindings.send_counter, Status::ok);
-}
-
-void CompletionReporter::sent(const SendRequest& request, Status status) {
-  const EndpointBindings& bindings = context_.bindings;
-  if (request.collective) [[unlikely]]
-    return bindings.engine.collectives->sent(request.context, status);
-  if (bindings.tx_queue != nullptr && (request.report || status != Status::ok)) {
+  if (message.collective) [[unlikely]]
+    return bindings.engine.collectives->sent(message.context, status);
+  if (bindings.tx_queue != nullptr && (message.report || status != Status::ok)) {
     Completion completion{
-        .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
-    if (status != Status::ok) completion.peer = request.channel->name;
+        .context = message.context, .tagged = message.tagged, .status = status, .tag = message.tag};
+    if (status != Status::ok) completion.peer = culprit;
     bindings.tx_queue->push(completion);
   }
   count(bindings.send_counter, status);
 }
 
 void CompletionReporter::sent(const SendOp& op, Status status, const SocketAddress& culprit) {
-  if (status == Status::ok) return sent(op);
-  const EndpointBindings& bindings = context_.bindings;
-  if (op.collective) return bindings.engine.collectives->sent(op.context, status);
-  if (bindings.tx_queue != nullptr) {
-    bindings.tx_queue->push(
-        {.context = op.context, .tagged = op.tagged, .status = status, .tag = op.tag, .peer = culprit});
-  }
-  count(bindings.send_counter, status);
+  report_sent(op, status, culprit);
+}
+
+void CompletionReporter::sent(const SendRequest& request, Status status) {
+  report_sent(request, status, request.channel->name);
 }
 
 void CompletionReporter::received(const RecvRequest& receive, Status status) {

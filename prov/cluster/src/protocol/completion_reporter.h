@@ -18,11 +18,10 @@ class CompletionReporter {
   explicit CompletionReporter(const Context& context) : context_(context) {}
 
   // --- messages ---
-  /// A message that needed no request: its buffer is free, and no more was asked for.
-  void sent(const SendOp& op);
+  /// A message without a request: its buffer is free, and no more was asked for. `culprit`: the member of a group that did not
+  /// get it.
+  void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
-  /// A message to a group; `culprit`: the member that did not get it.
-  void sent(const SendOp& op, Status status, const SocketAddress& culprit);
   void received(const RecvRequest& receive, Status status);
   /// The entry that releases a buffer for many messages, where its last message's entry did not.
   void buffer_released(const MultiRecvBuffer& buffer);
@@ -39,15 +38,7 @@ class CompletionReporter {
   void rma_succeeded(Completion::Kind kind, void* context, bool report) {
     const EndpointBindings& bindings = context_.bindings;
     if (report && bindings.tx_queue != nullptr) {
-      bindings.tx_queue->push_success([&](Completion& entry) {
-        entry.context = context;
-        entry.kind = kind;
-        entry.tagged = entry.has_data = entry.releases_buffer = false;
-        entry.tag = entry.data = 0;
-        entry.buffer = nullptr;
-        entry.length = 0;
-        entry.source = kAddrNotAvail;
-      });
+      bindings.tx_queue->push_success({.context = context, .kind = kind});
     }
     Counter* const counter = kind == Completion::Kind::read ? bindings.read_counter : bindings.write_counter;
     if (counter != nullptr) counter->count(Status::ok);
@@ -60,6 +51,9 @@ class CompletionReporter {
   void accessed_by_peer(Access access, const MemoryRegion* region);
 
  private:
+  template <typename Message>
+  void report_sent(const Message& message, Status status, const SocketAddress& culprit);
+
   const Context& context_;
   Pool<RmaGroup> groups_{std::numeric_limits<std::size_t>::max()};
 };

@@ -14,9 +14,7 @@ bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
 
 template <typename Message>
 std::uint8_t flags_of(const Message& message, CompletionLevel level) {
-  return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
-                                   (message.has_data ? wire::segment_flag::kData : 0) |
-                                   (message.collective ? wire::segment_flag::kCollective : 0) |
+  return static_cast<std::uint8_t>(message_flags(message) |
                                    (level == CompletionLevel::delivery ? wire::segment_flag::kConfirm : 0));
 }
 
@@ -116,45 +114,25 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
   if (channel.assembly.active() || total < payload.size() || !CreditManager::allows(channel, total)) {
     return context_.refuse_segment();
   }
-  if (RecvRequest* receive = matcher_.match(channel, segment, total)) {
-    CreditManager::accept(channel, total);
-    receive->matched(channel, header_of(segment, total));
-    receive->pull.arrived = payload.size();
-    scatter_short(receive->buffers(), 0, payload);
-    if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
-      reporter_.received(*receive, Status::ok);
-      pulls_.pool().release(*receive);
-      // Last: without memory for what it tells the peer the session ends, and the message must have been reported.
-      return credit_.release(channel, CreditManager::charge_of(total));
-    }
-    channel.assembly.receive = receive;
-  } else {
-    UnexpectedMessage* message = matcher_.store(channel, header_of(segment, total), total, payload);
-    if (message == nullptr) return context_.refuse_segment();
-    CreditManager::accept(channel, total);
-    message->charge = CreditManager::charge_of(total);
-    message->discarded = matcher_.unwanted(channel, segment);
-    channel.assembly.unexpected = message;
+  Assembly assembly = matcher_.begin(channel, segment, total, CreditManager::charge_of(total));
+  if (!assembly.active()) return context_.refuse_segment();
+  CreditManager::accept(channel, total);
+  assembly.append(payload);
+  if (RecvRequest* const receive = assembly.receive;
+      whole && receive != nullptr && !receive->confirm && receive->buffer == nullptr) [[likely]] {
+    reporter_.received(*receive, Status::ok);
+    pulls_.pool().release(*receive);
+    // Last: without memory for what it tells the peer the session ends, and the message must have been reported.
+    return credit_.release(channel, CreditManager::charge_of(total));
   }
-  if (payload.size() == total) assembled(channel);
+  channel.assembly = assembly;
+  if (assembly.complete()) assembled(channel);
 }
 
 void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
-  if (RecvRequest* receive = channel.assembly.receive) {
-    std::size_t& arrived = receive->pull.arrived;
-    if (payload.size() > receive->total - arrived) return context_.refuse_segment();
-    scatter(receive->buffers(), arrived, payload);
-    arrived += payload.size();
-    if (arrived == receive->total) assembled(channel);
-  } else if (UnexpectedMessage* message = channel.assembly.unexpected) {
-    if (payload.size() > message->total - message->arrived) return context_.refuse_segment();
-    if (!payload.empty())
-      std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
-    message->arrived += payload.size();
-    if (message->arrived == message->total) assembled(channel);
-  } else {
-    context_.refuse_segment();
-  }
+  Assembly& assembly = channel.assembly;
+  if (!assembly.active() || !assembly.append(payload)) return context_.refuse_segment();
+  if (assembly.complete()) assembled(channel);
 }
 
 /// The last part of a message has arrived.

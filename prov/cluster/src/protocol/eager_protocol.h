@@ -5,22 +5,13 @@
 // is being assembled: directly in its receive if one is posted, else in the store.
 #pragma once
 
-#include "protocol/matcher.h"
-#include "protocol/outgoing_requests.h"
+#include "protocol/messenger_parts.h"
 
 namespace cluster::protocol {
 
-class EagerProtocol {
+class EagerProtocol : MessengerParts {
  public:
-  EagerProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
-                ControlSender& control, CreditManager& credit, Matcher& matcher, PullReceiver& pulls)
-      : context_(context),
-        outgoing_(outgoing),
-        reporter_(reporter),
-        control_(control),
-        credit_(credit),
-        matcher_(matcher),
-        pulls_(pulls) {}
+  explicit EagerProtocol(const MessengerParts& parts) : MessengerParts(parts) {}
 
   // --- sender ---
   static bool eligible(const Channel& channel, std::size_t length, CompletionLevel level) {
@@ -39,14 +30,6 @@ class EagerProtocol {
 
  private:
   void assembled(Channel& channel);
-
-  const Context& context_;
-  OutgoingRequests& outgoing_;
-  CompletionReporter& reporter_;
-  ControlSender& control_;
-  CreditManager& credit_;
-  Matcher& matcher_;
-  PullReceiver& pulls_;
 };
 
 }  // namespace cluster::protocol

@@ -16,10 +16,10 @@ namespace cluster::protocol {
 /// Longest message from a group that is kept without a receive.
 inline constexpr std::size_t kGroupUnexpectedMax = std::size_t{16} << 20;
 
-class GroupProtocol {
+class GroupProtocol : MessengerParts {
  public:
-  explicit GroupProtocol(Messenger& messenger)
-      : parts_(messenger.message_parts()), sends_(parts_.context.settings.tx_requests_max) {}
+  explicit GroupProtocol(const Messenger& messenger)
+      : MessengerParts(messenger.parts()), sends_(context_.settings.tx_requests_max) {}
 
   // --- sender ---
   /// Remembers a message that was posted to a stream; 0: there are too many.
@@ -48,10 +48,6 @@ class GroupProtocol {
     SendOp op;
   };
 
-  void begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment, std::size_t total);
-  bool append(Assembly& assembly, ConstBytes payload) const;
-
-  MessageParts parts_;
   Pool<GroupSend> sends_;
 };
 

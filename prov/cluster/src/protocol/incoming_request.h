@@ -12,7 +12,6 @@
 #include "base/list.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "protocol/iov_array.h"
 #include "protocol/ops.h"
 #include "protocol/outgoing_request.h"
 #include "protocol/request_pool.h"

@@ -149,6 +149,20 @@ bool Matcher::cancel(const void* context) {
   return false;
 }
 
+Assembly Matcher::begin(Channel& channel, const wire::Segment& first, std::size_t total,
+                        std::uint64_t charge) {
+  if (RecvRequest* const receive = match(channel, first, total)) {
+    receive->matched(channel, header_of(first, total));
+    return {receive, nullptr};
+  }
+  UnexpectedMessage* const message = store(channel, header_of(first, total), total, {});
+  if (message != nullptr) {
+    message->charge = charge;
+    message->discarded = unwanted(channel, first);
+  }
+  return {nullptr, message};
+}
+
 UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                                   ConstBytes payload) {
   std::unique_ptr<std::byte[]> memory;

@@ -11,7 +11,7 @@
 
 #include "base/pool.h"
 #include "protocol/credit_manager.h"
-#include "protocol/match_queues.h"
+#include "protocol/match_queue.h"
 #include "protocol/pull_receiver.h"
 
 namespace cluster::protocol {
@@ -43,6 +43,9 @@ class Matcher {
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
+  /// A message of `total` bytes begins: in the receive that it goes to, or else in the store, where it holds `charge`. Neither:
+  /// the store is full.
+  Assembly begin(Channel& channel, const wire::Segment& first, std::size_t total, std::uint64_t charge);
   /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
   /// the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace cluster::protocol {
+namespace {
+
+/// Most datagrams that wait for their receive.
+constexpr std::size_t kDatagramsMax = 256;
+
+}  // namespace
 
 Messenger::Messenger(const MessengerSettings& settings, Counters& counters, AddressHandles& handles)
     : context_{settings, counters, handles},
@@ -11,13 +17,7 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Addr
       outgoing_(context_, reporter_),
       credit_(context_, control_),
       pulls_(context_, control_, reporter_),
-      matcher_(context_, control_, reporter_, credit_, pulls_),
-      eager_(context_, outgoing_, reporter_, control_, credit_, matcher_, pulls_),
-      rendezvous_(context_, outgoing_, control_, matcher_, pulls_),
-      rma_(context_, outgoing_, reporter_, control_, pulls_),
-      atomics_(context_, outgoing_, reporter_, control_),
-      datagrams_(context_, reporter_, matcher_, pulls_),
-      sender_(context_, outgoing_, control_, eager_, rendezvous_, rma_.writes(), rma_.reads(), atomics_) {}
+      matcher_(context_, control_, reporter_, credit_, pulls_) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                        const ArrivalInfo& info) {
@@ -33,10 +33,10 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::done: return on_answer(channel, segment, Status::ok);
     case SegmentKind::failed: return on_answer(channel, segment, Status::access);
     case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
-    case SegmentKind::write: return rma_.writes().on_first(channel, segment, payload);
-    case SegmentKind::write_next: return rma_.writes().on_next(channel, payload);
-    case SegmentKind::write_announce: return rma_.writes().on_announce(channel, segment);
-    case SegmentKind::read: return rma_.reads().on_request(channel, segment);
+    case SegmentKind::write: return rma_target_.on_write(channel, segment, payload);
+    case SegmentKind::write_next: return rma_target_.on_write_next(channel, payload);
+    case SegmentKind::write_announce: return rma_target_.on_announce(channel, segment);
+    case SegmentKind::read: return rma_target_.on_read(channel, segment);
     case SegmentKind::read_failed: return pulls_.on_read_failed(channel, segment);
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
@@ -59,6 +59,28 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
 void Messenger::arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
   if (run.segment.kind == wire::SegmentKind::bulk) return pulls_.on_bulk_run(channel, run, info);
   for (std::size_t i = 0; i < run.count; ++i) eager_.on_next(channel, run.payload(i));
+}
+
+void Messenger::datagram_sent(const SendOp& op) {
+  ++context_.counters.datagrams_sent;
+  context_.counters.bytes_sent += op.length;
+  reporter_.sent(op);
+}
+
+void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+  if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm() ||
+      segment.collective()) {
+    return context_.refuse_segment();
+  }
+  const MessageHeader header = header_of(segment, payload.size());
+  if (RecvRequest* receive = matcher_.match(channel, segment, header.total)) {
+    receive->matched(channel, header);
+    scatter(receive->buffers(), 0, payload);
+    return pulls_.complete(*receive, Status::ok);
+  }
+  UnexpectedMessage* const message =
+      matcher_.stored() < kDatagramsMax ? matcher_.store(channel, header, payload.size(), payload) : nullptr;
+  if (message == nullptr) ++context_.counters.datagrams_dropped;
 }
 
 /// The peer has finished with a request of this side, or it has failed there.
@@ -86,8 +108,84 @@ bool Messenger::acked(std::span<const Token> tokens) {
   return true;
 }
 
+Status Messenger::enqueue(Channel& channel, const SendOp& op) {
+  if (outgoing_.left() == 0) return Status::again;
+  SendRequest& request = outgoing_.acquire_message(channel, op);
+  if (op.inject) {
+    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length, op.handles});
+  } else {
+    request.slices.add(op.slices, op.handles);
+  }
+  context_.counters.bytes_sent += op.length;
+  if (outgoing_.enqueue(request)) advance_message(request);
+  if (!channel.tx.empty()) control_.mark_busy(channel);
+  return Status::ok;
+}
+
+/// Control goes first: it frees memory and requests on both sides.
+bool Messenger::pump(Channel& channel) {
+  if (channel.carrier == nullptr) return true;
+  if (!ControlSender::flush(channel)) return false;
+  take_turns(channel);
+  return channel.tx.empty();
+}
+
+/// Operations go before bulk, since they are short; long ones take turns with it, or an endless stream of
+/// them would let no bulk through.
+void Messenger::take_turns(Channel& channel) {
+  TxQueues& tx = channel.tx;
+  bool ordered_goes = true;
+  bool bulk_goes = true;
+  for (;;) {
+    OutgoingRequest* const ordered = ordered_goes ? tx.ordered.front() : nullptr;
+    OutgoingRequest* const bulk = bulk_goes ? tx.bulk.front() : nullptr;
+    if (ordered == nullptr && bulk == nullptr) return;
+    const bool yields = bulk != nullptr && tx.bulk_next && ordered != nullptr && ordered->posted == 0 &&
+                        ordered->length > kAlwaysEager;
+    if (ordered == nullptr || yields) {
+      const std::size_t before = tx.bulk_bytes;
+      bulk_goes = stream(*bulk);
+      if (tx.bulk_bytes != before) tx.bulk_next = false;
+    } else {
+      ordered_goes = advance(*ordered);
+      tx.bulk_next |= ordered_goes;
+    }
+  }
+}
+
+/// Posts what the carrier takes of the request at the head of the ordered queue. True if that is all, and it
+/// has left the queue.
+bool Messenger::advance(OutgoingRequest& request) {
+  using Kind = OutgoingRequest::Kind;
+  if (outgoing_.must_wait(request)) return false;
+  switch (request.kind) {
+    case Kind::message: return advance_message(static_cast<SendRequest&>(request));
+    case Kind::write: return rma_.advance(static_cast<WriteRequest&>(request));
+    case Kind::atomic: return atomics_.advance(static_cast<AtomicRequest&>(request));
+    case Kind::queued_read: rma_.start(static_cast<QueuedRead&>(request)); return true;
+    case Kind::read_response:
+    case Kind::atomic_response: break;  // bulk
+  }
+  return false;
+}
+
+bool Messenger::advance_message(SendRequest& request) {
+  if (request.posted == 0 && !request.rendezvous) {
+    request.rendezvous = !EagerProtocol::eligible(*request.channel, request.length, request.completion_level);
+  }
+  return request.rendezvous ? rendezvous_.announce(request) : eager_.advance(request);
+}
+
+/// Posts bulk of the request at the head of its queue. False if the carrier has no free bytes.
+bool Messenger::stream(OutgoingRequest& request) {
+  using Kind = OutgoingRequest::Kind;
+  if (request.kind == Kind::read_response) return rma_target_.stream(static_cast<ReadResponse&>(request));
+  if (request.kind == Kind::atomic_response) return atomics_.stream(static_cast<AtomicResponse&>(request));
+  return rendezvous_.stream(static_cast<PulledRequest&>(request));
+}
+
 void Messenger::pump() {
-  control_.pump_busy([this](Channel& channel) { return sender_.pump(channel); });
+  control_.pump_busy([this](Channel& channel) { return pump(channel); });
   if (!pulls_.idle()) pulls_.copy_in();
 }
 

@@ -2,16 +2,12 @@
 // messages, matching, credit and remote memory; it knows nothing of frames, rings or threads, and of time
 // only what ArrivalInfo and pump() pass in.
 //
-// The parts, each with its own state, from the bottom up:
-//   CompletionReporter  every completion and counter
-//   ControlSender       segments outside any order; which channels have something left to post
-//   OutgoingRequests    operations of this side and responses to peers: memory, limit, order, completion
-//   CreditManager       how much a sender may have waiting here
-//   PullReceiver        everything that is pulled (with PullBudget, DirectCopy, MultiReceive)
-//   Matcher             posted receives and unexpected messages
-//   EagerProtocol, RendezvousProtocol, AtomicProtocol, DatagramProtocol
-//   RemoteAccess        remote writes and reads, with and without the target's help
-//   ChannelSender       turns of the requests of one channel
+// The parts with their own state are in messenger_parts.h. Above them:
+//   EagerProtocol, RendezvousProtocol  short messages, long ones
+//   RemoteAccess, RmaTarget            remote writes and reads, of this side and of peers
+//   AtomicProtocol                     both sides of atomics
+// The messenger itself hands arriving segments to these, and lets the requests of a channel take turns. What a channel posts when
+// its carrier has free bytes: first the control segments that were kept, then the ordered queue and the bulk queue in turns.
 //
 // The engine calls it under the engine lock and drives the carriers; the messenger only posts to them.
 // Nothing here blocks: what the carrier has no free bytes for is kept in its channel and posted by pump().
@@ -19,22 +15,13 @@
 
 #include <span>
 
-#include "protocol/channel_sender.h"
-#include "protocol/datagram_protocol.h"
-#include "protocol/group_arrivals.h"
+#include "protocol/atomic_protocol.h"
+#include "protocol/eager_protocol.h"
 #include "protocol/remote_access.h"
+#include "protocol/rendezvous_protocol.h"
+#include "protocol/rma_target.h"
 
 namespace cluster::protocol {
-
-/// Parts of a messenger, for what completes messages beside it: short ones that pass by everything else (the engine's fast
-/// lane), and those of groups.
-struct MessageParts {
-  const Context& context;
-  const CreditManager& credit;
-  Matcher& matcher;
-  PullReceiver& pulls;
-  CompletionReporter& reporter;
-};
 
 class Messenger {
  public:
@@ -45,7 +32,7 @@ class Messenger {
   // --- operations: `channel` has a carrier. ok: taken; again: no capacity, repeat after progress ---
   Status send(Channel& channel, const SendOp& op) {
     Status status;
-    return eager_.post_now(channel, op, status) ? status : sender_.enqueue(channel, op);
+    return eager_.post_now(channel, op, status) ? status : enqueue(channel, op);
   }
   RemoteAccess& rma() { return rma_; }
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
@@ -54,7 +41,10 @@ class Messenger {
   /// Receives: post, cancel, peek; messages that wait for one.
   Matcher& matcher() { return matcher_; }
   const Matcher& matcher() const { return matcher_; }
-  DatagramProtocol& datagrams() { return datagrams_; }
+  /// What peers do to registered memory.
+  RmaTarget& rma_target() { return rma_target_; }
+  /// A datagram (FI_EP_DGRAM) has left, with which it is complete.
+  void datagram_sent(const SendOp& op);
 
   // --- arrivals ---
   /// `segment` is one that matcher().ready() was true for. Throws NoMemoryYet if it has changed nothing.
@@ -62,6 +52,8 @@ class Messenger {
               const ArrivalInfo& info = {});
   /// The same for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
+  /// One segment is a datagram. A few may wait for their receive, as in any socket; the rest are dropped.
+  void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   /// A carrier has reported tokens. False: nothing was done, since there is no memory for the completions.
   bool acked(std::span<const Token> tokens);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
@@ -79,7 +71,7 @@ class Messenger {
     if (busy()) pump();
   }
   /// The same for one channel; true if nothing is left to post.
-  bool pump(Channel& channel) { return sender_.pump(channel); }
+  bool pump(Channel& channel);
   /// What has been posted so far leaves the flows at `now`.
   void on_transmit(Time now) { pulls_.on_transmit(now); }
   /// When pump(now) wants to be called at the latest.
@@ -96,7 +88,9 @@ class Messenger {
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { credit_.advertise(channel); }
 
-  MessageParts message_parts() { return {context_, credit_, matcher_, pulls_, reporter_}; }
+  const EndpointBindings& bindings() const { return context_.bindings; }
+  /// For what completes messages beside this: short ones (shm/fast_lane.h), and those of groups.
+  const MessengerParts& parts() const { return parts_; }
 
   /// True if some operation is under way.
   bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || rma_.pending(); }
@@ -105,6 +99,11 @@ class Messenger {
 
  private:
   void on_answer(Channel& channel, const wire::Segment& segment, Status status);
+  Status enqueue(Channel& channel, const SendOp& op);
+  void take_turns(Channel& channel);
+  bool advance(OutgoingRequest& request);
+  bool advance_message(SendRequest& request);
+  bool stream(OutgoingRequest& request);
 
   Context context_;
   CompletionReporter reporter_;
@@ -113,12 +112,12 @@ class Messenger {
   CreditManager credit_;
   PullReceiver pulls_;
   Matcher matcher_;
-  EagerProtocol eager_;
-  RendezvousProtocol rendezvous_;
-  RemoteAccess rma_;
-  AtomicProtocol atomics_;
-  DatagramProtocol datagrams_;
-  ChannelSender sender_;
+  const MessengerParts parts_{context_, reporter_, control_, outgoing_, credit_, pulls_, matcher_};
+  EagerProtocol eager_{parts_};
+  RendezvousProtocol rendezvous_{parts_};
+  RemoteAccess rma_{parts_};
+  RmaTarget rma_target_{parts_};
+  AtomicProtocol atomics_{parts_};
 };
 
 }  // namespace cluster::protocol

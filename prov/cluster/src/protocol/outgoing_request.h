@@ -5,21 +5,57 @@
 // Requests live in OutgoingRequests' pool; their ids travel in segments and come back in the answers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "protocol/iov_array.h"
 #include "protocol/ops.h"
+#include "wire/segment.h"
 
 namespace cluster::protocol {
 
 struct Channel;
 struct ReadRequest;
+
+/// The slices of a buffer, with the handles of registered memory that the application gave for them. Only those in use are
+/// ever written: one of these is made for every message, and clearing all eight would cost more than the rest of it.
+template <typename Slice>
+class IovArray {
+ public:
+  IovArray() {}
+  void add(const Slice& slice) { slices_[count_++] = slice; }
+  /// All of a buffer; `handles`: one for each slice, or null.
+  void add(std::span<const Slice> slices, MemoryHandles handles = nullptr) {
+    for (const Slice& slice : slices) add(slice);
+    if (handles != nullptr) [[unlikely]] {
+      std::copy_n(handles, slices.size(), handles_.data());
+      has_handles_ = true;
+    }
+  }
+  void replace(const Slice& slice) {
+    count_ = 1;
+    has_handles_ = false;
+    slices_[0] = slice;
+  }
+  std::span<const Slice> all() const { return {slices_.data(), count_}; }
+  MemoryHandles handles() const { return has_handles_ ? handles_.data() : nullptr; }
+
+ private:
+  std::uint32_t count_ = 0;
+  std::uint32_t has_handles_ = false;
+  union {
+    std::array<Slice, kIovMax> slices_;
+  };
+  union {
+    std::array<void*, kIovMax> handles_;
+  };
+};
 
 /// An RMA operation cut into several requests, one per remote range: complete when all of them are.
 struct RmaGroup {
@@ -78,6 +114,14 @@ struct OutgoingRequest {
  protected:
   explicit OutgoingRequest(Kind of) : kind(of) {}
 };
+
+/// Those flags of the segment that begins a message which the message alone decides.
+template <typename Message>
+std::uint8_t message_flags(const Message& message) {
+  return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
+                                   (message.has_data ? wire::segment_flag::kData : 0) |
+                                   (message.collective ? wire::segment_flag::kCollective : 0));
+}
 
 /// A range of a message that the receiver has requested and the carrier has not taken yet.
 struct PullRange {

@@ -1,48 +1,136 @@
 // Remote writes and reads of this side, each by the first of these ways that suits it:
 //
-//   InitiatorRma                       the transport reaches the peer's memory by itself (carrier/memory_access.h)
-//   RmaWriteProtocol, RmaReadProtocol  the target's library serves it
+//   at once      the transport reaches the peer's memory by itself (Channel::rma.reached), so a target that computes or sleeps
+//                is read and written at full speed. Such an operation is over when it is submitted, or pending until the
+//                transport reports it
+//   by requests  the target's library serves it (rma_target.h). Small writes travel at once, in the order of messages. Large
+//                ones are announced, and the target pulls them. Reads are pulled from here, as messages are
 //
-// The second ones queue what has to wait, and try the first again when its turn comes.
+// What needs the target goes the second way: remote completion data, accesses that the target counts, regions that are out
+// of reach. So do operations of several ranges, each of which is a request of its own: were the first done here and another
+// out of reach, the first would be written again, perhaps after its target has seen it and changed what lies there. When the
+// turn of a request has come that had to wait, it tries the first way again.
+//
+// This is the one place that decides whether an access may take effect now. It must not overtake what was posted before
+// it and is still under way, if it is fenced, comes behind a fence, or the endpoint was opened with that order
+// (Ordering). Where only the transport can see what is under way (messages in a ring, pending puts), the access says what
+// it must come after, and a transport that cannot promise that leaves it. What is posted later finds the access done, or
+// counts it: a pending get is a read under way, a pending put without an order a write under way. A message behind an
+// announced write waits until that is complete, so that a send is always seen after the write before it.
 #pragma once
 
-#include "protocol/initiator_rma.h"
-#include "protocol/rma_read_protocol.h"
-#include "protocol/rma_write_protocol.h"
+#include "protocol/messenger_parts.h"
 
 namespace cluster::protocol {
 
-class RemoteAccess {
+class RemoteAccess : MessengerParts {
  public:
-  RemoteAccess(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
-               ControlSender& control, PullReceiver& pulls)
-      : alone_(context, outgoing, reporter, pulls),
-        writes_(context, outgoing, reporter, control, pulls, alone_),
-        reads_(context, outgoing, reporter, control, pulls, alone_) {}
+  explicit RemoteAccess(const MessengerParts& parts) : MessengerParts(parts) {}
 
-  /// The first way, which schedules nothing. False: the operation has to take the second.
-  bool write_at_once(Channel& channel, const WriteOp& op) { return alone_.write(channel, op); }
-  bool read_at_once(Channel& channel, const ReadOp& op) { return alone_.read(channel, op); }
+  /// The first way, which schedules nothing. True if the operation is over, in one way or the other, or pending; else nothing
+  /// has been done, and it has to take the second.
+  bool write_at_once(Channel& channel, const WriteOp& op);
+  bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {
-    return write_at_once(channel, op) ? Status::ok : writes_.write(channel, op);
+    return write_at_once(channel, op) ? Status::ok : request_writes(channel, op);
   }
   Status read(Channel& channel, const ReadOp& op) {
-    return read_at_once(channel, op) ? Status::ok : reads_.read(channel, op);
+    return read_at_once(channel, op) ? Status::ok : request_reads(channel, op);
   }
+
+  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  bool advance(WriteRequest& request);
+  /// The turn of a read has come.
+  void start(QueuedRead& queued);
 
   /// Some accesses that were submitted to transports are not over.
-  bool pending() const { return alone_.pending(); }
+  bool pending() const { return pending_ != 0; }
   /// By the transport: an access that was pending is over.
-  void over(Channel& channel, carrier::AccessTicket ticket, Status status) {
-    alone_.over(channel, ticket, status);
-  }
-  RmaWriteProtocol& writes() { return writes_; }
-  RmaReadProtocol& reads() { return reads_; }
+  void over(Channel& channel, carrier::AccessTicket ticket, Status status);
 
  private:
-  InitiatorRma alone_;
-  RmaWriteProtocol writes_;
-  RmaReadProtocol reads_;
+  using Kind = OutgoingRequest::Kind;
+  using State = OutgoingRequest::State;
+
+  template <bool reads>
+  bool may_go(const Channel& channel, bool fence) const;
+  template <bool reads>
+  AccessTerms terms(const Channel& channel, bool copied) const;
+  template <bool reads>
+  bool account(Channel& channel, const RmaOp& op, Outcome outcome);
+  static bool comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order);
+  bool comes_last(const Channel& channel, const OutgoingRequest* own, bool reads) const;
+  void begun(Channel& channel, bool reads);
+  void denied(Channel& channel, Completion::Kind kind, const RmaOp& op);
+
+  Status request_writes(Channel& channel, const WriteOp& op);
+  Status request_reads(Channel& channel, const ReadOp& op);
+  void begin(Channel& channel, const WriteOp& op, const RmaRange& range);
+  void begin(Channel& channel, const ReadOp& op, const RmaRange& range);
+  bool try_write(WriteRequest& request);
+  bool try_read(QueuedRead& queued);
+  bool account(OutgoingRequest& request, Outcome outcome);
+  void finish(OutgoingRequest& request, Status status);
+
+  std::size_t pending_ = 0;
 };
+
+template <bool reads>
+inline AccessTerms RemoteAccess::terms(const Channel& channel, bool copied) const {
+  const Ordering& order = context_.bindings.ordering;
+  // Messages that were sent at once are not among the requests: they lie in the carrier.
+  return {copied, reads ? order.read_after_send : order.write_after_send,
+          (reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
+}
+
+/// False: the access must wait. Else terms() says what it must come after.
+template <bool reads>
+inline bool RemoteAccess::may_go(const Channel& channel, bool fence) const {
+  if (channel.rma.reads != 0) [[unlikely]] {
+    const Ordering& order = context_.bindings.ordering;
+    if (fence || (reads ? order.read_after_read : order.write_after_read)) return false;
+  }
+  if (fence && (!channel.outgoing.empty() || channel.rma.puts_pending != 0)) return false;
+  return channel.outgoing.empty() || comes_last(channel, nullptr, reads);
+}
+
+template <bool reads>
+inline bool RemoteAccess::account(Channel& channel, const RmaOp& op, Outcome outcome) {
+  constexpr auto kReported = reads ? Completion::Kind::read : Completion::Kind::write;
+  if (outcome == Outcome::unsuited) return false;
+  if (!reads) context_.counters.bytes_sent += op.length;
+  if (outcome == Outcome::done) [[likely]] {
+    ++context_.counters.rma_alone;
+    reporter_.rma_succeeded(kReported, op.context, op.report);
+  } else if (outcome == Outcome::pending) {
+    begun(channel, reads);
+  } else {
+    denied(channel, kReported, op);
+  }
+  return true;
+}
+
+inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
+  MemoryAccess* const access = channel.rma.reached.access.get();
+  // If it has to go the second way after all, it must be taken there: what is refused has no effect.
+  if (access == nullptr || op.has_data || op.remote.size() != 1 || outgoing_.left() == 0) return false;
+  if (!may_go<false>(channel, op.fence)) return false;
+  const RmaIov& range = op.remote.front();
+  return account<false>(channel, op,
+                        access->put(range, {op.slices, 0, range.length, op.handles},
+                                    terms<false>(channel, op.inject), {op.context, op.report, false}));
+}
+
+/// A read of nothing is complete without a region, as it is in the second way.
+inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
+  MemoryAccess* const access = channel.rma.reached.access.get();
+  if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;
+  if (!may_go<true>(channel, op.fence)) return false;
+  const RmaIov& range = op.remote.front();
+  if (range.length == 0) return account<true>(channel, op, Outcome::done);
+  return account<true>(channel, op,
+                       access->get(range, {op.slices, 0, op.handles}, terms<true>(channel, false),
+                                   {op.context, op.report, true}));
+}
 
 }  // namespace cluster::protocol

@@ -5,15 +5,12 @@
 namespace cluster::protocol {
 
 bool RendezvousProtocol::announce(SendRequest& request) {
-  wire::Segment segment{
-      .kind = wire::SegmentKind::announce,
-      .flags = static_cast<std::uint8_t>((request.tagged ? wire::segment_flag::kTagged : 0) |
-                                         (request.has_data ? wire::segment_flag::kData : 0) |
-                                         (request.collective ? wire::segment_flag::kCollective : 0)),
-      .id = request.id,
-      .total = request.length,
-      .tag = request.tag,
-      .data = request.data};
+  wire::Segment segment{.kind = wire::SegmentKind::announce,
+                        .flags = message_flags(request),
+                        .id = request.id,
+                        .total = request.length,
+                        .tag = request.tag,
+                        .data = request.data};
   DirectCopy::offer_source(request, segment);
   if (!post_copy(*request.channel->carrier, segment, {})) return false;
   ++context_.counters.rendezvous_sent;

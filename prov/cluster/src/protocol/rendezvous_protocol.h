@@ -2,16 +2,13 @@
 // receiver pulls it in pieces (pull_receiver.h), and its `done` completes the send.
 #pragma once
 
-#include "protocol/matcher.h"
-#include "protocol/outgoing_requests.h"
+#include "protocol/messenger_parts.h"
 
 namespace cluster::protocol {
 
-class RendezvousProtocol {
+class RendezvousProtocol : MessengerParts {
  public:
-  RendezvousProtocol(const Context& context, OutgoingRequests& outgoing, ControlSender& control,
-                     Matcher& matcher, PullReceiver& pulls)
-      : context_(context), outgoing_(outgoing), control_(control), matcher_(matcher), pulls_(pulls) {}
+  explicit RendezvousProtocol(const MessengerParts& parts) : MessengerParts(parts) {}
 
   // --- sender ---
   /// Announces the message at the head of the queue. False if the carrier has no free bytes.
@@ -24,13 +21,6 @@ class RendezvousProtocol {
 
   // --- receiver ---
   void on_announce(Channel& channel, const wire::Segment& segment);
-
- private:
-  const Context& context_;
-  OutgoingRequests& outgoing_;
-  ControlSender& control_;
-  Matcher& matcher_;
-  PullReceiver& pulls_;
 };
 
 }  // namespace cluster::protocol

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "transport/arrival.h"
-
 namespace cluster::self {
 
 bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
@@ -43,27 +41,26 @@ transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
 }
 
 bool SelfTransport::receive_some() {
-  std::size_t count = 0;
-  for (; count < kBurst && carrier_.pending() && may_deliver(carrier_.front()); ++count) {
-    SelfCarrier::Entry entry = carrier_.pop();
-    const ConstBytes payload(entry.payload.get(), entry.segment.length);
-    const auto arrive = [&] { context_.messenger.arrive(self_->channel, entry.segment, payload); };
-    if (try_arrival(context_.peers, context_.admission, *self_, arrive)) continue;
-    carrier_.put_back(std::move(entry));
-    held_ = true;
-    break;
-  }
-  return count != 0;
-}
+  // What arrives may post to the queue: each segment leaves it before.
+  struct Source {
+    bool next() {
+      if (!carrier.pending()) return false;
+      entry = carrier.pop();
+      payload = {entry.payload.get(), entry.segment.length};
+      return true;
+    }
+    bool taken() const { return true; }
+    bool hold(bool) {
+      carrier.put_back(std::move(entry));
+      return true;
+    }
 
-/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
-bool SelfTransport::may_deliver(const wire::Segment& segment) {
-  protocol::Matcher& matcher = context_.messenger.matcher();
-  const bool space = matcher.ready(self_->channel, segment);
-  const bool was_held = held_;
-  held_ = !space || !matcher.can_report();
-  if (held_ && !was_held) space ? context_.admission.note_no_memory() : context_.admission.note_store_full();
-  return !held_;
+    SelfCarrier& carrier;
+    SelfCarrier::Entry entry{};
+    const wire::Segment& segment = entry.segment;
+    ConstBytes payload{};
+  } source{carrier_};
+  return arrivals_.deliver(*self_, source, held_, kBurst) != 0;
 }
 
 }  // namespace cluster::self

@@ -9,6 +9,7 @@
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "multipath/address_pairing.h"
+#include "transport/arrival.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
 
@@ -34,8 +35,6 @@ class SelfCarrier final : public carrier::Carrier {
   /// Undoes pop(), if nothing was posted meanwhile.
   void put_back(Entry&& entry);
   bool pending() const { return !queue_.empty(); }
-  /// The oldest one; there must be one.
-  const wire::Segment& front() const { return queue_.front().segment; }
 
  private:
   static constexpr std::size_t kPayloadMax = 64 * 1024;
@@ -50,7 +49,7 @@ class SelfTransport final : public transport::Transport {
  public:
   /// `rails`: this endpoint has their addresses as well.
   SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
-      : context_(context), rails_(rails) {}
+      : context_(context), rails_(rails), arrivals_(context.messenger, context.peers, context.admission) {}
 
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
@@ -62,10 +61,7 @@ class SelfTransport final : public transport::Transport {
 
   bool receive(transport::Turn&) override { return carrier_.pending() && receive_some(); }
   bool holding() const override { return held_; }
-  void receive_held(std::uint32_t) override {
-    held_ = false;
-    receive_some();
-  }
+  void receive_held(std::uint32_t) override { receive_some(); }
   bool silent() const override { return !carrier_.pending(); }
   bool wants_turn() const override { return carrier_.pending(); }
 
@@ -74,10 +70,10 @@ class SelfTransport final : public transport::Transport {
   static constexpr std::size_t kBurst = 64;
 
   bool receive_some();
-  bool may_deliver(const wire::Segment& segment);
 
   const transport::TransportContext& context_;
   const std::vector<multipath::Rail>& rails_;
+  transport::Arrivals arrivals_;
   SelfCarrier carrier_;
   Peer* self_ = nullptr;  ///< the peer of this endpoint's name; null until something is sent to it
   bool held_ = false;

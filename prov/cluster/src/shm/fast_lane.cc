@@ -5,13 +5,13 @@
 namespace cluster::shm {
 
 void FastLane::attach() {
-  const protocol::EndpointBindings& bindings = protocol_.context.bindings;
+  const protocol::EndpointBindings& bindings = context_.bindings;
   const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
   rx_queue_ = plain ? bindings.rx_queue : nullptr;
 }
 
 void FastLane::review(LocalPeer& peer) const {
-  const protocol::EndpointBindings& bindings = protocol_.context.bindings;
+  const protocol::EndpointBindings& bindings = context_.bindings;
   const protocol::Channel& channel = peer.channel;
   const bool plain = enabled_ && bindings.tx_queue != nullptr && bindings.send_counter == nullptr;
   const bool reachable =
@@ -26,7 +26,7 @@ void FastLane::review(LocalPeer& peer) const {
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;
-  if (rx_queue_ == nullptr || !protocol_.matcher.plentiful() ||
+  if (rx_queue_ == nullptr || !matcher_.plentiful() ||
       !protocol::CreditManager::allows(channel, header.length))
     return false;
   try {
@@ -36,32 +36,16 @@ bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
                                        .data = header.data,
                                        .total = header.length};
     protocol::UnexpectedMessage* const stored =
-        protocol_.matcher.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
+        matcher_.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
     if (stored == nullptr) return false;
     stored->charge = protocol::CreditManager::charge_of(header.length);
   } catch (const std::bad_alloc&) {
     return false;
   }
   protocol::CreditManager::accept(channel, header.length);
-  ++protocol_.context.counters.fast_received;
+  ++context_.counters.fast_received;
   peer.ring->pop();
   return true;
-}
-
-/// The caller does not read this queue, or other completions come before this one.
-void FastLane::queue_arrival(const protocol::ShortArrival& arrival) const {
-  rx_queue_->push_success([&](protocol::Completion& entry) {
-    entry.context = arrival.context;
-    entry.kind = protocol::Completion::Kind::receive;
-    entry.tagged = arrival.tagged;
-    entry.has_data = arrival.has_data;
-    entry.releases_buffer = false;
-    entry.tag = arrival.tag;
-    entry.data = arrival.data;
-    entry.buffer = arrival.buffer;
-    entry.length = arrival.length;
-    entry.source = arrival.source;
-  });
 }
 
 }  // namespace cluster::shm

@@ -51,11 +51,11 @@ struct ShortSend {
 };
 static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits into one segment");
 
-class FastLane {
+class FastLane : protocol::MessengerParts {
  public:
   /// `enabled` false: for tests that compare it with the general road.
   FastLane(protocol::Messenger& messenger, bool enabled)
-      : protocol_(messenger.message_parts()), enabled_(enabled) {}
+      : MessengerParts(messenger.parts()), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
   /// The endpoint's bindings have changed: where arrivals are reported is decided for all of them.
@@ -75,32 +75,23 @@ class FastLane {
       return false;
     }
     protocol::CreditManager::charge(peer.channel, length);
-    Counters& counters = protocol_.context.counters;
+    Counters& counters = context_.counters;
     ++counters.fast_sent;
     ++counters.eager_sent;
     counters.bytes_sent += length;
     if (!message.report) return true;
-    protocol_.context.bindings.tx_queue->push_success([&](protocol::Completion& entry) {
-      entry.context = message.context;
-      entry.kind = protocol::Completion::Kind::send;
-      entry.tagged = message.header.tagged;
-      entry.has_data = entry.releases_buffer = false;
-      entry.tag = message.header.tag;
-      entry.data = 0;
-      entry.buffer = nullptr;
-      entry.length = 0;
-      entry.source = protocol::kAddrNotAvail;
-    });
+    context_.bindings.tx_queue->push_success(
+        {.context = message.context, .tagged = message.header.tagged, .tag = message.header.tag});
     return true;
   }
 
   /// Posts a receive (`from` null: from any sender); false: nothing has been done. A kept request is like a new one,
   /// except for the fields that its last message may have changed: these are set here.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
-    protocol::MatchQueue& queue = protocol_.matcher.queues().application(op.tagged);
-    if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
+    protocol::MatchQueue& queue = matcher_.queues().application(op.tagged);
+    if (matcher_.stored() != 0 || queue.indexed()) [[unlikely]]
       return false;
-    auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.pulls.pool().take_kept());
+    auto* const receive = static_cast<protocol::RecvRequest*>(pulls_.pool().take_kept());
     if (receive == nullptr) [[unlikely]]
       return false;
     receive->context = op.context;
@@ -128,7 +119,7 @@ class FastLane {
     protocol::Channel& channel = peer.channel;
     if (!peer.ring->peek_short(message) || channel.assembly.active()) return Outcome::refused;
     const wire::EagerHeader& header = message.header;
-    protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
+    protocol::MatchQueue& queue = matcher_.queues().application(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
     if (receive == nullptr) [[unlikely]]
       return receive_later(peer, read);
@@ -145,7 +136,7 @@ class FastLane {
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;
     if (!peer.ring->peek_short(message)) return Outcome::refused;
-    protocol::MatchQueue& queue = protocol_.matcher.queues().application(message.header.tagged);
+    protocol::MatchQueue& queue = matcher_.queues().application(message.header.tagged);
     const auto [receive, whole, awaits_sender] = queue.match_among_few(&peer.channel, message.header.tag);
     if (receive != nullptr) return taken_if(deliver<Place::later>(peer, queue, *receive, message, read));
     if (!whole) return Outcome::refused;
@@ -163,16 +154,16 @@ class FastLane {
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) ||
-        !protocol_.credit.pass(channel, header.length)) {
+        (!direct && !protocol::CompletionQueue::none_starved()) || !credit_.pass(channel, header.length)) {
       return false;
     }
     std::byte* const buffer = receive.buffers()[0].data();
     copy_short(buffer, message.payload, header.length);
     place == Place::oldest ? queue.withdraw_oldest() : queue.withdraw(receive);
-    const protocol::Context& context = protocol_.context;
-    const auto arrival = [&]() -> protocol::ShortArrival {
+    const protocol::Context& context = context_;
+    const auto arrival = [&]() -> protocol::Success {
       return {.context = receive.context,
+              .kind = protocol::Completion::Kind::receive,
               .tagged = header.tagged,
               .has_data = header.has_data,
               .tag = header.tag,
@@ -190,7 +181,7 @@ class FastLane {
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
     peer.patience = kPatience;
-    protocol_.pulls.pool().keep(receive);
+    pulls_.pool().keep(receive);
     peer.ring->pop();
     return true;
   }
@@ -200,9 +191,11 @@ class FastLane {
   }
   /// Takes in a message that no receive waits for; false: nothing has been done.
   bool store(LocalPeer& peer, const ShortMessage& message) const;
-  [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
+  /// Where the caller does not read this queue, or other completions come before this one.
+  [[gnu::noinline]] void queue_arrival(const protocol::Success& arrival) const {
+    rx_queue_->push_success(arrival);
+  }
 
-  protocol::MessageParts protocol_;
   bool enabled_;
   /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
   protocol::CompletionQueue* rx_queue_ = nullptr;

@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "base/on_exit.h"
 #include "carrier/memory_access.h"
 #include "wire/segment.h"
 
@@ -87,19 +88,6 @@ class Inbox {
   std::uint32_t* word_ = &ready_;  ///< of the next slot; at first itself: peek() and see
   std::uint32_t idle_ = 0;
   bool settled_ = false;
-};
-
-/// Ends a batch, however it is left.
-template <typename AnyInbox>
-class BatchEnd {
- public:
-  explicit BatchEnd(AnyInbox& inbox) : inbox_(inbox) {}
-  ~BatchEnd() { inbox_.end_batch(); }
-  BatchEnd(const BatchEnd&) = delete;
-  BatchEnd& operator=(const BatchEnd&) = delete;
-
- private:
-  AnyInbox& inbox_;
 };
 
 }  // namespace cluster::shm

@@ -26,7 +26,7 @@ bool observable(LocalPeer& peer) {
 void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   checked_at_tick_ = ticks;
   checked_at_ = now;
-  const auto& peers = peers_.all();
+  const auto& peers = parts_.context.peers.all();
   const std::size_t some = std::max(kPerCheck, (peers.size() + kChecksMax - 1) / kChecksMax);
   const std::size_t end = std::min(next_ + some, peers.size());
   for (; next_ < end; ++next_) {
@@ -49,19 +49,20 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
   if (all) all_doorbells_checked_at_ = now;
-  for (const std::unique_ptr<Peer>& each : peers_.all()) {
+  for (const std::unique_ptr<Peer>& each : parts_.context.peers.all()) {
     LocalPeer* const found = parts_.find(each.get());
     if (found == nullptr) continue;
     LocalPeer& peer = *found;
     if (peer.outbox == nullptr || (!all && observable(peer)) || !peer.outbox->doorbell_gone()) continue;
     if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-    if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer.common, Status::ended);
+    if (peer.inbox == nullptr || local_.drain(peer))
+      parts_.context.peers.mark_failed(peer.common, Status::ended);
   }
 }
 
 Time LocalDeaths::next_check() const {
   if (!local_.any()) return kNever;
-  const bool parts = next_ != 0 || (unwatched_ && peers_.all().size() > kPerCheck);
+  const bool parts = next_ != 0 || (unwatched_ && parts_.context.peers.all().size() > kPerCheck);
   return checked_at_ + (parts ? kPartCheck : unwatched_ ? kUnwatchedCheck : kExecCheck);
 }
 
@@ -74,9 +75,9 @@ void LocalDeaths::check_closed() {
 /// Where there is an inbox, no handle of the process is taken: the inbox has one.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
   if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
-  waiter_.unwatch(peer.outbox->connection_descriptor());
+  parts_.context.waiter.unwatch(peer.outbox->connection_descriptor());
   peer.outbox->close_connection(peer.inbox == nullptr);
-  waiter_.watch(peer.outbox->process_descriptor(), peer);
+  parts_.context.waiter.watch(peer.outbox->process_descriptor(), peer);
   unwatched_ |= !watched(peer);
 }
 
@@ -89,7 +90,7 @@ void LocalDeaths::check(LocalPeer& peer) {
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
   const bool refused = peer.outbox != nullptr && peer.outbox->refused();
   if (peer.inbox == nullptr || local_.drain(peer))
-    peers_.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
+    parts_.context.peers.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }
 
 }  // namespace cluster::shm

@@ -18,8 +18,7 @@ namespace cluster::shm {
 
 class LocalDeaths {
  public:
-  LocalDeaths(const ShmParts& parts, const transport::TransportContext& context, LocalPeers& local)
-      : parts_(parts), peers_(context.peers), local_(local), waiter_(context.waiter) {}
+  LocalDeaths(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
   bool due(std::uint64_t ticks, std::uint32_t turn) const {
     return ticks - checked_at_tick_ > kTicksPerCheck || turn % kTurnsPerCheck == 0;
@@ -45,9 +44,7 @@ class LocalDeaths {
   void check_doorbells(Time now);
 
   const ShmParts& parts_;
-  PeerTable& peers_;
   LocalPeers& local_;
-  transport::Waiter& waiter_;
   std::uint64_t checked_at_tick_ = 0;
   Time checked_at_{};
   std::size_t next_ = 0;  ///< of the peers, at the next check

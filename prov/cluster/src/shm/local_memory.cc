@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/on_exit.h"
+
 namespace cluster::shm {
 namespace {
 
@@ -10,22 +12,6 @@ using carrier::Outcome;
 
 /// Most writes that are done while the target is held: it takes in nothing meanwhile.
 constexpr std::size_t kHeldWrites = 32;
-
-/// The target takes no segments while one of these lives.
-class Hold {
- public:
-  explicit Hold(Recall& recall) : recall_(recall), held_(recall.hold()) {}
-  ~Hold() {
-    if (held_) recall_.resume();
-  }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  explicit operator bool() const { return held_; }
-
- private:
-  Recall& recall_;
-  bool held_;
-};
 
 /// Numbers wrap around.
 bool before(Recall::Number one, Recall::Number other) { return static_cast<std::int32_t>(one - other) < 0; }
@@ -132,8 +118,8 @@ void LocalMemory::settle(std::optional<std::uint64_t> ticks) {
 /// False: the target is taking segments.
 bool LocalMemory::take_back() {
   for (bool suited = true; suited && !writes_.empty();) {
-    const Hold held(*ring_);
-    if (!held) return false;
+    if (!ring_->hold()) return false;
+    const OnExit resume([this] { ring_->resume(); });
     suited = take_back_some();
   }
   return true;
@@ -172,8 +158,9 @@ void LocalMemory::report_front(Status status) {
 
 void LocalMemory::settle() {
   if (writes_.empty()) return;
-  const Hold held(*ring_);
+  const bool held = ring_->hold();
   report_taken();
+  if (held) ring_->resume();
 }
 
 void LocalMemory::end(Status status) {

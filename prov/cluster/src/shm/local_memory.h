@@ -95,8 +95,6 @@ class LocalMemory : public carrier::MemoryAccess {
   /// cheaper. Else unsuited, and nothing has been done.
   virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
   virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
-  /// True if some of the regions have been mapped into this process.
-  bool maps_some() const { return maps_some_; }
 
  protected:
   // For put() and get() of a final class, which then has no virtual calls on the way to the bytes.
@@ -107,7 +105,7 @@ class LocalMemory : public carrier::MemoryAccess {
   static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                         carrier::AccessTerms terms);
 
-  bool maps_some_ = false;
+  bool maps_some_ = false;  ///< of the regions into this process
 
  private:
   friend class PostedWrites;

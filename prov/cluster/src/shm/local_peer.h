@@ -10,9 +10,9 @@
 #include "base/units.h"
 #include "shm/local_listener.h"
 #include "shm/ring_inbox.h"
-#include "transport/engine_settings.h"
 #include "transport/peer.h"
 #include "transport/transport.h"
+#include "transport/transport_context.h"
 #include "transport/waiter.h"
 
 namespace cluster::shm {
@@ -52,8 +52,7 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
 
 /// What the objects of the transport share: the endpoint's listener, and the way from a peer to what shared memory knows of it.
 struct ShmParts {
-  const Environment& environment;
-  const transport::EngineSettings& settings;
+  const transport::TransportContext& context;
   LocalListener& listener;
   transport::Transport& transport;
   PeerEvents& events;

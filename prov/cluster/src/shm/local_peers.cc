@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "shm/layout.h"
-#include "transport/arrival.h"
 
 namespace cluster::shm {
 namespace {
@@ -20,8 +19,9 @@ void LocalPeers::add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox) {
   FastLane::close(peer.common);
   peer.outbox = std::move(outbox);
   ++outboxes_;
-  waiter_.watch(peer.outbox->connection_descriptor(), peer);
-  reach_.reached(peer.common, parts_.transport, *peer.outbox, parts_.settings.shm_eager_max);
+  parts_.context.waiter.watch(peer.outbox->connection_descriptor(), peer);
+  parts_.context.reach.reached(peer.common, parts_.transport, *peer.outbox,
+                               parts_.context.settings.shm_eager_max);
 }
 
 void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
@@ -30,22 +30,22 @@ void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
   peer.channel.memory = peer.inbox->memory();
   peer.ring = lane_.enabled() ? peer.inbox->ring() : nullptr;
   active_ = rings_.size();
-  waiter_.watch(peer.inbox->process_descriptor(), peer);
+  parts_.context.waiter.watch(peer.inbox->process_descriptor(), peer);
   if (peer.outbox == nullptr) return;
-  waiter_.unwatch(peer.outbox->process_descriptor());
+  parts_.context.waiter.unwatch(peer.outbox->process_descriptor());
   peer.outbox->release_process();
 }
 
 void LocalPeers::remove(LocalPeer& peer) {
   FastLane::close(peer.common);
   if (peer.outbox != nullptr) {
-    waiter_.unwatch(peer.outbox->connection_descriptor());
-    waiter_.unwatch(peer.outbox->process_descriptor());
+    parts_.context.waiter.unwatch(peer.outbox->connection_descriptor());
+    parts_.context.waiter.unwatch(peer.outbox->process_descriptor());
     --outboxes_;
   }
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
-    waiter_.unwatch(peer.inbox->process_descriptor());
+    parts_.context.waiter.unwatch(peer.inbox->process_descriptor());
     std::erase(rings_, &peer);
     active_ = rings_.size();
     peer.ring = nullptr;
@@ -67,7 +67,7 @@ bool LocalPeers::deliver_write(LocalPeer& peer) {
   RingInbox& ring = *peer.ring;
   PeekedSegment arrival;
   if (!ring.peek_unanswered(arrival) || !arrival.segment.unanswered()) return false;
-  messenger_.rma().writes().on_first(peer.channel, arrival.segment, arrival.payload);
+  messenger_.rma_target().on_write(peer.channel, arrival.segment, arrival.payload);
   if (!peer.channel.incoming_write.allowed) ring.refuse();
   ring.pop();
   return true;
@@ -92,7 +92,7 @@ bool LocalPeers::receive_ring(LocalPeer& peer) {
   if (peer.inbox->unchanged()) return false;
   const bool received = deliver(peer, kRingBurst);
   peer.active |= received;
-  if (peer.inbox->broken()) peers_.mark_failed(peer.common, Status::reset);
+  if (peer.inbox->broken()) parts_.context.peers.mark_failed(peer.common, Status::reset);
   return received;
 }
 
@@ -100,21 +100,23 @@ bool LocalPeers::receive_ring(LocalPeer& peer) {
 bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   if (!peer.inbox->begin_batch()) [[unlikely]]
     return false;
-  const BatchEnd end(*peer.inbox);
-  PeekedSegment arrival;
-  std::size_t count = 0;
-  // After the last segment the ring is not read again: the application waits for this segment.
-  bool more = true;
-  for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
-    const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };
-    if (!try_arrival(peers_, admission_, peer.common, arrive)) {
-      peer.held = true;
-      break;
+  const OnExit end([&] { peer.inbox->end_batch(); });
+  struct Source : PeekedSegment {
+    explicit Source(LocalPeer& from) : peer(from), inbox(*from.inbox) {}
+
+    bool next() { return inbox.peek(*this); }
+    /// After the last segment the ring is not read again: the application waits for this segment.
+    bool taken() {
+      if (segment.unanswered() && !peer.channel.incoming_write.allowed) inbox.refuse();
+      inbox.pop();
+      return inbox.has_next();
     }
-    if (arrival.segment.unanswered() && !peer.channel.incoming_write.allowed) peer.inbox->refuse();
-    peer.inbox->pop();
-    more = peer.inbox->has_next();
-  }
+    bool hold(bool) { return true; }
+
+    LocalPeer& peer;
+    Inbox& inbox;
+  } source(peer);
+  const std::size_t count = arrivals_.deliver(peer.common, source, peer.held, limit);
   held_ |= peer.held;
   return count != 0;
 }
@@ -122,17 +124,6 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
 bool LocalPeers::drain(LocalPeer& peer) {
   deliver(peer, kRingFull);
   return !peer.held;
-}
-
-/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
-bool LocalPeers::may_deliver(LocalPeer& peer, const wire::Segment& segment) {
-  const bool space = messenger_.matcher().ready(peer.channel, segment);
-  const bool was_held = std::exchange(peer.held, !space || !messenger_.matcher().can_report());
-  if (!peer.held) [[likely]]
-    return true;
-  held_ = true;
-  if (!was_held) space ? admission_.note_no_memory() : admission_.note_store_full();
-  return false;
 }
 
 void LocalPeers::receive_held(std::uint32_t turn) {
@@ -152,7 +143,7 @@ bool LocalPeers::request_doorbells() {
   bool newly_requested = false;
   for (LocalPeer* peer : rings_) newly_requested |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
-    for (const std::unique_ptr<Peer>& each : peers_.all()) {
+    for (const std::unique_ptr<Peer>& each : parts_.context.peers.all()) {
       const LocalPeer* const peer = parts_.find(each.get());
       if (peer == nullptr || peer->outbox == nullptr) continue;
       const bool writes = peer->channel.rma.puts_pending + peer->channel.rma.writes_announced != 0;

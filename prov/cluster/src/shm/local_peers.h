@@ -16,6 +16,7 @@
 
 #include "protocol/messenger.h"
 #include "shm/fast_lane.h"
+#include "transport/arrival.h"
 #include "transport/transport_context.h"
 
 namespace cluster::shm {
@@ -25,14 +26,11 @@ using transport::PollScope;
 
 class LocalPeers {
  public:
-  LocalPeers(const ShmParts& parts, const transport::TransportContext& context)
+  explicit LocalPeers(const ShmParts& parts)
       : parts_(parts),
-        peers_(context.peers),
-        messenger_(context.messenger),
-        waiter_(context.waiter),
-        admission_(context.admission),
-        reach_(context.reach),
-        lane_(context.messenger, context.settings.fast_lane) {}
+        messenger_(parts.context.messenger),
+        arrivals_(parts.context.messenger, parts.context.peers, parts.context.admission),
+        lane_(parts.context.messenger, parts.context.settings.fast_lane) {}
 
   FastLane& lane() { return lane_; }
 
@@ -76,15 +74,11 @@ class LocalPeers {
   bool receive_ring(LocalPeer& peer);
   bool deliver(LocalPeer& peer, std::size_t limit);
   [[gnu::noinline]] bool deliver_write(LocalPeer& peer);
-  bool may_deliver(LocalPeer& peer, const wire::Segment& segment);
   void review();
 
   const ShmParts& parts_;
-  PeerTable& peers_;
   protocol::Messenger& messenger_;
-  transport::Waiter& waiter_;
-  transport::AdmissionControl& admission_;
-  transport::PeerReach& reach_;
+  transport::Arrivals arrivals_;
   FastLane lane_;
   std::size_t outboxes_ = 0;
   std::vector<LocalPeer*> rings_;  ///< peers with an inbox, the active ones in front
@@ -110,7 +104,7 @@ LocalPeers::Arrivals LocalPeers::receive_short(Read& read) {
     }
     if (!ring->begin_batch()) [[unlikely]]
       return Arrivals::other;
-    const BatchEnd end(*ring);
+    const OnExit end([ring] { ring->end_batch(); });
     std::size_t count = 0;
     bool more = true, left = false;
     while (more && count < kRingBurst) {

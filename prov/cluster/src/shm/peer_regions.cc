@@ -4,23 +4,18 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/on_exit.h"
+
 namespace cluster::shm {
 namespace {
 
-/// The word of use is set exactly while one of these lives.
-class Use {
- public:
-  Use(UsePage& page, std::uint32_t entry) : word_(page.entry) {
-    word_.store(entry + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and a look at the entry's state
-  }
-  ~Use() { word_.store(0, std::memory_order_release); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  std::atomic_ref<std::uint32_t> word_;
-};
+/// The word of use is set as long as what this returns lives.
+auto use(UsePage& page, std::uint32_t entry) {
+  const std::atomic_ref word(page.entry);
+  word.store(entry + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and a look at the entry's state
+  return OnExit([word] { word.store(0, std::memory_order_release); });
+}
 
 }  // namespace
 
@@ -218,7 +213,7 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
   if (!ready()) [[unlikely]]
     return Outcome::unsuited;
   const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
-  const Use use(page(), number);
+  const auto used = use(page(), number);
   const Outcome allowed = judge(number, key, address, length, kWrite);
   if (++judged_ % kJudgedPerUse == 0 && allowed == Outcome::done && length > 0)
     mapped(number, address, length);
@@ -231,7 +226,7 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
                                                std::size_t part, const Kind& kind, Copy&& copy,
                                                Through&& through_kernel) {
   const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
-  const Use use(page(), number);
+  const auto used = use(page(), number);
   const Outcome allowed = judge(number, key, address, length, kind);
   if (allowed != Outcome::done || length == 0) return allowed;
   if (std::byte* const here = mapped(number, address, part)) {
@@ -266,7 +261,7 @@ template <typename Copy>
   const std::uint32_t number = mapped_.find(entries_, key);
   if (number == RegionEntries::kEntries || length == 0 || length > kPieceBytes || state_ != State::ready)
     return Outcome::unsuited;
-  const Use use(page(), number);
+  const auto used = use(page(), number);
   if (judge(number, key, address, length, kind) != Outcome::done) return Outcome::unsuited;
   std::byte* const here = mapped(number, address, length);
   if (here == nullptr) return Outcome::unsuited;

@@ -53,7 +53,8 @@ RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::Shar
       peer_doorbell_(doorbell_name(hello.doorbell)),
       process_(socket),
       peer_memory_(process_, reader_, single_copy ? hello.proof : Proof{}),
-      hello_(hello) {
+      peer_(hello.writer()),
+      peer_epoch_(hello.epoch) {
   reader_.attach(doorbell_number);
   watch(reader_.next_word(), reader_.next_value());
 }
@@ -80,7 +81,7 @@ void RingInbox::report_violation() {
   ++environment_.counters.refused_malformed;
   environment_.log.warn(
       "shared memory from %s closed: the ring holds an invalid segment (the peer's memory is corrupt)",
-      hello_.writer.text().c_str());
+      peer_.text().c_str());
 }
 
 }  // namespace cluster::shm

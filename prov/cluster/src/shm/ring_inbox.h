@@ -53,7 +53,7 @@ class PeerMemory final : public carrier::CrossMemory {
 
 class RingInbox final : public Inbox {
  public:
-  /// `socket` may be closed behind this.
+  /// `hello` is valid. `socket` may be closed behind this.
   RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
             std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
             const Environment& environment);
@@ -77,8 +77,8 @@ class RingInbox final : public Inbox {
     settle_empty();
     return true;
   }
-  const SocketAddress& peer() const override { return hello_.writer; }
-  std::uint64_t peer_epoch() const override { return hello_.epoch; }
+  const SocketAddress& peer() const override { return peer_; }
+  std::uint64_t peer_epoch() const override { return peer_epoch_; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   std::string why_memory_unreachable() const { return peer_memory_.why_unreachable(); }
   bool broken() const override { return reader_.broken(); }
@@ -101,7 +101,8 @@ class RingInbox final : public Inbox {
   os::LocalName peer_doorbell_;
   os::PeerProcess process_;
   PeerMemory peer_memory_;
-  Hello hello_;
+  const SocketAddress peer_;
+  const std::uint64_t peer_epoch_;
   bool violation_reported_ = false;
 };
 

@@ -65,7 +65,7 @@ Connection RingListener::connect(const SocketAddress& peer) {
     return result;
   }
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
-  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
+  const Hello hello(name_, epoch_, geometry_, proof, doorbell_number_);
   HelloSender greeting(connection, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
   auto outbox =
       std::make_unique<Outbox>(peer, GreetedSocket{std::move(connection.socket), std::move(greeting)},
@@ -189,7 +189,7 @@ bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
 /// False if no hello has come, or the kernel does not say yet whose connection it is. True without a hello: the connection is
 /// of no use.
 bool RingListener::receive_hello(HalfOpen& half_open) {
-  HelloMessage message;
+  Hello message;
   const os::LocalSocket& socket = half_open.connection.socket();
   if (!socket.same_user()) return socket.other_user();
   switch (half_open.connection.receive(as_bytes(&message, sizeof message), half_open.ring)) {
@@ -212,19 +212,19 @@ bool RingListener::receive_hello(HalfOpen& half_open) {
 
 std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   const os::LocalSocket& socket = half_open.connection.socket();
-  const std::optional<Hello> hello = decode(*half_open.hello);
-  if (!hello) {
+  const Hello& hello = *half_open.hello;
+  if (!hello.valid()) {
     refuse(process_of(socket),
            "its first message is invalid; do all processes use one version of the provider?");
     return nullptr;
   }
   std::string reason;
-  os::SharedMemory memory = os::SharedMemory::map(half_open.ring, hello->geometry.total_bytes(), reason);
+  os::SharedMemory memory = os::SharedMemory::map(half_open.ring, hello.geometry.total_bytes(), reason);
   if (!memory) {
-    refuse(hello->writer.text() + " (" + process_of(socket) + ")", reason);
+    refuse(hello.writer().text() + " (" + process_of(socket) + ")", reason);
     return nullptr;
   }
-  auto inbox = std::make_unique<RingInbox>(*hello, socket, std::move(memory), single_copy_, doorbell_,
+  auto inbox = std::make_unique<RingInbox>(hello, socket, std::move(memory), single_copy_, doorbell_,
                                            doorbell_number_, environment_);
   ++environment_.counters.shm_attached;
   note_memory(*inbox);

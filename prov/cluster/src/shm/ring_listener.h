@@ -47,7 +47,7 @@ class RingListener final : public LocalListener {
   struct HalfOpen {
     HelloReceiver connection;
     Time since;
-    std::optional<HelloMessage> hello = std::nullopt;
+    std::optional<Hello> hello = std::nullopt;
     os::Descriptor ring = {};
   };
   using Inboxes = std::vector<std::unique_ptr<Inbox>>;

@@ -21,7 +21,7 @@ OpenResult RingOpener::open(Peer& peer, std::string& reason) {
 
 /// False: it has been tried for long enough.
 bool RingOpener::put_off(LocalPeer& peer) {
-  const Time now = parts_.environment.clock.now();
+  const Time now = parts_.context.environment.clock.now();
   if (now >= peer.next_connection + kQueueFullMax)
     peer.connecting_since = now;  // the last attempt was long ago
   if (now >= peer.connecting_since + kQueueFullMax) return false;
@@ -32,7 +32,7 @@ bool RingOpener::put_off(LocalPeer& peer) {
 OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
   const LocalPeer* const known = parts_.find(&peer);
   const Time next_try = known != nullptr ? known->next_connection : Time{};
-  if (next_try != Time{} && parts_.environment.clock.now() < next_try) {
+  if (next_try != Time{} && parts_.context.environment.clock.now() < next_try) {
     reason = "its queue of connections is full";
     return OpenResult::later;
   }
@@ -43,7 +43,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     return connection.later ? OpenResult::later : OpenResult::unreached;
   }
   if (connection.outbox->greeting() == HelloSender::State::waiting)
-    greetings_.push_back({peer.name(), parts_.environment.clock.now()});
+    greetings_.push_back({peer.name(), parts_.context.environment.clock.now()});
   local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
   return OpenResult::reached;
 }
@@ -61,13 +61,13 @@ void RingOpener::advance_greetings() {
 }
 
 bool RingOpener::is_settled(const Greeting& greeting) {
-  LocalPeer* const peer = parts_.find(peers_.find(greeting.peer));
+  LocalPeer* const peer = parts_.find(parts_.context.peers.find(greeting.peer));
   if (peer == nullptr || peer->outbox == nullptr) return true;
   switch (peer->outbox->advance_greeting()) {
     case HelloSender::State::sent: return true;
     case HelloSender::State::failed: break;
     case HelloSender::State::waiting:
-      if (parts_.environment.clock.now() < greeting.since + kGreetingMax) return false;
+      if (parts_.context.environment.clock.now() < greeting.since + kGreetingMax) return false;
   }
   // The end of the peer's process looks the same here: LocalDeaths judges it.
   if (!peer->outbox->peer_gone()) leave_ring(*peer);
@@ -76,28 +76,30 @@ bool RingOpener::is_settled(const Greeting& greeting) {
 
 /// Nothing was written to the ring.
 void RingOpener::leave_ring(LocalPeer& peer) {
-  ++parts_.environment.counters.refused_forged;
-  parts_.environment.log.warn(
+  ++parts_.context.environment.counters.refused_forged;
+  parts_.context.environment.log.warn(
       "a process of this node uses the address %s in shared memory, but does not prove that it has the key "
       "of this process; messages take the network (is it a foreign process?)",
       peer.name().text().c_str());
-  reach_.go_farther(peer.common, parts_.transport, "its reader has not proved that it has the key");
+  parts_.context.reach.go_farther(peer.common, parts_.transport,
+                                  "its reader has not proved that it has the key");
 }
 
 /// False: the peer cannot be answered yet, and the inbox stays where it is for the next call. So it does where there is no
 /// memory, since its peer believes that what it sends arrives.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
-  if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
-    ++parts_.environment.counters.shm_refused;
+  if (const char* const reason = why_refused(parts_.context.environment.clock.now(), *inbox)) {
+    ++parts_.context.environment.counters.shm_refused;
     if (!std::exchange(logged_refusal_, true)) {
-      parts_.environment.log.warn("shared memory is refused to %s: %s (further refusals are only counted)",
-                                  inbox->peer().text().c_str(), reason);
+      parts_.context.environment.log.warn(
+          "shared memory is refused to %s: %s (further refusals are only counted)",
+          inbox->peer().text().c_str(), reason);
     }
     return true;
   }
-  Peer& peer = peers_.find_or_add(inbox->peer());
-  reach_.called(peer);
-  if (peer.channel.carrier == nullptr && reach_.open(peer) == OpenResult::later)
+  Peer& peer = parts_.context.peers.find_or_add(inbox->peer());
+  parts_.context.reach.called(peer);
+  if (peer.channel.carrier == nullptr && parts_.context.reach.open(peer) == OpenResult::later)
     return false;  // answers need a carrier
   local_.add_inbox(parts_.of(peer), std::move(inbox));
   return true;
@@ -105,9 +107,9 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
 
 /// Null if the ring is taken; an earlier one of the same name has then been closed.
 const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
-  if (!admission_.admits(now, inbox.peer(), local_.rings().size()))
+  if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";
-  return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
+  return close_earlier(parts_.context.peers.find_or_add(inbox.peer()), inbox);
 }
 
 /// This side may have begun something with the process that had the name before, or while no process had it. That must end
@@ -115,13 +117,14 @@ const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
 void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
-  if (reader_gone || reach_.succeeds(peer, next.peer_epoch())) reach_.close(peer, Status::reset);
+  if (reader_gone || parts_.context.reach.succeeds(peer, next.peer_epoch()))
+    parts_.context.reach.close(peer, Status::reset);
 }
 
 /// A second ring of the same name belongs to the peer's next incarnation, if the present one has ended. As long as that
 /// lives, another process that uses the name is an impostor. Null, or why the ring is refused.
 const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
-  reach_.close_if_failed(peer);
+  parts_.context.reach.close_if_failed(peer);
   LocalPeer* const local = parts_.find(&peer);
   if (local == nullptr || local->inbox == nullptr) {
     end_predecessor(peer, next);
@@ -130,7 +133,7 @@ const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
   if (!local->inbox->peer_gone()) return "another process uses its address and still runs";
   if (next.peer_epoch() <= local->inbox->peer_epoch()) return "its clock is behind that of its predecessor";
   if (!local_.drain(*local)) return "messages of its predecessor wait for space in the unexpected store";
-  reach_.close(peer, Status::reset);
+  parts_.context.reach.close(peer, Status::reset);
   return nullptr;
 }
 

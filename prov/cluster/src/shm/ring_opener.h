@@ -14,12 +14,7 @@ namespace cluster::shm {
 
 class RingOpener {
  public:
-  RingOpener(const ShmParts& parts, const transport::TransportContext& context, LocalPeers& local)
-      : parts_(parts),
-        peers_(context.peers),
-        admission_(context.admission),
-        reach_(context.reach),
-        local_(local) {}
+  RingOpener(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
   /// Opens a ring to the peer, or says why there is none. While the peer's queue of connections is full the result is
   /// `later`, for kQueueFullMax at most.
@@ -53,9 +48,6 @@ class RingOpener {
   void end_predecessor(Peer& peer, const Inbox& next);
 
   const ShmParts& parts_;
-  PeerTable& peers_;
-  transport::AdmissionControl& admission_;
-  transport::PeerReach& reach_;
   LocalPeers& local_;
   std::vector<std::unique_ptr<Inbox>>
       accepted_;  ///< more than none if adopt() has put it off, or memory ran out

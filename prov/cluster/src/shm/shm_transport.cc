@@ -24,28 +24,26 @@ constexpr Duration kHelloDelay = 1ms;
 
 ShmTransport::ShmTransport(const transport::TransportContext& context, LocalListener& listener,
                            RegionConnector* regions)
-    : parts_{context.environment, context.settings, listener, *this, *this},
-      peers_(context.peers),
-      messenger_(context.messenger),
+    : parts_{context, listener, *this, *this},
       regions_(regions),
       posted_(context.messenger.rma(), context.environment.counters),
-      local_(parts_, context),
-      deaths_(parts_, context, local_),
-      opener_(parts_, context, local_) {
+      local_(parts_),
+      deaths_(parts_, local_),
+      opener_(parts_, local_) {
   context.waiter.watch(listener.descriptor(), connections_);
   context.waiter.watch(listener.doorbell(), doorbell_);
 }
 
 ShmTransport::~ShmTransport() {
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
+  for (const std::unique_ptr<Peer>& peer : parts_.context.peers.all()) peer->parts[slot()].reset();
 }
 
 OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
   const OpenResult opening = opener_.open(peer, reason);
   if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
-  parts_.environment.log.info("peer %s is reached by shared memory: it is on this node",
-                              peer.name().text().c_str());
+  parts_.context.environment.log.info("peer %s is reached by shared memory: it is on this node",
+                                      peer.name().text().c_str());
   return opening;
 }
 
@@ -110,9 +108,9 @@ void ShmTransport::check(Turn& turn) {
   checked_at_ = turn.ticks();
   opener_.accept();
   opener_.advance_greetings();
-  if (messenger_.under_way()) local_.ring_unheard();
+  if (parts_.context.messenger.under_way()) local_.ring_unheard();
   if (deaths_.due(turn.ticks(), turn.number()))
-    deaths_.check_some(turn.ticks(), parts_.environment.clock.now());
+    deaths_.check_some(turn.ticks(), parts_.context.environment.clock.now());
 }
 
 /// Writes that peers have not taken are done here before the thread sleeps. If a peer is taking them at this moment, the thread
@@ -125,11 +123,11 @@ bool ShmTransport::prepare_sleep() {
 
 Time ShmTransport::deadline() const {
   const Time next = deaths_.next_check();
-  return opener_.owes_answers() ? std::min(next, parts_.environment.clock.now() + kHelloDelay) : next;
+  return opener_.owes_answers() ? std::min(next, parts_.context.environment.clock.now() + kHelloDelay) : next;
 }
 
 bool ShmTransport::wants_turn() const {
-  return (messenger_.busy() && !local_.rings().empty()) || !posted_.idle();
+  return (parts_.context.messenger.busy() && !local_.rings().empty()) || !posted_.idle();
 }
 
 void ShmTransport::on_doorbell() {

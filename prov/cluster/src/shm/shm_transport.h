@@ -71,8 +71,6 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   void check(transport::Turn& turn);
 
   ShmParts parts_;
-  PeerTable& peers_;
-  protocol::Messenger& messenger_;
   RegionConnector* const regions_;
   PostedWrites posted_;
   LocalPeers local_;

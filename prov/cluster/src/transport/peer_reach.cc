@@ -83,7 +83,7 @@ void PeerReach::reached(Peer& peer, Transport& by, carrier::Carrier& carrier, st
 }
 
 void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {
-  protocol::GroupArrivals* const groups = messenger_.message_parts().context.bindings.engine.groups;
+  protocol::GroupArrivals* const groups = messenger_.bindings().engine.groups;
   if (groups != nullptr) groups->on_carrier_left(peer.channel);
   peer.channel.rma.reached = {};
   by.close(peer);
@@ -169,7 +169,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
 
 /// To the event queue, and to collectives that wait for it.
 void PeerReach::report_loss(const Peer& peer, Status status) {
-  const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  const protocol::EndpointBindings& bindings = messenger_.bindings();
   if (bindings.losses != nullptr) {
     bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
@@ -186,7 +186,7 @@ void PeerReach::end_abandoned() {
   }
   if (cause == Status::ok) return;
   messenger_.matcher().fail_wildcards(cause);
-  messenger_.message_parts().pulls.pool().release_kept();
+  messenger_.parts().pulls_.pool().release_kept();
 }
 
 void PeerReach::close_if_failed(Peer& peer) {

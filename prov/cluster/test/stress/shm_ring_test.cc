@@ -321,7 +321,7 @@ int scribble(const SocketAddress& from, const SocketAddress& to) {
   const os::LocalSocket socket = os::LocalSocket::connect(socket_name(to), reason);
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(kSmall.total_bytes(), file, reason);
-  const HelloMessage hello = encode(Hello{from, 1, kSmall, {}});
+  const Hello hello(from, 1, kSmall);
   if (!socket || !memory || !socket.send(as_bytes(&hello, sizeof hello), file, reason)) return 2;
   RingWriter writer(memory.bytes(), kSmall);
   Sender sender(1, kSmall.payload_max());

@@ -223,19 +223,33 @@ class DummyTransport final : public transport::Transport {
           continue;
         }
       }
-      const wire::Segment& segment = inbox_.front().segment;
-      protocol::Matcher& matcher = context_.messenger.matcher();
-      if (!matcher.ready(peer.channel, segment) || !matcher.can_report()) break;
-      const Item item = std::move(inbox_.front());
-      inbox_.pop_front();
-      transport::try_arrival(context_.peers, context_.admission, peer,
-                             [&] { context_.messenger.arrive(peer.channel, item.segment, item.payload); });
-      DummyTransport* const sender = end_of(item.from);
-      if (item.token != 0 && sender != nullptr) sender->acked_.push_back(item.token);
+      Source source{*this};
+      bool held = false;
+      if (arrivals_.deliver(peer, source, held, 1) == 0) break;
       brought = true;
     }
     return brought;
   }
+
+  /// The oldest segment.
+  struct Source {
+    bool next() {
+      payload = item.payload;
+      return true;
+    }
+    bool taken() {
+      DummyTransport* const sender = owner.end_of(item.from);
+      if (item.token != 0 && sender != nullptr) sender->acked_.push_back(item.token);
+      owner.inbox_.pop_front();
+      return false;
+    }
+    bool hold(bool) const { return true; }
+
+    DummyTransport& owner;
+    Item& item = owner.inbox_.front();  // a deque: what arrives may append to it
+    const wire::Segment& segment = item.segment;
+    ConstBytes payload{};
+  };
 
   /// Any one of those that are pending, and not each time.
   bool end_some() {
@@ -268,6 +282,7 @@ class DummyTransport final : public transport::Transport {
 
   const transport::TransportContext& context_;
   DummyFabric& fabric_;
+  transport::Arrivals arrivals_{context_.messenger, context_.peers, context_.admission};
   std::deque<Item> inbox_;
   std::vector<carrier::Token> acked_;
   std::vector<Pending> pending_;

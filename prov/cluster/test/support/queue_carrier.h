@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "carrier/carrier.h"
@@ -23,10 +24,17 @@ class QueueCarrier final : public carrier::Carrier {
   std::size_t eager_max = std::numeric_limits<std::size_t>::max();
   std::deque<Item> items;
 
-  QueueCarrier() : Carrier({}) {}
+  explicit QueueCarrier(bool ring = false) : Carrier({.acknowledges_on_post = ring, .on_this_node = ring}) {}
 
-  /// Behaves like a ring in shared memory, or not.
-  void set_ring(bool ring) { set_traits({.acknowledges_on_post = ring, .on_this_node = ring}); }
+  /// Before anything is posted: it becomes like a ring in shared memory, or not.
+  void set_ring(bool ring) {
+    const std::size_t segments = capacity, payload = segment_payload, eager = eager_max;
+    std::destroy_at(this);
+    std::construct_at(this, ring);
+    capacity = segments;
+    segment_payload = payload;
+    eager_max = eager;
+  }
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
   std::size_t eager_limit() const override { return eager_max; }

@@ -1,11 +1,10 @@
 // Remote writes and reads that the initiator executes alone: which complete at once, which take the general
 // path, and that none overtakes what it must not.
-#include "protocol/initiator_rma.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "protocol/remote_access.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protocol/channel.h"
-#include "protocol/match_key.h"
+#include "protocol/match_index.h"
 
 namespace cluster::protocol {
 namespace {

@@ -182,7 +182,7 @@ TEST_F(SquattedNameTest, CannotStandBetweenTwoSides) {
   seal::ProofRequest request;
   ASSERT_EQ(victim_.receive(as_bytes(&request, sizeof request)), os::LocalSocket::Receipt::message);
   ASSERT_TRUE(relay.send(as_bytes(&request, sizeof request)));
-  HelloMessage hello;
+  Hello hello;
   os::Descriptor ring;
   EXPECT_EQ(receiver.receive(as_bytes(&hello, sizeof hello), ring), HelloReceiver::Receipt::nothing);
   ASSERT_TRUE(receiver.answered());
@@ -215,7 +215,7 @@ class IntruderTest : public KeyedListenerTest {
     EXPECT_EQ(surroundings_.counters.shm_refused, 1u);
     EXPECT_NE(surroundings_.said.find(because), std::string::npos) << surroundings_.said;
   }
-  static HelloMessage hello() { return encode(Hello{fresh_keyed_name(), 1, kSmall, {}}); }
+  static Hello hello() { return {fresh_keyed_name(), 1, kSmall}; }
 
   const SocketAddress name_ = fresh_keyed_name();
   std::unique_ptr<LocalListener> listener_ = open(name_, keys_);
@@ -224,7 +224,7 @@ class IntruderTest : public KeyedListenerTest {
 };
 
 TEST_F(IntruderTest, IsNotLetInWithTheHelloOfAnUnkeyedPeer) {
-  const HelloMessage message = hello();
+  const Hello message = hello();
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(kSmall.total_bytes(), file, reason_);
   ASSERT_TRUE(socket_.send(as_bytes(&message, sizeof message), file, reason_)) << reason_;
@@ -239,7 +239,7 @@ TEST_F(IntruderTest, IsNotLetInWithATagThatItHasSeen) {
   seal::ProofAnswer answer;
   ASSERT_EQ(socket_.receive(as_bytes(&answer, sizeof answer)), os::LocalSocket::Receipt::message);
   struct {
-    HelloMessage hello;
+    Hello hello;
     seal::Tag tag;
   } const signed_hello{hello(), answer.tag};
   os::Descriptor file;

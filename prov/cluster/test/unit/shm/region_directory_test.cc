@@ -223,7 +223,9 @@ class MappedRegionTest : public RegionDirectoryTest {
     RegionDirectoryTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     use_often();
-    if (!regions_->maps_some()) GTEST_SKIP() << "not privileged to open what has no name";
+    std::byte first[1];
+    if (regions_->load(kKey, 1000, first) != Outcome::done)
+      GTEST_SKIP() << "not privileged to open what has no name";
   }
   void use_often() {
     for (std::uint32_t i = 0; i < MappedRegions::kUsesBefore; ++i) ASSERT_EQ(write(0, 1), Outcome::done);

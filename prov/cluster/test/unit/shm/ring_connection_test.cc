@@ -81,7 +81,7 @@ TEST_F(RingConnectionTest, ADoorbellThatIsGoneIsNoticed) {
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect();
   os::LocalSocket socket = listener.accept(reason);
-  HelloMessage hello;
+  Hello hello;
   os::Descriptor file;
   ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), &file), os::LocalSocket::Receipt::message);
   EXPECT_FALSE(outbox->doorbell_gone()) << "it has none before it has attached the ring";

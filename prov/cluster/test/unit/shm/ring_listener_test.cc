@@ -49,7 +49,7 @@ class RingListenerTest : public ::testing::Test {
     EXPECT_TRUE(socket) << reason;
     return socket;
   }
-  void greet(const os::LocalSocket& socket, const HelloMessage& hello, const os::Descriptor& file) {
+  void greet(const os::LocalSocket& socket, const Hello& hello, const os::Descriptor& file) {
     std::string reason;
     ASSERT_TRUE(socket.send(as_bytes(&hello, sizeof hello), file, reason)) << reason;
   }
@@ -193,7 +193,7 @@ TEST_F(RingListenerTest, TheHelloMayComeLater) {
   const os::LocalSocket socket = raw_connection();
   bob->accept(inboxes);
   EXPECT_TRUE(inboxes.empty());
-  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes(), kSeals));
+  greet(socket, {alice_name, 5, kSmall}, memory_file(kSmall.total_bytes(), kSeals));
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   EXPECT_EQ(inboxes[0]->peer_epoch(), 5u);
@@ -309,8 +309,8 @@ TEST_F(ExhaustedListenerTest, NothingIsRefusedUnlessAPeerConnects) {
 }
 
 TEST_F(RingListenerTest, RefusesANonsenseHello) {
-  HelloMessage hello = encode({alice_name, 5, kSmall, {}});
-  hello.slots = 77;
+  Hello hello{alice_name, 5, kSmall};
+  hello.geometry.slots = 77;
   const os::LocalSocket socket = raw_connection();
   greet(socket, hello, memory_file(kSmall.total_bytes(), kSeals));
   expect_refused("is invalid");
@@ -327,20 +327,20 @@ TEST_F(RingListenerTest, RefusesAMessageThatIsNoHello) {
 
 TEST_F(RingListenerTest, RefusesMemoryThatCouldShrink) {
   const os::LocalSocket socket = raw_connection();
-  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes(), 0));
+  greet(socket, {alice_name, 5, kSmall}, memory_file(kSmall.total_bytes(), 0));
   expect_refused("not sealed");
 }
 
 TEST_F(RingListenerTest, RefusesMemoryOfAnotherSize) {
   const os::LocalSocket socket = raw_connection();
-  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes() - 4096, kSeals));
+  greet(socket, {alice_name, 5, kSmall}, memory_file(kSmall.total_bytes() - 4096, kSeals));
   expect_refused("bytes instead of");
 }
 
 TEST_F(RingListenerTest, AScribblingWriterBreaksItsInboxOnce) {
   const os::LocalSocket socket = raw_connection();
   const os::Descriptor file = memory_file(kSmall.total_bytes(), kSeals);
-  greet(socket, encode({alice_name, 5, kSmall, {}}), file);
+  greet(socket, {alice_name, 5, kSmall}, file);
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   const std::uint32_t wild = 12345;
@@ -359,7 +359,7 @@ TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect_to(name);
   os::LocalSocket socket = listener.accept(reason);
-  HelloMessage hello;
+  Hello hello;
   os::Descriptor file;
   ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), &file), os::LocalSocket::Receipt::message);
   const std::uint32_t wild = 0x7fffffff;

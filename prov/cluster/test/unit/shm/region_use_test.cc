@@ -1,6 +1,4 @@
 // Initiators that say, rightly or not, that they use a region: how long its close waits for them.
-#include "shm/region_users.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "shm/region_directory.h"
 #include "support/failing_memory.h"
 #include "unit/shm/region_domain.h"
 
