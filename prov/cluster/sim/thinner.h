@@ -1,4 +1,4 @@
-// What a simulated host's kernel does with a flood (link/thinning.h, os/port_filter.h): it puts frames aside, gives keep-alives to
+// What a simulated host's kernel does with a flood (link/link.h, os/port_filter.h): it puts frames aside, gives keep-alives to
 // the responder and drops the rest, as the engine has asked for. Frames set aside are read at their time.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/ring_queue.h"
-#include "link/thinning.h"
+#include "link/link.h"
 #include "sim/packet.h"
 
 namespace cluster::sim {

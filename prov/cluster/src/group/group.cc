@@ -58,8 +58,7 @@ bool met(const Member& member, const Role& own) {
   if (!member.role || member.join_due) return false;
   const bool hears = own.receives && member.role->sends;
   const bool is_heard = own.sends && member.role->receives;
-  return (!hears || member.stream != nullptr) &&
-         (!is_heard || (member.listener.started && !member.listener.start_due));
+  return (!hears || member.stream != nullptr) && (!is_heard || (member.started && !member.start_due));
 }
 
 /// Tells a member what it must know about this side. False: its carrier had no space.
@@ -72,16 +71,15 @@ bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, b
                        .key = own.key};
     member.join_due = !post_to(member, join);
   }
-  Listener& listener = member.listener;
-  if (listener.start_due) {
+  if (member.start_due) {
     const Segment start{.kind = SegmentKind::group_start,
                         .id = stream,
-                        .offset = listener.start,
+                        .offset = member.start,
                         .total = own.incarnation,
                         .key = own.key};
-    listener.start_due = !post_to(member, start);
+    member.start_due = !post_to(member, start);
   }
-  return !member.join_due && !listener.start_due;
+  return !member.join_due && !member.start_due;
 }
 
 }  // namespace
@@ -95,10 +93,7 @@ void Announcer::run(Time now, link::Link& link, const link::Path& group, std::si
   header.transmission = static_cast<std::uint32_t>(key_ >> 32);
   const ConstBytes whole(bytes);
   wire::encode_frame(header, {&whole, 1}, link.integrity());
-  link::OutFrame frame;
-  frame.path = &group;
-  frame.add(whole);
-  link.send_burst({&frame, 1});
+  link::send_frame(link, whole, group);
   const bool first = ++sent_ < kAnnouncesFirst;
   next_ = now + (first ? kAnnounceFirst : kAnnounceInterval * static_cast<std::int64_t>(1 + members / 32));
 }
@@ -122,23 +117,28 @@ Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* ca
     touched_.reserve(members_.size() + 1);
     posted_.reserve(members_.size() + 1);
     auto fresh = std::make_unique<Member>();
-    fresh->name = fresh->listener.name = name;
+    fresh->name = name;
     place = members_.emplace(name, std::move(fresh)).first;
   }
   Member& member = *place->second;
   member.owner = owner;
-  member.carrier = member.listener.carrier = carrier;
-  touched_.add(member);
+  member.carrier = carrier;
+  add_once(touched_, member);
   return member;
 }
 
 void Group::lose(Member& member, Status why) {
   stop_sending_to(member, why);
   next_service_ = {};
-  for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
-  news_.forget(member);
+  forget(member);
   news_.note_end();
   members_.erase(SocketAddress(member.name));
+}
+
+void Group::forget(const Member& member) {
+  std::erase(touched_, &member);
+  std::erase(posted_, &member);
+  news_.forget(member);
 }
 
 bool Group::complete() const {
@@ -155,8 +155,8 @@ bool Group::complete() const {
 
 /// The member no longer receives from this side.
 void Group::stop_sending_to(Member& member, Status why) {
-  stream_.remove(member.listener, why);
-  member.listener = {.name = member.name, .carrier = member.carrier};
+  stream_.remove(member, why);
+  static_cast<Listener&>(member) = {.name = member.name, .carrier = member.carrier, .posted = member.posted};
 }
 
 void Group::on_join(Member& member, const Segment& segment) {
@@ -174,7 +174,7 @@ void Group::on_join(Member& member, const Segment& segment) {
   }
   member.stream_end = Member::kNoEnd;
   member.gone = false;
-  if (settings_.role.sends && member.role->receives && !leaving_) stream_.add(member.listener);
+  if (settings_.role.sends && member.role->receives && !leaving_) stream_.add(member);
 }
 
 bool Group::on_start(Member& member, const Segment& segment) {
@@ -191,22 +191,20 @@ bool Group::on_start(Member& member, const Segment& segment) {
 
 /// A listener's report about the stream of this side. False: the member is no listener.
 bool Group::on_report(Time now, Member& member, const Segment& segment) {
-  Listener& listener = member.listener;
-  if (segment.id != stream_.id() || !listener.started) return false;
+  if (segment.id != stream_.id() || !member.started) return false;
   if (segment.kind == SegmentKind::group_nak) {
-    stream_.on_nak(now, listener, segment.offset, segment.total);
+    stream_.on_nak(now, member, segment.offset, segment.total);
     return true;
   }
-  const bool by_unicast = listener.by_unicast;
-  stream_.on_status(now, listener, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
-  if (!by_unicast && listener.by_unicast)
-    events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
+  const bool by_unicast = member.by_unicast;
+  stream_.on_status(now, member, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
+  if (!by_unicast && member.by_unicast) events_.push_back(GroupEvent{GroupEvent::Kind::unicast, member.name});
   return true;
 }
 
 void Group::on_end(Member& member, const Segment& segment) {
   if (segment.id == stream_.id()) {
-    if (member.listener.started) {
+    if (member.started) {
       stop_sending_to(member, Status::ok);  // it has left
     } else if (!member.role) {
       member.absent = true;
@@ -222,7 +220,7 @@ void Group::on_end(Member& member, const Segment& segment) {
 }
 
 bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBytes payload) {
-  touched_.add(member);
+  add_once(touched_, member);
   ReceiverStream* const stream =
       member.stream != nullptr && member.stream->id() == segment.id ? member.stream.get() : nullptr;
   switch (segment.kind) {
@@ -268,7 +266,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
                   ReceiverStream::Route::multicast, age},
                  members_.size() + 1);
   if (stream.deadline() <= now) {
-    touched_.add(*member);
+    add_once(touched_, *member);
   } else {
     next_service_ = std::min(next_service_, stream.deadline());
   }
@@ -294,13 +292,12 @@ bool Group::serve(Time now, Member& member, bool unread) {
     if (member.stream->nak_due(now) && !unread) report_gaps(now, member, settings_.key);
     next_service_ = std::min(next_service_, member.stream->deadline());
   }
-  if (member.listener.silent > settings_.silence_max) {
+  if (member.silent > settings_.silence_max) {
     post_to(member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
     events_.push_back(GroupEvent{GroupEvent::Kind::removed, member.name});
     stop_sending_to(member, Status::stuck);
   }
-  member.posted |= std::exchange(member.listener.posted, false);
-  if (member.posted) posted_.add(member);
+  if (member.posted) add_once(posted_, member);
   return member.gone || member.stream_end != Member::kNoEnd;
 }
 
@@ -317,8 +314,7 @@ void Group::forget_ended() {
     const bool over = member.gone && member.stream == nullptr;
     if (over && !member.posted) {
       stop_sending_to(member, Status::ok);
-      for (MemberQueue* queue : {&touched_, &posted_}) queue->forget(member);
-      news_.forget(member);
+      forget(member);
       entry = members_.erase(entry);
       continue;
     }
@@ -344,7 +340,7 @@ bool Group::run(Time now, link::Link* link, bool unread) try {
     each(serve_one);
     if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
   } else {
-    touched_.each(serve_one);
+    for (Member* const member : touched_) serve_one(*member);
   }
   touched_.clear();
   if (ended) forget_ended();

@@ -1,23 +1,12 @@
-// One endpoint's membership of one group: the other members, a stream towards them, and a stream from each of them.
+// One endpoint's membership of one group: the other members, a stream towards them, and a stream from each of them (docs/protocol.md 9).
 //
 // Messages travel by multicast. Everything else travels in segments over the carriers between the members (flows,
-// rings inside a node). Carriers are reliable, so only multicast frames are ever retransmitted here. Two members meet
-// like this, each in its role:
-//
-//   group_announce     by multicast: "a member is here", unless a roster names the members already
-//   group_join         from each to the other: what it does in the group (Role), and when its membership began
-//   group_start        from a sender to a receiver: the stream is yours from this sequence on, where a message begins
-//   group_leave        from a member that closes: its stream ended here, and all of it has arrived
-//   group_end          "you are no member, or I am none": ends a stream that would otherwise wait for ever
-//
-// A member that is silent for too long is removed: the log names it, and messages that it has not got end with an error. A member
-// whose carrier has ended is removed at once. Either may join again.
+// rings inside a node). Carriers are reliable, so only multicast frames are ever retransmitted here.
 //
 // The caller hands in time, frames, segments and carriers. It calls run() whenever something has happened or deadline() has come,
-// takes what streams deliver, and reads events(). The group calls nothing but carriers and the link.
-//
-// A turn serves only the members for which something arrived, and all members only when a deadline has passed. Otherwise in a group
-// of a thousand each segment would cost a look at all the others.
+// takes what streams deliver, and reads events(). The group calls nothing but carriers and the link. A turn serves only the members for
+// which something arrived, and all members only when a deadline has passed. Otherwise in a group of a thousand each segment would cost a
+// look at all the others.
 //
 // State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some 300 bytes for
 // each further member, and what SpareBodies keeps.
@@ -61,8 +50,7 @@ struct GroupEvent {
   SocketAddress member{};
 };
 
-/// Announces a member by multicast, for members that no roster names: some times in quick succession, then the more seldom
-/// the larger the group is. A member that misses all of the first announcements is found by a later one.
+/// Announces a member by multicast where no roster names it: at first in quick succession, then seldom.
 class Announcer {
  public:
   explicit Announcer(std::uint64_t key) : key_(key) {}
@@ -85,14 +73,11 @@ class Group {
 
   const GroupSettings& settings() const { return settings_; }
 
-  // --- members ---
   Member* find(const SocketAddress& name);
   /// Introduces this side to a member as soon as a carrier leads to it (null: not yet).
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
-  /// Its carrier has ended.
   void lose(Member& member, Status why);
-  /// True once every member of the roster has met this one. Without a roster: once the members that were there have had time to
-  /// answer, and have met this one.
+  /// Every member of the roster (without one: that was there and has had time to answer) has met this one.
   bool complete() const;
   template <typename Visit>
   void each(Visit&& visit) {
@@ -103,12 +88,11 @@ class Group {
   /// A segment of the group from a member. False: the caller must answer with a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
   /// The caller has taken something out of a member's stream.
-  void on_delivery(Member& member) { touched_.add(member); }
+  void on_delivery(Member& member) { add_once(touched_, member); }
   News& news() { return news_; }
   /// A frame of kind group; `age`: how long it lay unread. False if it comes from no member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
-  // --- this side ---
   SenderStream& stream() { return stream_; }
   /// This side posts no more messages. It tells the members as soon as they have everything.
   void leave() {
@@ -127,10 +111,10 @@ class Group {
   /// then, because its carrier sends the group_leave only once the caller has marked it.
   template <typename Visit>
   void take_posted(Visit&& visit) {
-    posted_.each([&](Member& member) {
-      if (member.posted) visit(member);  // may throw; the rest stays
-      member.posted = false;
-    });
+    for (Member* const member : posted_) {
+      if (member->posted) visit(*member);  // may throw; the rest stays
+      member->posted = false;
+    }
     posted_.clear();
   }
   Time deadline() const;
@@ -144,6 +128,7 @@ class Group {
   void stop_sending_to(Member& member, Status why);
   bool serve(Time now, Member& member, bool unread);
   void forget_ended();
+  void forget(const Member& member);
 
   GroupSettings settings_;
   Random& random_;
@@ -151,8 +136,9 @@ class Group {
   SpareBodies spare_bodies_;  ///< of all streams to this side
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
-  MemberQueue touched_;  ///< the next run() serves them
-  MemberQueue posted_;
+  // meet() makes space in these for all members, so that to add one never allocates.
+  MemberList touched_;  ///< the next run() serves them
+  MemberList posted_;
   News news_;
   RingQueue<GroupEvent> events_;
   bool leaving_ = false;

@@ -8,19 +8,45 @@
 #include <span>
 #include <vector>
 
+#include "base/address.h"
 #include "base/bytes.h"
 #include "base/units.h"
+#include "carrier/carrier.h"
 #include "group/limits.h"
-#include "group/listener.h"
 #include "link/link.h"
 
 namespace cluster::group {
 
-/// Identifies the frames of a stream.
 struct StreamName {
   std::uint32_t id = 0;
   std::uint64_t key = 0;         ///< of the group
   std::uint64_t membership = 0;  ///< of its sender: grows from one to the next
+};
+
+/// A member of the group as a receiver of this side's stream: how far it is, and what it was sent and asked. SenderStream changes it.
+struct Listener {
+  static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
+
+  SocketAddress name;
+  carrier::Carrier* carrier = nullptr;
+  bool posted =
+      false;  ///< something was posted to the carrier; the caller then marks it (Group::take_posted)
+  bool started = false;    ///< `start` is known: a message begins there
+  bool start_due = false;  ///< it has not been told
+  std::uint64_t start = 0;
+  std::uint64_t arrived = 0;     ///< it has all frames before this
+  std::uint64_t window_end = 0;  ///< it takes all frames before this
+  std::uint64_t cursor = 0;      ///< by unicast: the next frame for it
+  std::uint64_t missed = 0;      ///< frames of the train under way (pace.h)
+  bool by_unicast = false;
+  struct Part {
+    std::uint64_t of = kNoPart;  ///< the frame of which it was sent a part...
+    std::size_t end = 0;         ///< ...up to here
+  };
+  Part part{};
+  unsigned unheard = 0;  ///< reports in a row without a frame by multicast
+  Time asked_at{};       ///< the last question since its last report
+  Duration silent{0};    ///< how long it has been asked without an answer
 };
 
 struct KeptFrame {

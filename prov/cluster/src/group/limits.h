@@ -15,8 +15,7 @@ inline constexpr std::size_t kStreamWindow = 1024;
 inline constexpr std::size_t kBodyOverhead = 96;
 /// A member reports after this many frames, and at once if the sender asks for it.
 inline constexpr std::size_t kFramesPerStatus = 64;
-/// If the sender wants no report of a frame, the report comes after this at the latest. Each report costs a frame and a wake-up of
-/// the other side, and here no message waits for it.
+/// A report that no sender waits for comes after this at the latest: it costs a frame and a wake-up.
 inline constexpr Duration kStatusDelay = 20ms;
 /// One report names this many missing ranges.
 inline constexpr std::size_t kNakRanges = 8;
@@ -43,8 +42,7 @@ inline constexpr std::uint64_t kProbeInterval = 64;
 /// A repair goes to all members if this many miss the frame, or an eighth of the group if that is more, up to kRepairAll.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
-/// The interval of the first announcements of a member without a roster, their number, and the later interval, which grows with
-/// each 32 members.
+/// Of a member without a roster: the first announcements, their number; later ones, per 32 members.
 inline constexpr Duration kAnnounceFirst = 20ms;
 inline constexpr unsigned kAnnouncesFirst = 6;
 inline constexpr Duration kAnnounceInterval = 2s;

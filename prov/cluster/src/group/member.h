@@ -13,7 +13,7 @@
 #include "base/address.h"
 #include "base/bytes.h"
 #include "carrier/carrier.h"
-#include "group/listener.h"
+#include "group/kept_frames.h"
 #include "group/receiver_stream.h"
 #include "wire/frame.h"
 #include "wire/segment.h"
@@ -29,9 +29,8 @@ struct Role {
   static Role of(std::uint64_t bits) { return {(bits & 1) != 0, (bits & 2) != 0}; }
 };
 
-/// Puts together a body that one member sends in parts (group_repair), because its path carries shorter frames than the
-/// group's. The parts of a body arrive in order. A part that does not continue the current body starts a new one, or is
-/// dropped and requested again. So one body of at most a frame is kept.
+/// Puts together a body that one member sends in parts (group_repair), because its path carries shorter frames. A part that does not
+/// continue the current body starts a new one, or is dropped and requested again: so one body of at most a frame is kept.
 class RepairParts {
  public:
   /// The whole body if this part completes it, else empty. Valid until the next call.
@@ -53,19 +52,15 @@ class RepairParts {
   std::vector<std::byte> body_;
 };
 
-struct Member {
+/// Its part as a listener counts while it receives from this side.
+struct Member : Listener {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
-  SocketAddress name;
   void* owner = nullptr;  ///< the caller's
-  carrier::Carrier* carrier = nullptr;
-  bool posted =
-      false;  ///< something was posted to the carrier; the caller then marks it (Group::take_posted)
   bool join_due = true;
   std::optional<Role> role;  ///< set once its join has arrived
   std::uint64_t incarnation = 0;
   std::uint32_t stream_id = 0;
-  Listener listener;  ///< while it receives from this side
   std::unique_ptr<ReceiverStream>
       stream;  ///< while it sends to this side, once it has said where its stream starts
   std::uint64_t stream_membership = 0;  ///< the membership that it named at the start of the stream
@@ -75,56 +70,35 @@ struct Member {
   bool gone = false;                    ///< it is forgotten once everything that arrived from it is delivered
 };
 
-/// Members in the order in which something happened to them, each once. reserve() makes space for all of them, so
-/// add() never allocates.
-class MemberQueue {
- public:
-  void reserve(std::size_t members) { members_.reserve(members); }
-  void add(Member& member) {
-    if (std::find(members_.begin(), members_.end(), &member) == members_.end()) members_.push_back(&member);
-  }
-  /// The member is about to be destroyed.
-  void forget(const Member& member) { std::erase(members_, &member); }
-  bool empty() const { return members_.empty(); }
-  void clear() { members_.clear(); }
-  /// Takes out the members for which `done` returns true.
-  template <typename Done>
-  void erase_if(Done&& done) {
-    std::erase_if(members_, [&](Member* member) { return done(*member); });
-  }
-  template <typename Visit>
-  void each(Visit&& visit) {
-    for (Member* const member : members_) visit(*member);
-  }
+/// Members in the order in which something happened to them, each once.
+using MemberList = std::vector<Member*>;
 
- private:
-  std::vector<Member*> members_;
-};
+inline void add_once(MemberList& list, Member& member) {
+  if (std::ranges::find(list, &member) == list.end()) list.push_back(&member);
+}
 
-/// What the caller must look at after arrivals: the members whose streams may have something to deliver, and whether
-/// streams have ended. So the frames of one member do not cost a walk through a large group.
+/// What the caller must look at after arrivals, so that frames of one member cost no walk through a large group.
 class News {
  public:
   void reserve(std::size_t members) { members_.reserve(members); }
   /// Something arrived for the member's stream, which must exist.
   void note(Member& member) {
-    if (!member.stream->front().empty()) members_.add(member);
+    if (!member.stream->front().empty()) add_once(members_, member);
   }
-  void forget(const Member& member) { members_.forget(member); }
+  void forget(const Member& member) { std::erase(members_, &member); }
   void note_end() { streams_ended_ = true; }
 
-  /// Calls deliver(member) for each noted member. If it returns true, something is left, and the next call visits that
-  /// member again.
+  /// Calls deliver(member) for each noted member; if it returns true, something is left for the next call.
   template <typename Deliver>
   void deliver(Deliver&& deliver) {
-    members_.erase_if([&](Member& member) { return !deliver(member); });
+    std::erase_if(members_, [&](Member* member) { return !deliver(*member); });
   }
   bool any() const { return !members_.empty(); }
   /// True if a stream has ended or been replaced since the last call.
   bool take_ends() { return std::exchange(streams_ended_, false); }
 
  private:
-  MemberQueue members_;
+  MemberList members_;
   bool streams_ended_ = false;
 };
 

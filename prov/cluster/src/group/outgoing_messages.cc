@@ -19,11 +19,13 @@ void copy_out(std::span<const ConstBytes> slices, std::size_t offset, Bytes out)
 
 }  // namespace
 
-void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length,
-                         bool keep) {
+void OutgoingMessages::post(const wire::Segment& shape, std::span<const ConstBytes> slices,
+                            std::size_t length, bool keep, Until until, MessageToken token) {
   Waiting message;
   message.shape = shape;
   message.length = length;
+  message.until = until;
+  message.token = token;
   if (keep && length > 0) {
     message.kept = std::make_unique_for_overwrite<std::byte[]>(length);
     copy_out(slices, 0, {message.kept.get(), length});
@@ -31,10 +33,12 @@ void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes>
   } else {
     message.slices.assign(slices.begin(), slices.end());
   }
+  while (under_way_.free() <= waiting_.size()) under_way_.grow();
+  while (finished_.free() <= under_way_.size() + waiting_.size()) finished_.grow();
   waiting_.push_back(std::move(message));
 }
 
-std::size_t MessageCutter::put(Waiting& message, Bytes out, bool first_in_body) {
+std::size_t OutgoingMessages::put(Waiting& message, Bytes out, bool first_in_body) {
   using wire::SegmentKind;
   wire::Segment segment = message.posted == 0 ? message.shape : wire::Segment{};
   const std::size_t left = message.length - message.posted;
@@ -56,53 +60,41 @@ std::size_t MessageCutter::put(Waiting& message, Bytes out, bool first_in_body) 
   return header + part;
 }
 
-MessageCutter::Body MessageCutter::fill(Bytes body) {
-  Body filled;
+std::size_t OutgoingMessages::cut(Bytes body, std::uint64_t end) {
+  std::size_t filled = 0;
   while (!waiting_.empty()) {
     Waiting& message = waiting_.front();
-    const std::size_t size = put(message, body.subspan(filled.size), filled.size == 0);
+    const std::size_t size = put(message, body.subspan(filled), filled == 0);
     if (size == 0) break;
-    filled.size += size;
+    filled += size;
     if (message.posted < message.length) break;
-    ++filled.ended;
+    if (message.until == Until::copied) {
+      finished_.push_back(FinishedMessage{message.token, Status::ok, {}});
+    } else {
+      under_way_.push_back(UnderWay{message.token, end, message.until});
+    }
     waiting_.pop_front();
   }
   return filled;
 }
 
-void MessageProgress::reserve() {
-  if (uncut_.free() == 0) uncut_.grow();
-  while (under_way_.free() <= uncut_.size()) under_way_.grow();
-  while (finished_.free() <= under_way_.size() + uncut_.size()) finished_.grow();
-}
-
-void MessageProgress::cut(std::uint64_t end) {
-  const auto [token, until] = uncut_.front();
-  uncut_.pop_front();
-  if (until == Until::copied) {
-    finished_.push_back(FinishedMessage{token, Status::ok, {}});
-  } else {
-    under_way_.push_back(UnderWay{token, end, until});
-  }
-}
-
-void MessageProgress::fail(const Listener& listener, Status why) {
+void OutgoingMessages::fail(const SocketAddress& listener, std::uint64_t arrived, Status why) {
   for (std::size_t i = 0; i < under_way_.size(); ++i) {
     UnderWay& message = under_way_[i];
-    if (message.status != Status::ok || message.end <= listener.arrived) continue;
+    if (message.status != Status::ok || message.end <= arrived) continue;
     message.status = why;
-    message.culprit = listener.name;
+    message.culprit = listener;
   }
 }
 
-void MessageProgress::abandon(Status why) {
+void OutgoingMessages::abandon(Status why) {
   for (; !under_way_.empty(); under_way_.pop_front())
     finished_.push_back(FinishedMessage{under_way_.front().token, why, {}});
-  for (; !uncut_.empty(); uncut_.pop_front())
-    finished_.push_back(FinishedMessage{uncut_.front().first, why, {}});
+  for (; !waiting_.empty(); waiting_.pop_front())
+    finished_.push_back(FinishedMessage{waiting_.front().token, why, {}});
 }
 
-void MessageProgress::advance(std::uint64_t arrived, std::uint64_t delivered) {
+void OutgoingMessages::advance(std::uint64_t arrived, std::uint64_t delivered) {
   while (!under_way_.empty()) {
     const UnderWay& message = under_way_.front();
     if ((message.until == Until::delivered ? delivered : arrived) < message.end) return;

@@ -1,16 +1,12 @@
-// How fast the frames of a stream leave: as fast as the slowest way to a listener carries them. Windows only bound what is
-// kept: members share processors and report late, so a window small enough for a switch's port would stand still most of the
+// How fast the frames of a stream leave: as fast as the slowest way to a listener carries them (docs/protocol.md 9.3). Windows only bound
+// what is kept: members share processors and report late, so a window small enough for a switch's port would stand still most of the
 // time. For the same reason the time of arrival says little, but losses say all. They are judged in *trains* of frames, for
 // the listener that missed most:
 //
-//   more than kShareTolerated    The way carries that much less than was sent. The stream slows down by this share and a
-//                                little more, so that the queue drains.
-//   some, and a queue            Every round trip of the train was kQueue longer than the shortest of late, so others send
-//                                as well. Flows give way to such a queue, and so does the stream: down to half of the speed
-//                                at which it last filled the way alone.
-//   some                         A bad cable, or a late member. It does not slow down the others.
-//   few or none                  The stream gets faster by a sixteenth (at first by a third), if the pace held frames back
-//                                and not this side's own work.
+//   more than kShareTolerated    the way carries that much less than was sent: slower by this share and a little more, to drain the queue
+//   some, and a queue            others send as well: slower, as flows give way, down to half of what last filled the way alone
+//   some                         a bad cable, or a late member: as before
+//   few or none                  faster by a sixteenth (at first by a third), if the pace held frames back and not this side's own work
 //
 // Frames leave in bursts of kBurst, or as many as fit in kBurstTime: a shaper cuts and queues longer ones, and a port may
 // hold few. After a delay on this side at most kBurstsLate bursts catch up.
@@ -23,6 +19,7 @@
 #include "base/units.h"
 #include "base/windowed_min.h"
 #include "link/link.h"
+#include "multipath/pacer.h"
 
 namespace cluster::group {
 
@@ -40,31 +37,25 @@ class Pace {
   static constexpr Duration kQueue = 100us;             ///< that of flows (multipath/congestion_controller.h)
   static constexpr unsigned kHoldTrains = 2;            ///< after one with losses, before one goes faster
 
-  Duration interval() const { return interval_; }
+  Duration interval() const { return pacer_.interval(); }
   /// Frames that go at once.
-  std::size_t burst() const {
-    return std::clamp(static_cast<std::size_t>(kBurstTime / interval_), kBurst, link::kBurstMax);
-  }
-  /// Frames that may leave now: none, or a burst or more.
+  std::size_t burst() const { return burst_at(interval()); }
+  /// Frames that may leave now: none, or whole bursts.
   std::size_t allowance(Time now) const {
-    const Duration early = next_ - now;
-    if (early > Duration::zero()) return 0;
-    return burst() * std::min<std::size_t>(1 + static_cast<std::size_t>(-early / (interval_ * burst_count())),
-                                           kBurstsLate);
+    const std::size_t frames = pacer_.allowance(now);
+    return frames - frames % burst();
   }
   /// When the next burst may leave.
-  Time ready() const { return next_; }
+  Time ready() const { return pacer_.ready_at(burst()); }
 
   void on_sent(Time now, std::size_t frames) {
-    const Duration burst_time = interval_ * burst_count();
     if (follows_) {
       train_.busy += now - last_;
       train_.followed += static_cast<std::int64_t>(frames);
     }
     last_ = now;
     follows_ = true;
-    const Duration most = burst_time * static_cast<std::int64_t>(kBurstsLate - 1);
-    next_ = std::max(next_, now - most) + interval_ * static_cast<std::int64_t>(frames);
+    pacer_.on_sent(now, frames);
   }
   /// The next frames are not held back by the pace: they were not there, or did not fit into a window.
   void on_pause() { follows_ = false; }
@@ -79,8 +70,7 @@ class Pace {
   }
   /// Losses of frames before this no longer count: these frames left before the pace was reduced.
   std::uint64_t counts_from() const { return counts_from_; }
-  /// A train ends with `reached`, and the frames before `sent` have left. The listener that missed most missed
-  /// `missed` frames.
+  /// A train ends with `reached`; the frames before `sent` have left; one listener missed `missed`, the others fewer.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
   /// Members do not answer repeated questions, so what was known of the way is void.
   void on_silence();
@@ -93,14 +83,21 @@ class Pace {
     Duration shortest = Duration::max();
   };
 
-  std::int64_t burst_count() const { return static_cast<std::int64_t>(burst()); }
+  static std::size_t burst_at(Duration interval) {
+    return std::clamp(static_cast<std::size_t>(kBurstTime / interval), kBurst, link::kBurstMax);
+  }
   bool queue_stands() const;
   bool holds_back(std::int64_t frames) const;
+  void set_interval(Duration interval) {
+    const Time next = ready();
+    const std::size_t burst = burst_at(interval);
+    pacer_ = multipath::Pacer(interval, kBurstsLate * burst);
+    pacer_.on_sent(next, (kBurstsLate - 1) * burst);  // the next burst leaves when it would have
+  }
   static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
 
-  Duration interval_ = kFirst;
   Duration full_ = kFirst;  ///< with a shorter interval this stream alone was too fast, as far as is known
-  Time next_{};
+  multipath::Pacer pacer_{kFirst, kBurstsLate* kBurst};
   Time last_{};           ///< when something last left
   bool follows_ = false;  ///< what leaves next was ready then
   Train train_;

@@ -83,8 +83,7 @@ void ReceiverStream::consume(std::size_t size) {
   place = {};
   consumed_ = 0;
   ++delivered_;
-  // The last status told the sender how far it may go. It must hear again after a quarter of the window, and when this side has
-  // caught up.
+  // The sender must hear how far it may go after a quarter of the window, and when this side has caught up.
   const bool caught_up = delivered_ == arrived_ && unreported_ == 0 && reported_delivered_ != delivered_;
   if (delivered_ - reported_delivered_ >= kStreamWindow / 4 || caught_up) want_status(Time::min());
 }

@@ -19,9 +19,8 @@
 
 namespace cluster::group {
 
-/// Memory for the bodies that the streams of a group keep until they are delivered. Most bodies of a long message have the
-/// full length and are delivered in the turn that brought them. Some memory is kept for the next ones, so that not every frame
-/// costs an allocation and fresh pages.
+/// Memory for the bodies that the streams of a group keep until they are delivered. Some is kept for the next ones: most bodies of a long
+/// message have full length, and are delivered in the turn that brought them.
 class SpareBodies {
  public:
   using Body = std::unique_ptr<std::byte[]>;

@@ -30,9 +30,7 @@ SenderStream::SenderStream(const StreamName& name, std::size_t body_max)
 
 void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length,
                         bool keep, Until until, MessageToken token) {
-  progress_.reserve();
-  cutter_.post(shape, slices, length, keep);
-  progress_.posted(token, until);
+  messages_.post(shape, slices, length, keep, until, token);
   ready_at_ = Time::min();
 }
 
@@ -45,14 +43,14 @@ void SenderStream::remove(Listener& listener, Status why) {
   if (std::erase(listeners_, &listener) == 0) return;
   for (std::uint64_t i = frames_.base(); i < frames_.next(); ++i)
     std::erase(frames_.at(i).missing, &listener);
-  if (why != Status::ok && listener.started) progress_.fail(listener, why);
+  if (why != Status::ok && listener.started) messages_.fail(listener.name, listener.arrived, why);
   advance({}, std::nullopt);
-  if (!cutter_.empty()) ready_at_ = Time::min();  // perhaps it held the others up
+  if (!messages_.all_cut()) ready_at_ = Time::min();  // perhaps it held the others up
 }
 
 /// New listeners begin with the first message that is not cut yet. Returns how many have begun.
 std::size_t SenderStream::define_starts() {
-  if (!cutter_.between_messages()) return 0;
+  if (!messages_.between()) return 0;
   std::size_t count = 0;
   for (Listener* listener : listeners_) {
     if (listener->started) continue;
@@ -118,11 +116,9 @@ std::uint64_t SenderStream::limit() const {
 
 bool SenderStream::cut() {
   starts_ |= define_starts() > 0;
-  const MessageCutter::Body body = cutter_.fill(frames_.blank());
-  if (body.size == 0) return false;
-  frames_.append(body.size);
-  for (std::size_t i = 0; i < body.ended; ++i) progress_.cut(frames_.next());
-  return true;
+  const std::size_t size = messages_.cut(frames_.blank(), frames_.next() + 1);
+  if (size != 0) frames_.append(size);
+  return size != 0;
 }
 
 /// Sends one burst of frames that have been cut; returns how many have left.
@@ -135,7 +131,7 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
     return count;
   }
   // Reports by count keep the window moving. A message that waits for its report needs one now.
-  const bool waits = (cutter_.empty() && progress_.waits());
+  const bool waits = messages_.all_cut() && messages_.under_way();
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
 
@@ -158,7 +154,7 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
     }
     allowed -= std::min(allowed, taken);
   }
-  const bool more = sent_ < frames_.next() || (!cutter_.empty() && frames_.next() < end);
+  const bool more = sent_ < frames_.next() || (!messages_.all_cut() && frames_.next() < end);
   if (more) {
     ready_at_ = std::min(ready_at_, pace_.ready());
   } else {
@@ -204,12 +200,12 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
 
 /// True if the stream waits for a report from this listener.
 bool SenderStream::owes_report(const Listener& listener) const {
-  const bool stands = !cutter_.empty() && listener.window_end <= frames_.next();
+  const bool stands = !messages_.all_cut() && listener.window_end <= frames_.next();
   return listener.started && (listener.arrived < sent_ || stands);
 }
 
 Time SenderStream::when_to_ask(Time now) const {
-  const bool awaited = ending_ || progress_.waits() || !cutter_.empty();
+  const bool awaited = ending_ || messages_.under_way() || !messages_.all_cut();
   return now + std::max(rtt_.rto(), awaited ? kAskMin : kAskIdle);
 }
 
@@ -241,7 +237,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (now >= repeat_at_) {
     repeat_at_ = kNever;
     // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
-    const bool wanted = link != nullptr && frames_.base() != sent_ && !progress_.waits() &&
+    const bool wanted = link != nullptr && frames_.base() != sent_ && !messages_.under_way() &&
                         multicast_wanted(sent_ - 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
   }
@@ -249,13 +245,13 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
     if (!listener->started || (link != nullptr && !listener->by_unicast)) continue;
     posted |= send_by_unicast(now, *listener);
   }
-  if (ask_at_ == kNever && !cutter_.empty()) ask_at_ = now + kAskInterval;
+  if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
   // Nobody reports frames that were cut after the last listener went and before the next began.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
-  if (!cutter_.empty() && std::none_of(listeners_.begin(), listeners_.end(), started)) ready_at_ = now;
+  if (!messages_.all_cut() && std::none_of(listeners_.begin(), listeners_.end(), started)) ready_at_ = now;
   return std::exchange(starts_, false) || posted;
 } catch (const std::bad_alloc&) {
   ready_at_ = Time::min();
@@ -295,7 +291,7 @@ void SenderStream::finish_ready() {
   for (const Listener* listener : listeners_) {
     if (listener->started) delivered = std::min(delivered, listener->window_end - kStreamWindow);
   }
-  progress_.advance(frames_.base(), delivered);
+  messages_.advance(frames_.base(), delivered);
 }
 
 }  // namespace cluster::group

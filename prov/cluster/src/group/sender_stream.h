@@ -1,15 +1,7 @@
-// The stream of this endpoint's messages to a group. It cuts them into frames, keeps each frame until every listener
-// has it, and retransmits what listeners miss. One multicast reaches all listeners; a listener that multicast does
-// not reach gets each frame over its flow.
-//
-// The window of the slowest listener says how far the stream may go. The listener that loses most says how fast (pace.h); a frame
-// is lost when the first listener reports it missing.
-//
-// Reports of a missing frame are collected for kRepairHold. Then a frame that few miss is retransmitted to those few,
-// in a segment over their flows. A frame that many miss is retransmitted once to all. A listener that reports nothing
-// about frames sent to it is asked, over its flow; Group removes one that does not answer. While no message waits for
-// reports, there are few of them. Then the newest frame is sent once more instead, so that a listener that has lost
-// it need not be asked.
+// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It cuts them into frames, keeps each frame until every
+// listener has it, and retransmits what listeners miss. One multicast reaches all listeners; a listener that multicast does not reach gets
+// each frame over its flow. The window of the slowest listener says how far the stream may go; the listener that loses most says how fast
+// (pace.h). A frame is lost when the first listener reports it missing.
 //
 // Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the end.
 // Frames are cut once: a retransmitted frame has the same body.
@@ -24,7 +16,6 @@
 #include "base/status.h"
 #include "group/kept_frames.h"
 #include "group/limits.h"
-#include "group/listener.h"
 #include "group/outgoing_messages.h"
 #include "group/pace.h"
 #include "link/link.h"
@@ -57,7 +48,9 @@ class SenderStream {
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// True if everything posted has been cut, every listener has it, and no message waits for more than that.
-  bool drained() const { return cutter_.empty() && frames_.base() == frames_.next() && !progress_.waits(); }
+  bool drained() const {
+    return messages_.all_cut() && frames_.base() == frames_.next() && !messages_.under_way();
+  }
   std::uint64_t next() const { return frames_.next(); }
   /// No message follows: members must report what they have.
   void end() {
@@ -65,8 +58,8 @@ class SenderStream {
     ask_at_ = Time::min();
   }
   /// All unfinished messages end now, as canceled.
-  void abandon() { progress_.abandon(Status::canceled); }
-  RingQueue<FinishedMessage>& finished() { return progress_.finished(); }
+  void abandon() { messages_.abandon(Status::canceled); }
+  RingQueue<FinishedMessage>& finished() { return messages_.finished(); }
 
  private:
   std::uint64_t limit() const;
@@ -83,8 +76,7 @@ class SenderStream {
   bool owes_report(const Listener& listener) const;
 
   const StreamName name_;
-  MessageCutter cutter_;
-  MessageProgress progress_;
+  OutgoingMessages messages_;
   KeptFrames frames_;
   std::uint64_t sent_ = 0;  ///< the link has taken the frames before this
   std::vector<Listener*> listeners_;

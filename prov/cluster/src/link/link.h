@@ -16,13 +16,11 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "link/thinning.h"
 #include "wire/frame.h"
 
 namespace cluster::link {
 
-/// How to reach a peer, as far as a link knows. The caller keeps it and hands it back. It learns a better one, with the peer's hardware
-/// address, from frames that turned out to be authentic.
+/// How to reach a peer, as far as a link knows: the caller keeps it, and learns a better one from authentic frames.
 struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
@@ -37,8 +35,7 @@ struct Path {
   }
 };
 
-/// The path without the hardware address. A frame that any host could have written must not decide where answers go: the kernel's routes
-/// and neighbour table do.
+/// Where answers to a frame go that any host could have written: the kernel's routes and neighbour table decide.
 inline Path without_mac(const Path& path) { return {path.to, {}, false, path.link}; }
 
 /// The same path over IP.
@@ -68,8 +65,7 @@ struct OutFrame {
   }
 };
 
-/// The frames of one call of a link, built in place. They take some 9 KB: too much for the stack of an application's thread, and too much to
-/// clear for every call. So each sender of bursts owns one.
+/// The frames of one call of a link, built in place: some 9 KB, too much for a stack and too much to clear each time.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
@@ -91,8 +87,7 @@ struct InFrame {
   Path from;
   /// When they reached this node, before they waited to be read; kNever: the link cannot say.
   Time arrived = kNever;
-  /// The bytes of each datagram that the kernel has joined; the last one may be shorter. 0: it is a single datagram, or the link cannot
-  /// say.
+  /// Bytes of each datagram that the kernel has joined, but for the last; 0: it is a single one, or not known.
   std::size_t segment = 0;
 };
 
@@ -109,11 +104,26 @@ struct PathError {
   std::array<std::byte, kQuotedMax> quoted{};
 
   ConstBytes quote() const { return {quoted.data(), quoted_size}; }
-  /// The beginning of the frame.
   void set_quote(ConstBytes frame) {
     quoted_size = static_cast<std::uint8_t>(std::min(frame.size(), kQuotedMax));
     std::copy_n(frame.begin(), quoted_size, quoted.begin());
   }
+};
+
+/// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A link cannot look up sessions.
+/// It looks at one byte, the mark: the lowest of the session in the header. Frames with the mark pass. What costs most in a frame is that it
+/// wakes a process, so the others go to a place aside, which wakes nothing. The endpoint reads it by time, and the kernel drops what finds
+/// it full. Nothing that any host can draw from the endpoint in a flood depends on the mark: otherwise it could find it by trying all 255.
+struct Thinning {
+  std::uint8_t mark = 1;
+  bool on = false;  ///< frames without the mark wait aside
+
+  static constexpr Duration kAsideInterval = 5ms;  ///< between two looks aside
+  static constexpr std::size_t kAsideFrames = 24;  ///< of one look
+  /// Of keep-alives one in 2^shift waits aside, which shows that a flood of them goes on.
+  static constexpr unsigned kKeepAliveShift = 2;
+
+  bool operator==(const Thinning&) const = default;
 };
 
 class Link {
@@ -122,35 +132,37 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// True if single frames of at most kEthertypeFrameMax bytes can travel under an EtherType of their own, which costs the receiving host
-  /// less than IP. Not every network forwards it, and not every peer receives it. Path::ethertype says whether a frame takes it or came
-  /// by it; a path takes it only once it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of
-  /// both paths may overtake each other.
+  /// True if single frames of at most kEthertypeFrameMax bytes can travel under an EtherType of their own (Path::ethertype), which costs the
+  /// receiving host less than IP. Not every network forwards it, and not every peer receives it. Frames of both paths may overtake each other.
   virtual bool has_ethertype_path() const { return false; }
   /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. On return the pieces are the caller's
   /// again. A taken frame may still be lost. Runs of frames with one path and one size (the last may be shorter) are cheapest: a link
   /// may hand them on as one.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
-  /// Bytes at the end of each frame that seal it; 0: frames are not sealed, and their checksum protects them. frame_max() is without these
-  /// bytes; received frames still have them.
+  /// Bytes at the end of each received frame that seal it, beyond frame_max(); 0: the checksum protects frames.
   virtual std::size_t seal_overhead() const { return 0; }
   wire::Integrity integrity() const {
     return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
   }
-  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call, and the caller may change
-  /// them.
+  /// Returns how many entries it filled. Their bytes stay valid, and may be changed, until the next call.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call, at most `errors.size()`. It costs a system call, so call it when something seems wrong,
-  /// not per turn.
+  /// Writes the ICMP errors since the last call: a system call, so only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
   /// Readable when frames or errors wait; the same for the life of the link. Empty: nobody can sleep on this link.
   virtual std::vector<int> descriptors() const { return {}; }
   /// The caller is about to sleep. So the next receive_burst() looks at every source, whatever that costs.
   virtual void before_sleep() {}
-  /// From now on the kernel puts frames aside as `thinning` says, if the link can have it do so. Those that lie in one arrival wait or
-  /// pass together, as the first of them says. Costs some system calls.
+  /// From now on the kernel puts frames aside so, if it can; those of one arrival together. Costs some system calls.
   virtual void thin(const Thinning&) {}
 };
+
+/// Sends one frame that lies in one piece. False: the link did not take it.
+inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
+  OutFrame frame;
+  frame.path = &to;
+  frame.add(bytes);
+  return link.send_burst({&frame, 1}) != 0;
+}
 
 /// Walks the frames of an arrival. The kernel joins datagrams of one source address and one length, whether the peer at that address
 /// has sent them or a forger has. So a forged frame may lie in front of, between or behind genuine ones. The kernel says where one
@@ -185,10 +197,8 @@ class ArrivalWalk {
     rest_ = rest_.subspan(bytes);
     left_ = bytes < left_ ? left_ - bytes : std::min(segment_, rest_.size());
   }
-  /// To the next datagram.
   void pass_datagram() { pass(1, left_); }
-  /// Behind a frame of this length that was refused: to the next datagram, or if it is not known where that begins, behind what
-  /// the frame says of its own length.
+  /// Behind a refused frame: to the next datagram or, where that is not known, by the length that the frame says.
   void pass_refused(std::size_t length) { pass(1, joined_ ? left_ : length); }
 
  private:

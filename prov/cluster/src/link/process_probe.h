@@ -17,14 +17,12 @@ class ProcessProbe {
   virtual ~ProcessProbe() = default;
   /// True if the kernel answers for this process when peers ask: openings say so.
   virtual bool answered_here() const = 0;
-  /// Returns what is known now and never waits; the first call begins to ask. If a peer has not said that its kernel answers, only
-  /// `exists` means anything.
+  /// What is known now; the first call begins to ask. Unless the peer says that its kernel answers, only `exists` counts.
   virtual Answer ask(const SocketAddress& peer) = 0;
   /// The hosts of members, by their IP addresses: what is there to answer them others cannot use up. With more than kHostsMax of
   /// them, and an empty list, all are treated alike.
   static constexpr std::size_t kHostsMax = 1024;
   virtual void set_members(std::span<const SocketAddress>) {}
-  /// The answer is not needed any more.
   virtual void end(const SocketAddress& peer) = 0;
 };
 

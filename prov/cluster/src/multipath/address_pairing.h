@@ -16,7 +16,6 @@
 
 namespace cluster::multipath {
 
-/// A local interface that an endpoint uses.
 struct Rail {
   SocketAddress address;
   unsigned prefix_bits = 0;  ///< of its subnet; 0: unknown
@@ -25,18 +24,15 @@ struct Rail {
 
 inline constexpr std::size_t kPathsMax = 8;  ///< IP paths to one peer
 
-/// True if `address` is on the subnet of `rail`.
 bool in_subnet(const Rail& rail, const SocketAddress& address);
 
 /// The rail that reaches `address` best: one on its subnet, else the first.
 std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& address);
 
-/// True if a rail of this side has the same address, whatever the port. Such an address leads no further than
-/// this node: the peer runs here, or both sides have a private network with the same numbers.
+/// A rail of this side has the same IP address: it leads no further than this node (perhaps both have one private network).
 bool is_local_address(std::span<const Rail> rails, const SocketAddress& address);
 
-/// The paths beside `first`, at most kPathsMax - 1 (RFC 8445 calls them candidate pairs). `peer` are the
-/// peer's addresses in the peer's order.
+/// The paths beside `first`, at most kPathsMax - 1. `peer`: the peer's addresses in its order.
 std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
                                       const link::Path& first);
 

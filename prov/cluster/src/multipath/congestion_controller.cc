@@ -77,8 +77,7 @@ void CongestionController::judge() {
 }
 
 void CongestionController::reduce(std::size_t to) {
-  // If the previous reduction is still in doubt, taking back this one restores the window from before both. If none
-  // of its retransmissions was spurious, it was right.
+  // A reduction without any spurious retransmission was right; one in doubt is taken back with this one.
   if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);

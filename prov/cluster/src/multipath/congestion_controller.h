@@ -1,29 +1,7 @@
-// How many frames may travel at once. Two signs show that a path is too full: frames queue, and
-// frames are lost. Ethernet loses frames for other reasons as well (bad cables, full receive rings, a
-// policer), so a loss alone proves little. Each *round* (until a frame that was sent after the round's begin
-// is acknowledged) is judged as a whole:
-//
-//   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
-//            that stood all the round, not one that came and went. Time that frames lie unread at either
-//            end is not part of it (it is part of the reply time): a process that computes, or waits for a
-//            processor, is no queue
-//   share    of the round's frames that were lost
-//
-//   a queue    delay beyond target (kTargetDelay, or half the shortest round trip if that is longer) in two
-//              rounds running: the window falls in proportion to the excess, at most by half, but not
-//              below the first window, since others may have caused some of the queue
-//   overflow   losses while even a short queue stands, or frames lie unread in a ring: seven tenths remain
-//   a policer  more than a fifth lost, whatever the delay: the window falls by that share, at most by half
-//
-// A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument: sending neither
-// stops nor bursts), and taken back if all retransmissions since turn out to have been spurious. Otherwise the window
-// doubles each round up to a threshold, then gains a frame a round; after a few rounds without a queue the threshold
-// is void, so free capacity is found in a few round trips wherever it lies. The window does not grow on a sample that
-// shows a queue, nor while less than half of it is used.
-//
-// Sources: Swift (Kumar et al., SIGCOMM 2020) for the target and the proportional decrease, BBR (Cardwell
-// et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart++ (RFC 9406) for
-// leaving slow start by delay.
+// How many frames may travel at once on a path. docs/protocol.md 4.5 has the rules, their reasons and sources. Each *round* (until a frame
+// that was sent after the round's begin is acknowledged) is judged as a whole by two signs: a queue that stood all the round (its shortest
+// round trip beyond the shortest of the last ten seconds), and the share of its frames that were lost. Time that frames lie unread at
+// either end is no queue, but part of the reply time: a process that computes, or waits for a processor.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +17,6 @@ class CongestionController {
  public:
   explicit CongestionController(std::size_t window_max);
 
-  /// What one acknowledgement brought.
   struct AckSample {
     std::size_t arrived = 0;             ///< frames acknowledged for the first time
     std::size_t in_flight = 0;           ///< how many were under way before
@@ -50,12 +27,12 @@ class CongestionController {
   };
 
   std::size_t window() const { return window_; }
-  /// True while the window still looks for its limit.
+  /// Of the last ten seconds; zero until measured.
+  Duration shortest_round_trip() const { return base_.known() ? base_.get() : Duration::zero(); }
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
   void on_ack(Time now, const AckSample& ack);
   void on_lost(std::size_t frames) { round_.lost += frames; }
-  /// Nothing was acknowledged for several retransmission timeouts. The window falls to its minimum, from where it
-  /// doubles again.
+  /// Several timeouts without an answer: the window falls to its minimum, and doubles again from there.
   void on_persistent_timeout();
   void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);

@@ -1,20 +1,12 @@
 // Which interfaces an endpoint uses, of those that os/ found: pure.
 //
 // rank_interfaces() says which is the best default: one entry per interface and address family, each with its
-// reason as text, so that fi_info and the log can say why. Order: interfaces that reach other nodes before
-// loopback, with carrier before without, a configured address before a self-assigned one (169.254/16),
-// adapters (and a bridge with an adapter as port) before what containers and tunnels create, then speed, then
-// the kernel's order; IPv4 before IPv6.
+// reason as text, so that fi_info and the log can say why. Interfaces that reach other nodes come before loopback, with carrier before
+// without, a configured address before a self-assigned one (169.254/16), adapters (and a bridge with an adapter as port) before what
+// containers and tunnels create, then speed, then the kernel's order; IPv4 before IPv6.
 //
-// choose_rails() says which are used beside the one that carries the endpoint's address, as FI_CLUSTER_RAILS
-// has it:
-//
-//   auto          all that equal it: same kind, speed, MTU and address family
-//   none          no other
-//   eth1,eth2     these, in this order
-//   ^eth3         as auto, without this one; may be repeated
-//
-// Whether a rail reaches a peer is found out later, for each peer (multipath/path_validator.h).
+// choose_rails() says which are used beside the one that carries the endpoint's address, by FI_CLUSTER_RAILS (fi_cluster(7)). Whether a
+// rail reaches a peer is found out later, for each peer (multipath/path_validator.h).
 #pragma once
 
 #include <span>

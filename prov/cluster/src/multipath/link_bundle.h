@@ -20,7 +20,6 @@ class LinkBundle final : public link::Link {
   explicit LinkBundle(std::vector<std::unique_ptr<link::Link>> links);
 
   const char* name() const override { return members_.front().link->name(); }
-  /// The least of them all.
   std::size_t frame_max() const override;
   bool has_ethertype_path() const override;
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;

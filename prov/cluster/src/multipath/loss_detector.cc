@@ -24,8 +24,7 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
   }
   const std::size_t known = transmissions_.size();
   in_flight_ += count;
-  // If a frame is sent twice in a row (the only retransmission of a timeout), its first transmission is forgotten. So
-  // a peer that does not answer for long costs no memory.
+  // Sent twice in a row: the first transmission is forgotten, so that a silent peer costs no memory.
   const bool repeated = known > 0 && transmissions_[known - 1].sequence == sequence;
   if (repeated) settle(transmissions_[known - 1]);
   Transmission& record = repeated ? transmissions_[known - 1] : transmissions_.push_back();
@@ -35,8 +34,7 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
 
 std::size_t LossDetector::position(TransmissionNumber number) const {
   if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
-  // With one path the numbers are consecutive; those of other paths are missing here, so that the record lies
-  // further in front.
+  // Consecutive with one path; where other paths have carried some, the record lies further in front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
   if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
   std::size_t low = 0;

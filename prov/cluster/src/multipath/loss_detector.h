@@ -1,18 +1,6 @@
-// Which frames of one path are lost, after RACK (RFC 8985). As in RFC 9002 the peer names the largest
-// transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
-// transmission on this path is older than that one, and that the same acknowledgement does not include, was
-// overtaken. It is declared lost once it is overdue:
-//
-//   sent + reply time + reorder window                 if overtaken by more than kPacketThreshold
-//   sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
-//
-// Reply time: the smoothed or the latest one, whichever is longer (RFC 9002 6.1.2). The second line is in
-// neither RFC.
-//
-// The reorder window begins at a quarter of the round trip and stays between that and four round trips
-// (samples come from what arrives first, so they are short where much is reordered). It widens at once to the
-// reordering that is seen (a frame that arrives after it was overtaken shows by how much; a spurious
-// retransmission shows that the window was too small) and shrinks slowly while neither happens.
+// Which frames of one path are lost, after RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002 the peer names the largest transmission
+// that has arrived, so a retransmission is never mistaken for the original. A frame whose latest transmission on this path is older than
+// that one, and that the same acknowledgement does not include, was overtaken. It is lost once it is overdue.
 //
 // Transmissions are kept in the order they were sent. One is settled when its frame was acknowledged, declared lost
 // or retransmitted on another path; until then it counts as in flight. Settled ones older than the newest arrival
@@ -53,7 +41,6 @@ class LossDetector {
   bool reserve(std::size_t count) { return transmissions_.free() >= count || grow(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
-  /// The frame was retransmitted, so this transmission no longer counts.
   void on_superseded(TransmissionNumber transmission);
   /// Call before on_largest_acked() of the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
@@ -62,7 +49,6 @@ class LossDetector {
   std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
   /// An acknowledgement covers the frames before `known_end` and brings nothing new of this path.
   void set_known_end(Sequence known_end) { known_end_ = known_end; }
-  /// The peer reports spurious retransmissions.
   void on_spurious_loss(Time now, const RttEstimator& reply_time);
 
   /// Appends the frames that are lost by now, and sets deadline() for those that may be soon.
@@ -78,7 +64,6 @@ class LossDetector {
   bool remembers(Sequence sequence, TransmissionNumber transmission) const;
   Duration reorder_window(const RttEstimator& reply_time) const;
   std::size_t remembered() const { return transmissions_.size(); }
-  /// Bytes of memory it holds.
   std::size_t footprint() const { return transmissions_.footprint(); }
 
  private:

@@ -1,26 +1,62 @@
 #include "multipath/path_manager.h"
 
 #include <algorithm>
+#include <array>
 
 #include "wire/opening.h"
 
 namespace cluster::multipath {
 
-using State = PathValidator::State;
-
 static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses as there may be IP paths");
+
+namespace {
+
+/// The hardware address is from the last frame that came. It may be outdated or forged, so the kernel's neighbour
+/// table decides until the next frame comes.
+void forget_mac(PathState& path) {
+  if (path.is_ethertype()) return;
+  path.address.mac_known = false;
+  if (path.address.doubts < std::numeric_limits<decltype(link::Path::doubts)>::max()) ++path.address.doubts;
+}
+
+}  // namespace
+
+std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
+  // If the best may not send now, another does that delivers in at most so many times the time: what is stuck holds up the rest.
+  constexpr int kWaitFactor = 2;
+  std::optional<std::size_t> best;
+  std::optional<std::size_t> allowed;
+  std::optional<std::size_t> unknown;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const DeliveryEstimate& path = paths[i];
+    if (!path.up) continue;
+    if (!path.known) {
+      if (path.allowance != 0 && path.in_flight == 0) return i;
+      if (path.allowance != 0) unknown = i;
+      continue;
+    }
+    const auto before = [&](const std::optional<std::size_t>& other) {
+      return !other || path.delivery() < paths[*other].delivery();
+    };
+    if (before(best)) best = i;
+    if (path.allowance != 0 && before(allowed)) allowed = i;
+  }
+  if (!best) return unknown;
+  if (!allowed || paths[*allowed].delivery() <= kWaitFactor * paths[*best].delivery()) return allowed;
+  return std::nullopt;
+}
 
 PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max,
                          Log& log)
-    : rails_(rails), paths_(rails, window_max, log), scheduler_(paths_), recovery_(paths_, scheduler_) {
-  paths_.add(first, State::validated);
+    : rails_(rails), log_(log), window_max_(window_max) {
+  add(first, true);
 }
 
 /// Tries each other rail once. After that every other try takes the rail of the peer's subnet: the others reach the
 /// peer only if that rail is cut.
 void PathManager::try_next_rail() {
   if (rails_.size() < 2) return;
-  link::Path to = paths_[0].address;
+  link::Path to = paths_[0]->address;
   const std::uint8_t home = rail_towards(rails_, to.to);
   const bool each_tried = ++tries_ >= rails_.size();
   if (each_tried && to.link != home) {
@@ -32,11 +68,11 @@ void PathManager::try_next_rail() {
     to.link = tried_rail_;
   }
   to.mac_known = false;
-  paths_.set_address(0, to);
+  set_address(0, to);
 }
 
 link::Path PathManager::keep_alive_path(bool met) {
-  link::Path path = scheduler_.next_validated();
+  link::Path path = next_validated();
   if (met || rails_.size() < 2) return path;
   asked_home_ = !asked_home_;
   const std::uint8_t home = rail_towards(rails_, path.to);
@@ -55,28 +91,27 @@ void PathManager::join(std::span<const SocketAddress> peer) {
   for (const SocketAddress& address : peer) {
     if (!is_local_address(rails_, address) && (everywhere_ || on_link(address))) peer_.push_back(address);
   }
-  for (const link::Path& path : further_paths(rails_, peer_, paths_[0].address)) {
-    paths_.add(path, State::unvalidated);
+  for (const link::Path& path : further_paths(rails_, peer_, paths_[0]->address)) {
+    add(path, false);
   }
 }
 
 void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frames) {
   if (ack_owed) reply_by_ethertype_ = from.ethertype;
-  const link::Path& first = paths_[0].address;
+  const link::Path& first = paths_[0]->address;
   const bool as_known = first.doubts == 0 && (!from.mac_known || (first.mac_known && from.same_mac(first)));
-  const bool several = paths_.ip_paths() > 1;
+  const bool several = ip_paths_ > 1;
   // Nearly every frame there is:
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
-  if (const auto ip = paths_.find(from)) {
-    paths_[*ip].address.doubts = 0;
-    if (from.mac_known) paths_.set_address(*ip, from);
+  if (const auto ip = find(from)) {
+    paths_[*ip]->address.doubts = 0;
+    if (from.mac_known) set_address(*ip, from);
     if (ack_owed && several) answer_over(*ip, frames);
   } else if (!several && from.to == first.to) {
-    paths_.set_address(0, from);  // it was reached by another rail than was tried last
-  } else if (paths_.ip_paths() < kPathsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
-    // The peer has paired otherwise. Its frames are answered where they come from: that may be the only path
-    // that works.
-    const std::size_t added = paths_.add(from, State::unvalidated);
+    set_address(0, from);  // it was reached by another rail than was tried last
+  } else if (ip_paths_ < kPathsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
+    // The peer has paired otherwise: the way that its frames take may be the only one that works.
+    const std::size_t added = add(from, false);
     if (ack_owed) answer_over(added, frames);
   }
 }
@@ -88,18 +123,18 @@ void PathManager::answer_over(std::size_t ip, std::size_t arrivals) {
 }
 
 const link::Path& PathManager::reply_path() const {
-  return paths_[reply_by_ethertype_ ? paths_.ethertype_or_ip(reply_) : reply_].address;
+  return paths_[reply_by_ethertype_ ? ethertype_or_ip(reply_) : reply_]->address;
 }
 
 Duration PathManager::min_reply_delay() const {
-  const RttEstimator& by_ethertype = paths_[paths_.ethertype_or_ip(reply_)].recovery.network_rtt();
+  const RttEstimator& by_ethertype = paths_[ethertype_or_ip(reply_)]->recovery.network_rtt();
   const bool used = reply_by_ethertype_ && by_ethertype.measured();
-  return 2 * (used ? by_ethertype : paths_[reply_].recovery.network_rtt()).smoothed();
+  return 2 * (used ? by_ethertype : paths_[reply_]->recovery.network_rtt()).smoothed();
 }
 
 std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const {
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    const PathState& path = paths_[i];
+    const PathState& path = *paths_[i];
     if (path.is_ethertype() || !path.validator.challenge_due(now)) continue;
     return Challenge{i, challenge_address(path)};
   }
@@ -119,25 +154,25 @@ link::Path PathManager::challenge_address(const PathState& path) const {
 
 std::optional<PathManager::Challenge> PathManager::ethertype_challenge_due(Time now) {
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    if (paths_[i].is_ethertype() || !paths_[i].validator.validated()) continue;
-    if (paths_[i].companion == PathState::kNone) paths_.add_ethertype(i);
-    const std::size_t companion = paths_[i].companion;
-    if (paths_[companion].validator.challenge_due(now))
-      return Challenge{companion, paths_[companion].address};
+    if (paths_[i]->is_ethertype() || !paths_[i]->validator.validated()) continue;
+    if (paths_[i]->companion == PathState::kNone) add_ethertype(i);
+    const std::size_t companion = paths_[i]->companion;
+    if (paths_[companion]->validator.challenge_due(now))
+      return Challenge{companion, paths_[companion]->address};
   }
   return std::nullopt;
 }
 
 void PathManager::on_challenge_sent(Time now, std::size_t path) {
-  paths_.report(paths_[path], paths_[path].validator.on_challenge_sent(now));
+  report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
 /// The path that leads there; else one by that rail that has never worked, whose address was a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
-  if (const auto ip = paths_.find(from)) return ip;
+  if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    const PathState& path = paths_[i];
+    const PathState& path = *paths_[i];
     if (!path.is_ethertype() && !path.validator.proven() && path.address.link == from.link) return i;
   }
   return std::nullopt;
@@ -145,25 +180,25 @@ std::optional<std::size_t> PathManager::path_of_response(const link::Path& from)
 
 void PathManager::on_response(Time now, Time asked, const link::Path& from, bool by_engine) {
   if (from.ethertype) {  // it shows that the EtherType path leads there and back, and nothing of the IP path
-    const auto ip = paths_.find(from);
-    if (!ip || !by_engine || paths_[*ip].companion == PathState::kNone) return;
-    PathState& ethertype = paths_[paths_[*ip].companion];
-    ethertype.recovery.copy_rtt(paths_[*ip].recovery);
+    const auto ip = find(from);
+    if (!ip || !by_engine || paths_[*ip]->companion == PathState::kNone) return;
+    PathState& ethertype = *paths_[paths_[*ip]->companion];
+    ethertype.recovery.copy_rtt(paths_[*ip]->recovery);
     ethertype.validator.on_response(now, asked);
     return;
   }
   const auto number = path_of_response(from);
   if (!number) return;
-  PathState& path = paths_[*number];
+  PathState& path = *paths_[*number];
   if (!by_engine && !path.validator.proven()) return;
-  if (from.mac_known || path.address.to != from.to) paths_.set_address(*number, from);
+  if (from.mac_known || path.address.to != from.to) set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
   if (by_engine && known == validated_addresses_.end()) validated_addresses_.push_back(from.to);
-  paths_.report(path, path.validator.on_response(now, asked));
+  report(path, path.validator.on_response(now, asked));
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {
-  if (paths_.ip_paths() == 1) return false;  // about whichever rail was tried
+  if (ip_paths_ == 1) return false;  // about whichever rail was tried
   const auto concerns = [&](const PathState& path) {
     return !path.is_ethertype() && path.address.to == error.peer && path.address.link == error.link;
   };
@@ -180,13 +215,289 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
   return !reached || error.status != Status::refused;
 }
 
+std::size_t PathManager::add(const link::Path& to, bool validated) {
+  paths_.push_back(std::make_unique<PathState>(link::ip_path(to), window_max_, validated));
+  ++ip_paths_;
+  return paths_.size() - 1;
+}
+
+void PathManager::add_ethertype(std::size_t ip) {
+  link::Path to = paths_[ip]->address;
+  to.ethertype = true;
+  paths_.push_back(std::make_unique<PathState>(to, window_max_, false));
+  paths_.back()->companion = ip;
+  paths_[ip]->companion = paths_.size() - 1;
+}
+
+std::optional<std::size_t> PathManager::find(const link::Path& from) const {
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const PathState& path = *paths_[i];
+    if (!path.is_ethertype() && path.address.link == from.link && path.address.to == from.to) return i;
+  }
+  return std::nullopt;
+}
+
+void PathManager::set_address(std::size_t ip, const link::Path& to) {
+  PathState& path = *paths_[ip];
+  path.address = link::ip_path(to);
+  if (path.companion == PathState::kNone) return;
+  link::Path& ethertype = paths_[path.companion]->address;
+  ethertype = path.address;
+  ethertype.ethertype = true;
+}
+
+std::size_t PathManager::ethertype_or_ip(std::size_t ip) const {
+  const std::size_t companion = paths_[ip]->companion;
+  return companion != PathState::kNone && paths_[companion]->validator.validated() ? companion : ip;
+}
+
+Time PathManager::last_sent_at(std::size_t ip) const {
+  const PathState& path = *paths_[ip];
+  const Time by_ip = path.recovery.sent_at();
+  return path.companion == PathState::kNone ? by_ip
+                                            : std::max(by_ip, paths_[path.companion]->recovery.sent_at());
+}
+
+void PathManager::report(const PathState& path, PathValidator::Event event) const {
+  if (event == PathValidator::Event::none || path.is_ethertype()) return;
+  // Both are named, because the same rail may reach another address of the peer, and another rail this one.
+  const bool known = path.address.link < rails_.size();
+  const Rail rail = known ? rails_[path.address.link] : Rail{};
+  const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
+  const std::string to = path.address.to.text();
+  if (event == PathValidator::Event::works) {
+    log_.info("rails: from %s to %s works", from.c_str(), to.c_str());
+  } else if (path.validator.proven()) {
+    log_.warn(
+        "rails: from %s to %s nothing answers; frames take the other pairs until it answers again (is a "
+        "cable cut?)",
+        from.c_str(), to.c_str());
+  } else {
+    log_.warn(
+        "rails: %s does not reach %s; the pair is not used: the two are on different networks, or a firewall "
+        "or a smaller MTU is between them (FI_CLUSTER_RAILS names the interfaces to use)",
+        from.c_str(), to.c_str());
+  }
+}
+
+void PathManager::begin_turn() {
+  for (const auto& path : paths_) path->link_full = false;
+}
+
+DeliveryEstimate PathManager::estimate(Time now, std::size_t ip) const {
+  const PathState& path = *paths_[ip];
+  const PathRecovery& recovery = path.recovery;
+  DeliveryEstimate estimate;
+  estimate.up = path.validator.validated() && !path.link_full;
+  estimate.known = recovery.network_rtt().measured() && now < last_sent_at(ip) + PathRecovery::kRttStaleAfter;
+  estimate.in_flight = recovery.losses().in_flight();
+  estimate.allowance = recovery.allowance(now);
+  estimate.way = recovery.congestion().shortest_round_trip() / 2;
+  estimate.each =
+      recovery.network_rtt().smoothed() / static_cast<std::int64_t>(recovery.congestion().window());
+  return estimate;
+}
+
+PathManager::Grant PathManager::select(Time now) const {
+  if (ip_paths_ == 1) return {0, paths_[0]->recovery.allowance(now)};
+  std::array<DeliveryEstimate, 2 * kPathsMax> estimates;  // with the EtherType paths
+  bool any_validated = false;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    if (paths_[i]->is_ethertype()) continue;  // its estimate says that it is not up
+    estimates[i] = estimate(now, i);
+    any_validated |= paths_[i]->validator.validated();
+  }
+  if (!any_validated) {  // each that has ever worked in turn
+    const std::size_t last = least_recent(PathState::kNone);
+    return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
+  }
+  const auto best = earliest_delivery({estimates.data(), paths_.size()});
+  if (!best) return {};
+  return {*best, std::min(estimates[*best].allowance, kGrantMax)};
+}
+
+PathManager::Grant PathManager::select_other(Time now, std::size_t path) const {
+  if (ip_paths_ == 1) return select(now);
+  const std::size_t ip = paths_[path]->is_ethertype() ? paths_[path]->companion : path;
+  std::size_t other = least_recent(ip);
+  if (paths_[other]->link_full) other = ip;
+  return {other, std::min(paths_[other]->recovery.allowance(now), kGrantMax)};
+}
+
+int PathManager::rank(std::size_t path) const {
+  const PathValidator& validator = paths_[path]->validator;
+  return validator.validated() ? 2 : validator.proven() ? 1 : 0;
+}
+
+/// The best IP path that was used the longest ago; `except` itself if only worse ones are left.
+std::size_t PathManager::least_recent(std::size_t except) const {
+  std::size_t best = PathState::kNone;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    if (i == except || paths_[i]->is_ethertype()) continue;
+    const bool better = best == PathState::kNone || rank(i) > rank(best) ||
+                        (rank(i) == rank(best) && last_sent_at(i) < last_sent_at(best));
+    if (better) best = i;
+  }
+  if (except == PathState::kNone) return best;
+  return best != PathState::kNone && rank(best) >= std::max(1, rank(except)) ? best : except;
+}
+
+std::size_t PathManager::path_for_lone_frame(std::size_t ip) {
+  const std::size_t ethertype = ethertype_or_ip(ip);
+  if (ethertype == ip || !paths_[ethertype]->recovery.has_window()) return ip;
+  PathState& path = *paths_[ip];
+  const TransmissionNumber arrived = path.recovery.losses().largest_acked();
+  if (path.last_burst_end.after(arrived)) return ip;
+  path.last_burst_end = arrived;  // stays near, since numbers wrap around
+  return ethertype;
+}
+
+Time PathManager::resume_at(Time now) const {
+  Time at = kNever;
+  for (const auto& path : paths_) {
+    const bool used = !path->is_ethertype() && (path->validator.validated() || ip_paths_ == 1);
+    if (used) at = std::min(at, path->recovery.paced_until(now));
+  }
+  return at;
+}
+
+std::size_t PathManager::window() const {
+  std::size_t sum = 0;
+  for (const auto& path : paths_) {
+    const bool used = path->validator.validated() && !path->is_ethertype();
+    sum += used ? path->recovery.congestion().window() : 0;
+  }
+  return sum;
+}
+
+const link::Path& PathManager::next_validated() {
+  const int wanted = rank(least_recent(PathState::kNone));
+  do {
+    next_validated_ = (next_validated_ + 1) % paths_.size();
+  } while (paths_[next_validated_]->is_ethertype() || rank(next_validated_) < wanted);
+  return paths_[next_validated_]->address;
+}
+
+void PathManager::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next,
+                                bool probe) {
+  paths_[path]->recovery.on_retransmit(last);
+  remember({next, static_cast<std::uint8_t>(path), probe});
+}
+
+void PathManager::remember(const Retransmission& one) {
+  retransmissions_.push_back(one);
+  if (retransmissions_.size() > kRetransmissionsKept) retransmissions_.erase(retransmissions_.begin());
+}
+
+void PathManager::credit_spurious(Time now, const AckInfo& ack) {
+  std::size_t left = ack.spurious;
+  for (std::size_t i = retransmissions_.size(); i-- != 0 && left != 0;) {
+    Retransmission& one = retransmissions_[i];
+    if (one.spurious || one.number.after(ack.largest_acked)) continue;
+    one.spurious = true;
+    --left;
+    if (one.before != kNoPath) credit_spurious(now, one.before, 1, one.probe);
+  }
+  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than is remembered
+}
+
+/// Then the EtherType path beside it was suspected wrongly, too.
+void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
+  paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
+  const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;
+  if (ethertype != PathState::kNone) paths_[ethertype]->validator.on_spurious_loss();
+}
+
+void PathManager::on_ack(Time now, const AckInfo& ack) {
+  const bool outdated = largest_acked_ && ack.largest_acked.before(*largest_acked_);
+  if (!outdated) largest_acked_ = ack.largest_acked;
+  if (ack.spurious != 0) credit_spurious(now, ack);
+  const PathRecovery::AckContext context{paths_.size() == 1, ip_paths_ > 1, outdated};
+  Time last_acked_sent_at{};
+  for (const auto& path : paths_) {
+    const PathRecovery::Arrival arrival = path->recovery.on_ack(now, ack, context);
+    last_acked_sent_at = std::max(last_acked_sent_at, arrival.last_acked_sent_at);
+    if (arrival.largest_acked_sent_at)
+      report(*path, path->validator.on_acked(now, *arrival.largest_acked_sent_at));
+  }
+  if (context.sole) return;
+  for (const auto& path : paths_) path->recovery.on_passed(now, last_acked_sent_at);
+}
+
+void PathManager::detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe) {
+  for (const auto& path : paths_) {
+    const std::size_t overdue = path->recovery.detect_losses(now, lost, pmtu_probe);
+    if (overdue != 0 && path->is_ethertype()) path->validator.fail(now);
+    if (fails_at(*path) <= now) fail(now, *path, lost);
+  }
+}
+
+Time PathManager::fails_at(const PathState& path) const {
+  if (paths_.size() == 1) return kNever;
+  if (path.is_ethertype()) return path.recovery.fails_at(Duration::zero());
+  return ip_paths_ > 1 ? path.recovery.fails_at(kPathFailureMin) : kNever;
+}
+
+void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
+  path.recovery.on_persistent_timeout();
+  path.recovery.take_back(lost);
+  forget_mac(path);
+  path.validator.fail(now);
+  if (path.companion != PathState::kNone && !path.is_ethertype()) {
+    paths_[path.companion]->validator.fail(now);  // whatever cut the IP path is likely to have cut both
+  }
+}
+
+Time PathManager::deadline() const {
+  Time at = kNever;
+  for (const auto& path : paths_) at = std::min({at, path->recovery.losses().deadline(), fails_at(*path)});
+  return at;
+}
+
+void PathManager::on_unanswered(Time now, std::size_t number, Time sent_at) {
+  PathState& path = *paths_[number];
+  if (path.recovery.arrived_at() > sent_at) return;
+  const bool elsewhere = path.is_ethertype() || (ip_paths_ > 1 && least_recent(number) != number);
+  if (elsewhere) path.validator.on_unanswered(now);
+}
+
+void PathManager::on_persistent_timeout() {
+  for (const auto& path : paths_) {
+    path->recovery.on_persistent_timeout();
+    forget_mac(*path);
+  }
+}
+
+void PathManager::suspect_ethertype_paths(Time now) {
+  for (const auto& path : paths_) {
+    if (path->is_ethertype()) path->validator.fail(now);
+  }
+}
+
+const RttEstimator& PathManager::reply_time() const {
+  const RttEstimator* slowest = nullptr;
+  for (const auto& path : paths_) {
+    if (path->recovery.losses().in_flight() == 0) continue;
+    const RttEstimator& other = path->recovery.reply_time();
+    if (!other.measured()) return other;  // how long an answer takes there is not known
+    if (slowest == nullptr || other.rto_unclamped() > slowest->rto_unclamped()) slowest = &other;
+  }
+  return slowest != nullptr ? *slowest : paths_[0]->recovery.reply_time();
+}
+
+bool PathManager::remembers(Sequence sequence, TransmissionNumber transmission) const {
+  return std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
+    return path->recovery.losses().remembers(sequence, transmission);
+  });
+}
+
 std::vector<PathStats> PathManager::stats() const {
   std::vector<PathStats> stats;
-  stats.reserve(paths_.ip_paths());
+  stats.reserve(ip_paths_);
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    const PathState& path = paths_[i];
+    const PathState& path = *paths_[i];
     if (path.is_ethertype()) continue;
-    const PathState* ethertype = path.companion == PathState::kNone ? nullptr : &paths_[path.companion];
+    const PathState* ethertype = path.companion == PathState::kNone ? nullptr : paths_[path.companion].get();
     const bool by_ethertype = ethertype != nullptr && ethertype->recovery.sent_at() > path.recovery.sent_at();
     const PathRecovery& used = by_ethertype ? ethertype->recovery : path.recovery;
     const std::size_t beside = ethertype == nullptr ? 0 : ethertype->recovery.losses().in_flight();
@@ -203,7 +514,10 @@ std::vector<PathStats> PathManager::stats() const {
 }
 
 std::size_t PathManager::footprint() const {
-  return (peer_.capacity() + validated_addresses_.capacity()) * sizeof(SocketAddress) + paths_.footprint();
+  std::size_t bytes = (peer_.capacity() + validated_addresses_.capacity()) * sizeof(SocketAddress) +
+                      paths_.capacity() * sizeof paths_.front();
+  for (const auto& path : paths_) bytes += sizeof *path + path->recovery.losses().footprint();
+  return bytes;
 }
 
 }  // namespace cluster::multipath

@@ -10,10 +10,18 @@ std::size_t PathRecovery::allowance(Time now) const {
   return network_rtt_.measured() ? std::min(left, pacer_.allowance(now)) : left;
 }
 
-/// While the window looks for its limit the pacer must not be what limits it.
+/// In steady state the pacer delays nothing that acknowledgements call for: it is a quarter faster than the window, and a quarter of the
+/// window may go at once. While the window looks for its limit the pacer must not be what limits it.
 void PathRecovery::update_pace() {
   if (!network_rtt_.measured()) return;
-  pacer_.pace(network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1), congestion_.window());
+  const std::size_t window = congestion_.window();
+  const Duration round_trip = network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1);
+  pacer_.set(round_trip * 4 / 5 / static_cast<std::int64_t>(window), std::max(kBurstMin, window / 4));
+}
+
+Time PathRecovery::paced_until(Time now) const {
+  const Time at = pacer_.ready_at(kQuantum);
+  return at > now ? at : kNever;
 }
 
 void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count) {
@@ -90,8 +98,7 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // The sample includes the peer's delay of its acknowledgement. Unless this was short, the sample says little of
-    // the network.
+    // It includes the peer's delay of its acknowledgement; only if that is short it tells of the network.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
@@ -110,9 +117,7 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
 void PathRecovery::sample(Time now, Duration reply, std::optional<Duration> network) {
   sampled_at_ = now;
   reply_time_.sample(reply);
-  if (!network) return;
-  network_rtt_.sample(*network);
-  min_rtt_.sample(now, network_rtt_.latest());
+  if (network) network_rtt_.sample(*network);
 }
 
 void PathRecovery::on_passed(Time now, Time sent_at) {

@@ -1,16 +1,12 @@
-// Loss recovery and congestion control of one path (RFC 9002, each path by itself as in Multipath QUIC): what
-// its round trips are, which frames on it are lost, how many may be in flight and how fast they leave.
+// Loss recovery and congestion control of one path (RFC 9002, each path by itself as in Multipath QUIC): what its round trips are, which
+// frames on it are lost, how many may be in flight and how fast they leave. Two times are measured and smoothed (docs/protocol.md 4.2):
 //
-// Two times are measured, both in nanoseconds and both smoothed:
 //   network round trip   what the path takes; the time that frames lay unread at either end is not in it
 //   reply time           until it is known here that a frame has arrived, whatever that waited for
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample is exact if that
 // is the largest of this path too; the frames of a slow path are never the newest of all, so they are
 // measured by the time of the acknowledgement, which includes what the peer took to send it.
-//
-// A path fails only while frames of others arrive: passed_at_ is when a frame that was sent later on another
-// path is known to have arrived. fails_at() is when the path counts as failed unless something on it arrives.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and neither
 // acknowledged nor lost; on_frame_acked() comes before on_ack() of the same acknowledgement. No timers of its
@@ -23,7 +19,6 @@
 
 #include "base/sequence.h"
 #include "base/units.h"
-#include "base/windowed_min.h"
 #include "multipath/congestion_controller.h"
 #include "multipath/loss_detector.h"
 #include "multipath/pacer.h"
@@ -46,7 +41,6 @@ class PathRecovery {
  public:
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
-  /// Frames that may leave now.
   std::size_t allowance(Time now) const;
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
@@ -54,11 +48,9 @@ class PathRecovery {
   bool reserve(std::size_t count) { return losses_.reserve(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
-  /// A frame whose latest transmission was on this path is retransmitted.
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
-  /// What on_ack() has learnt of a path.
   struct Arrival {
     /// If a newer transmission of this path than ever before has arrived: when it was sent.
     std::optional<Time> largest_acked_sent_at;
@@ -70,10 +62,8 @@ class PathRecovery {
     bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames had not
-  /// been declared lost.
+  /// So many retransmissions of its frames were spurious. `probes`: the frames had not been declared lost.
   void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
-  /// A frame that was sent at `sent_at` on another path has arrived.
   void on_passed(Time now, Time sent_at);
 
   /// Appends the frames that are lost by now; returns how many. The PMTU probe does not count as congestion.
@@ -90,10 +80,10 @@ class PathRecovery {
 
   const RttEstimator& network_rtt() const { return network_rtt_; }
   const RttEstimator& reply_time() const { return reply_time_; }
-  Duration min_rtt() const { return min_rtt_.known() ? min_rtt_.get() : Duration::zero(); }
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
-  const Pacer& pacer() const { return pacer_; }
+  /// When the pacer lets enough frames for a turn leave; kNever if it does now.
+  Time paced_until(Time now) const;
   Time sent_at() const { return sent_at_; }
   Time arrived_at() const { return arrived_at_; }
 
@@ -101,7 +91,6 @@ class PathRecovery {
   static constexpr Duration kRttStaleAfter = 100ms;
 
  private:
-  /// The frames of this path in the acknowledgement at hand.
   struct Acked {
     std::size_t frames = 0;
     std::size_t in_flight = 0;                  ///< those that were
@@ -116,14 +105,14 @@ class PathRecovery {
   void update_pace();
   Samples measure(Time now, const AckInfo& ack, std::optional<Time> sent_at, bool exact, bool several);
 
-  static constexpr Duration kMinRttMemory = 10s;
+  static constexpr std::size_t kBurstMin = 32;  ///< a first window
+  static constexpr std::size_t kQuantum = 8;
 
   RttEstimator network_rtt_;
   RttEstimator reply_time_;
-  WindowedMin min_rtt_{kMinRttMemory};
   LossDetector losses_;
   CongestionController congestion_;
-  Pacer pacer_;
+  Pacer pacer_{Duration::zero(), kBurstMin};
   Acked acked_;
   Time sent_at_{};      ///< the last frame that left on it
   Time sampled_at_{};   ///< the last sample of its reply time...

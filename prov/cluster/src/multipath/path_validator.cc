@@ -28,7 +28,7 @@ bool PathValidator::on_unanswered(Time now) {
 
 void PathValidator::fail(Time now) {
   if (!validated()) return;
-  state_ = State::failed;
+  validated_ = false;
   challenged_since_ = false;
   unanswered_ = 0;
   failed_at_ = challenge_at_ = now;
@@ -40,7 +40,7 @@ void PathValidator::fail(Time now) {
 }
 
 void PathValidator::on_spurious_loss() {
-  if (state_ == State::failed && !challenged_since_) state_ = State::validated;
+  if (proven_ && !challenged_since_) validated_ = true;
 }
 
 PathValidator::Event PathValidator::on_challenge_sent(Time now) {
@@ -59,8 +59,7 @@ Duration PathValidator::interval() const {
 
 PathValidator::Event PathValidator::validate(Time now) {
   const bool worth_a_line = warned_ || !proven_;
-  state_ = State::validated;
-  proven_ = true;
+  validated_ = proven_ = true;
   warned_ = false;
   validated_at_ = now;
   return worth_a_line ? Event::works : Event::none;

@@ -13,11 +13,9 @@ namespace cluster::multipath {
 class RttEstimator {
  public:
   void sample(Duration measured);
-  /// Forgets every sample.
   void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// True after kSamplesMin samples. The first ones are those of an empty path; later frames wait behind
-  /// others.
+  /// True after kSamplesMin samples: the first are those of an empty path.
   bool established() const { return samples_ >= kSamplesMin; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }

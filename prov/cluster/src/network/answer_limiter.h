@@ -1,23 +1,21 @@
-// How many answers this endpoint gives to frames that belong to no session: answers to calls, resets, and questions and
-// answers about siblings. Each answer costs a system call, and goes to a name that any host can have written there. So all of
-// them share one token bucket (RFC 2697; RFC 9000 21.3, 21.9), members as well as unknown sources: kPerSecond tokens come back
-// a second, and kBurst may be used at once, by a crowd of clients that start together. A sender that gets no answer asks again.
+// How many answers this endpoint gives to frames that belong to no session: answers to calls, resets, and questions and answers about
+// siblings. Each answer costs a system call, and goes to a name that any host can have written there. So all of them share one token bucket
+// (RFC 2697; docs/protocol.md 2.2), members as well as unknown sources. A sender that gets no answer asks again.
 //
-// In a flood (flood_watch.h) three things change:
-//   - the bucket holds the tokens of one look at what waits aside, because hardly any of these frames is from a peer;
-//   - a name that has spoken in its session a moment ago draws neither an answer nor a reset, because such a frame is most
-//     probably forged. A peer that begins anew is silent in its old session, so it is answered after kJustHeard;
-//   - unknown sources get no answer to frames that name a session or ask about siblings. A frame with the mark of this endpoint
-//     always passes the kernel, and an answer would tell its sender that it has found the mark (link/thinning.h).
+// In a flood (docs/protocol.md 2.8) the bucket holds the tokens of one look at what waits aside. A name that has spoken in its session a
+// moment ago draws neither an answer nor a reset, because such a frame is most probably forged. Unknown sources get no answer to frames
+// that name a session or ask about siblings: it would tell them that they have found the mark.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
-#include "link/thinning.h"
+#include "link/link.h"
 #include "network/network_parts.h"
 #include "network/remote_peer.h"
+#include "wire/admit.h"
+#include "wire/control.h"
 
 namespace cluster::network {
 
@@ -33,9 +31,13 @@ class AnswerLimiter {
   bool admits_call(Time now, const SocketAddress& name) {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
-  /// True if a frame from there that names a foreign session is refused by a reset now.
-  bool admits_reset(Time now, const SocketAddress& source) {
-    return (!flood(now) || !speaks(now, source)) && admits_to(now, source);
+  /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if that is admitted now. So the peers
+  /// of a process that has begun anew learn that it has. `epoch`: see wire::ResetReason.
+  void send_reset(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
+                  std::uint64_t epoch) {
+    if ((flood(now) && speaks(now, to.to)) || !admits_to(now, to.to)) return;
+    link::send_frame(*parts_.link, wire::ControlFrame::reset(refused, reason, epoch).bytes(),
+                     link::ip_path(to));
   }
   /// True if a question from there about a sibling is answered now.
   bool admits_to(Time now, const SocketAddress& source) {

@@ -29,7 +29,7 @@ void DatagramEndpoint::receive(Time now, const wire::FrameView& view, const link
   if (answered || view.kind == wire::FrameKind::keep_alive) return;
   if (view.kind != wire::FrameKind::datagram) {
     ++counters_.refused_stale;
-    if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, 0);
+    if (view.sequenced()) answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, 0);
     return;
   }
   wire::Segment segment;

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "link/link.h"
-#include "network/control_frames.h"
+#include "network/answer_limiter.h"
 #include "network/network_parts.h"
 #include "protocol/messenger.h"
 
@@ -22,7 +22,7 @@ class DatagramEndpoint {
         counters_(parts.environment.counters),
         peers_(peers),
         messenger_(messenger),
-        resets_(parts, answers) {}
+        answers_(answers) {}
 
   Status send(const protocol::SendOp& op);
   /// Refuses frames of flows at once, so that their sender does not try for seconds.
@@ -33,7 +33,7 @@ class DatagramEndpoint {
   Counters& counters_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  ResetSender resets_;
+  AnswerLimiter& answers_;
 };
 
 }  // namespace cluster::network

@@ -5,8 +5,11 @@
 // Engines of several threads use the roster, so every function locks.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -19,13 +22,22 @@ class EndpointRoster {
   /// An endpoint is on the roster as long as its entry exists. The engine outlives the entry.
   class Entry {
    public:
-    /// `roster` may be null.
-    Entry(std::shared_ptr<EndpointRoster> roster, const SocketAddress& name);
-    ~Entry();
+    Entry(std::shared_ptr<EndpointRoster> roster, const SocketAddress& name)
+        : roster_(std::move(roster)), name_(name) {
+      const std::lock_guard guard(roster_->mutex_);
+      roster_->listed_.push_back({name_});
+    }
+    ~Entry() {
+      const std::lock_guard guard(roster_->mutex_);
+      roster_->listed_.erase(std::ranges::find(roster_->listed_, name_, &Listed::name));
+    }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
     /// The application has asked for its name, and may have given it to peers.
-    void set_published();
+    void set_published() {
+      const std::lock_guard guard(roster_->mutex_);
+      for (Listed& one : roster_->listed_) one.published |= one.name == name_;
+    }
 
    private:
     std::shared_ptr<EndpointRoster> roster_;
@@ -34,9 +46,21 @@ class EndpointRoster {
 
   /// The endpoint that peers of `name` probably know: the first whose name the application has asked for, or else the first
   /// that was opened. Empty if that is `name` itself.
-  SocketAddress sibling_of(const SocketAddress& name) const;
+  SocketAddress sibling_of(const SocketAddress& name) const {
+    const std::lock_guard guard(mutex_);
+    if (listed_.empty()) return {};
+    const auto published = std::ranges::find(listed_, true, &Listed::published);
+    const SocketAddress& known = published != listed_.end() ? published->name : listed_.front().name;
+    return known == name ? SocketAddress{} : known;
+  }
   /// True if an endpoint has the name, which is compared as it lies on the wire.
-  bool contains(const wire::RailBlock& name) const;
+  bool contains(const wire::RailBlock& name) const {
+    const std::lock_guard guard(mutex_);
+    return std::ranges::any_of(listed_, [&name](const Listed& one) {
+      const wire::RailBlock block = wire::rail_block(one.name);
+      return std::memcmp(&block, &name, sizeof block) == 0;
+    });
+  }
 
  private:
   struct Listed {

@@ -1,12 +1,7 @@
-// Notices a flood of frames that belong to no session, and has the link put what carries no mark aside (link/thinning.h). A frame that
-// reaches the endpoint costs a wake-up and a system call, whatever is done with it then.
-//
-// kPerInterval such frames may come per kInterval, and kBurst more at once: a crowd that calls together is no flood. No crowd names a
-// session of another process, or sends nonsense: such a frame counts as kUselessWeight frames of the burst, so that a few hundred of
-// them are enough to notice a flood before the receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come
-// in an interval.
-//
-// A peer whose frame was dropped repeats it, as if the network had lost it.
+// Notices a flood of frames that belong to no session, and has the link put what carries no mark aside (docs/protocol.md 2.8). kPerInterval
+// such frames may come per kInterval, and kBurst more at once: a crowd that calls together is no flood. No crowd names a session of another
+// process, or sends nonsense: such a frame counts as kUselessWeight frames of the burst, so that a few hundred of them are enough to notice
+// a flood before the receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come in an interval.
 #pragma once
 
 #include <algorithm>

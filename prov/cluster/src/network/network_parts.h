@@ -36,6 +36,10 @@ struct NetworkParts {
   transport::Transport& transport;
   bool datagrams = false;  ///< an endpoint of datagrams: there are no sessions
 
+  /// To an address of which nothing is known but the subnet.
+  link::Path path_to(const SocketAddress& address) const {
+    return {address, {}, false, multipath::rail_towards(rails, address)};
+  }
   /// What this transport keeps about the peer; null if there is nothing, or no peer.
   RemotePeer* find(const Peer* peer) const {
     return peer != nullptr ? static_cast<RemotePeer*>(peer->parts[transport.slot()].get()) : nullptr;

@@ -20,8 +20,7 @@ constexpr std::size_t kBurstsPerTurn = 4;
 /// Flows that can hold something without an allocation.
 constexpr std::size_t kHeldAtOnce = 4;
 
-/// How long this side's newest frame had lain at the peer when the peer sent this frame, plus how long this frame has lain
-/// here; nothing if that is not known.
+/// How long our newest frame had lain at the peer when it sent this one, plus how long this has lain here; if known.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
@@ -47,9 +46,9 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       budget_(parts, peers),
       tx_(tx),
       sessions_(sessions),
+      flood_(parts.link, sessions.secrets().member_mark()),
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
-      flood_(parts.link, sessions.secrets().member_mark()),
       integrity_(parts.link->integrity()) {
   hold_memory_.reserve(parts.link->frame_max());
   holding_sessions_.reserve(kHeldAtOnce);
@@ -74,8 +73,7 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known here. An endpoint of datagrams has no sessions by which it could tell
-/// frames of peers from others.
+/// Of frames that the seal refuses only the number is known. Without sessions (datagrams) nothing tells a peer's frame.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -160,8 +158,7 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The administrator's filters for IP do not see EtherType frames. So the endpoint accepts those only from peers that
-  // the filters have admitted before.
+  // Filters for IP do not see EtherType frames: they count only from peers that those filters have admitted.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -177,7 +174,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(now, view, frame.from);
-    case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
+    case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(view, frame.from.to);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: break;
   }

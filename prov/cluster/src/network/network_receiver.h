@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "link/link.h"
+#include "network/answer_limiter.h"
 #include "network/datagram_endpoint.h"
 #include "network/flood_watch.h"
 #include "network/session_acceptor.h"
@@ -38,8 +39,7 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 
-  /// Takes in what the link has; returns how many frames. `now` is set after each burst, so all frames found had
-  /// come by then.
+  /// Takes in what the link has, and returns how many frames; all of them had come by `now`, which it sets.
   std::size_t receive(Time& now);
   /// Calls of receive() since one last found something.
   std::uint32_t empty_polls() const { return empty_polls_; }
@@ -48,8 +48,7 @@ class NetworkReceiver {
   /// When receive() has to be called even if nothing comes; kNever: not at all.
   Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
-  /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
-  /// kPathErrorInterval. Without `force` only if that time is over.
+  /// Reads ICMP errors, which costs a system call: once each kPathErrorInterval at most, unless forced.
   void read_path_errors(Time now, bool force);
 
  private:
@@ -74,9 +73,9 @@ class NetworkReceiver {
   UnknownBudget budget_;
   TxScheduler& tx_;
   SessionTable& sessions_;
+  FloodWatch flood_;
   AnswerLimiter answers_;
   SessionAcceptor acceptor_;
-  FloodWatch flood_;
   const wire::Integrity integrity_;
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unordered_set>
 #include <utility>
 
 #include "protocol/pending_operations.h"
@@ -14,13 +15,11 @@ using transport::Turn;
 
 namespace {
 
-/// An endpoint with peers on this node that has found the network silent so many times looks at it seldom, because a look costs a
-/// clock reading, and a cold line or a system call.
+/// An endpoint with peers on this node looks seldom at a network that was silent so often: a look costs a cold line or a call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same without any peer over the network
 
-/// A turn that took in more may have lost the processor meanwhile, so it reads the clock again. For an exchange of few frames that is
-/// too expensive.
+/// A turn that took in more reads the clock again, since it may have lost the processor meanwhile.
 constexpr std::size_t kArrivalsFew = 4;
 
 bool is_loopback(const SocketAddress& address) {
@@ -36,7 +35,26 @@ std::string seconds(Duration time) {
   return text;
 }
 
+/// Each IP address once; none if there are more than `most`.
+std::vector<SocketAddress> hosts_in(const transport::AddressTable& addresses, std::size_t most) {
+  std::unordered_set<SocketAddress, SocketAddressHash> hosts;
+  const transport::AddressTable::Handle end = addresses.handles_end();
+  for (transport::AddressTable::Handle handle = 0; handle < end; ++handle) {
+    const SocketAddress address = addresses.lookup(handle);
+    if (address.empty()) continue;
+    hosts.insert(address.with_port(0));
+    if (hosts.size() > most) return {};
+  }
+  return {hosts.begin(), hosts.end()};
+}
+
 }  // namespace
+
+void MemberHosts::review(const transport::AddressTable& addresses) {
+  if (probe_ == nullptr || std::exchange(generation_, addresses.generation()) == addresses.generation())
+    return;
+  probe_->set_members(hosts_in(addresses, link::ProcessProbe::kHostsMax));
+}
 
 NetworkTransport::NetworkTransport(const transport::TransportContext& context,
                                    const NetworkResources& resources)
@@ -61,10 +79,6 @@ NetworkTransport::~NetworkTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
 }
 
-link::Path NetworkTransport::path_to(const SocketAddress& name) const {
-  return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
-}
-
 OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
@@ -73,7 +87,7 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
         "FI_CLUSTER_IFACE on that node)",
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
-  sessions_.open(parts_.of(peer), path_to(peer.name()));
+  sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));
   reason = "no shared memory: " + reason;
   log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
   return OpenResult::reached;
@@ -83,7 +97,7 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
 bool NetworkTransport::look_for(Peer& peer) {
   if (asking(peer)) return false;
   RemotePeer& remote = parts_.of(peer);
-  sessions_.begin(remote, path_to(peer.name()));
+  sessions_.begin(remote, parts_.path_to(peer.name()));
   peer.channel.carrier = &remote.flow->queue();
   messenger_.remind(peer.channel);
   peer.channel.carrier = nullptr;
@@ -125,7 +139,10 @@ bool NetworkTransport::has_met(const Peer& peer) const { return asking(peer); }
 
 bool NetworkTransport::vouches_for(Peer& peer) {
   RemotePeer* const remote = parts_.find(peer);
-  return remote != nullptr && (is_member_by_alias(*remote) || has_member_sibling(*remote));
+  if (remote == nullptr) return false;
+  const bool by_sibling = remote->sibling.claim == RemotePeer::Sibling::Claim::confirmed &&
+                          peers_.is_member_name(remote->sibling.name);
+  return by_sibling || is_member_by_alias(*remote);
 }
 
 bool NetworkTransport::vouches_for_name(const SocketAddress& name) {
@@ -139,18 +156,6 @@ bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
   return std::ranges::any_of(remote.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
     return peers_.is_alias(address, remote.common) && peers_.in_address_vector(address);
   });
-}
-
-/// Called for each access, so the answer is kept until the address vector changes. An alias may end at any time.
-bool NetworkTransport::has_member_sibling(RemotePeer& remote) {
-  RemotePeer::Sibling& sibling = remote.sibling;
-  if (sibling.claim != RemotePeer::Sibling::Claim::confirmed) return false;
-  const std::uint64_t generation = peers_.attached()->generation();
-  if (sibling.generation != generation) {
-    sibling.generation = generation;
-    sibling.member = peers_.in_address_vector(sibling.name);
-  }
-  return sibling.member || peers_.is_member_name(sibling.name);
 }
 
 bool NetworkTransport::succeeds(Peer& peer, std::uint64_t epoch) {

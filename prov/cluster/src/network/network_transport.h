@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 
-#include "network/member_hosts.h"
 #include "network/network_parts.h"
 #include "network/network_receiver.h"
 #include "network/session_table.h"
@@ -23,6 +22,20 @@ namespace cluster::network {
 
 /// Finds the registered memory of a peer that is on this node, though no nearer transport reaches it; null: not now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
+
+/// The hosts of the address vector, for the process probe (link/process_probe.h): what it keeps for their questions others cannot use up.
+class MemberHosts {
+ public:
+  /// `probe` may be null.
+  explicit MemberHosts(link::ProcessProbe* probe) : probe_(probe) {}
+
+  /// Tells the probe if the address vector has changed.
+  void review(const transport::AddressTable& addresses);
+
+ private:
+  link::ProcessProbe* probe_;
+  std::uint64_t generation_ = ~std::uint64_t{0};  ///< of the table at the last review
+};
 
 /// What the endpoint has of the network. All of it outlives the transport.
 struct NetworkResources {
@@ -80,10 +93,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
  private:
   void on_ready(bool trouble) override;
   bool due(transport::Turn& turn) const;
-  link::Path path_to(const SocketAddress& name) const;
   void review_waiting(Time now);
   bool is_member_by_alias(const RemotePeer& remote) const;
-  bool has_member_sibling(RemotePeer& remote);
 
   NetworkParts parts_;
   Clock& clock_;

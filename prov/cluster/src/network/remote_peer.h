@@ -16,24 +16,6 @@
 
 namespace cluster::network {
 
-/// Sessions of one peer that are over. A late copy of their first frame must not open them again: what it
-/// carries may have been delivered already.
-class ClosedSessions {
- public:
-  /// All earlier epochs are over with it.
-  void add(const reliability::PeerSession& session) { until_ = std::max(until_, session.epoch); }
-  /// The peer's present incarnation begins there: what an earlier one has opened is over.
-  void add_before(std::uint64_t epoch) {
-    if (epoch != 0) until_ = std::max(until_, epoch - 1);
-  }
-  bool contains(const wire::Opening& opening) const { return opening.epoch <= until_; }
-  /// A new session needs a larger one.
-  std::uint64_t epoch() const { return until_; }
-
- private:
-  std::uint64_t until_ = 0;
-};
-
 using transport::Peer;
 
 struct RemotePeer final : transport::TransportPeer {
@@ -53,8 +35,7 @@ struct RemotePeer final : transport::TransportPeer {
     SocketAddress name;         ///< empty: none
     std::uint32_t session = 0;  ///< of the peer, for which the claim counts
     enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
-    bool member = false;  ///< when the address vector had this generation:
-    std::uint64_t generation = ~std::uint64_t{0};
+    std::uint64_t challenge = 0;  ///< what the answer about this claim has to repeat
     Time next_request{};
     Time
         awaited_since{};  ///< when the first frame of the session was dropped to wait for the answer; Time{}: none was
@@ -62,11 +43,14 @@ struct RemotePeer final : transport::TransportPeer {
   std::size_t held = 0;  ///< bytes held for it as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< last frame of its session, or that asked for it
   Timer timer;           ///< of its flow
-  ClosedSessions closed_sessions;
+  /// Sessions up to this epoch are over: a late copy of a first frame must not open one again, since it may have been delivered.
+  std::uint64_t closed_epoch = 0;
   bool tx_pending = false;  ///< in TxScheduler's list: its flow has something to do before this turn ends
   /// Its kernel has been asked whether its process exists, which costs a connection.
   enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
 
+  bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
+  void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
   const SocketAddress& name() const { return common.name(); }
   /// Its session was only named to the sender of a frame that asked for one; neither side has used it.
   bool half_open() const {

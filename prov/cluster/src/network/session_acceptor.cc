@@ -19,8 +19,6 @@ SessionAcceptor::SessionAcceptor(const NetworkParts& parts, PeerTable& peers,
       sessions_(sessions),
       reach_(reach),
       answers_(answers),
-      resets_(parts, answers),
-      cookies_(parts.environment.random, sessions.secrets().other_mark()),
       siblings_(parts, peers, sessions, answers) {}
 
 RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -32,9 +30,10 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
                        peer->pending.flow->handshake().session() == view.session;
   if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
-  if (peer == nullptr && cookies_.named(now, view)) return accept_by_cookie(now, view, from);
+  if (peer == nullptr && sessions_.secrets().named(now, view)) return accept_by_cookie(now, view, from);
   ++parts_.environment.counters.refused_stale;
-  if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+  if (view.sequenced())
+    answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   return nullptr;
 }
 
@@ -56,7 +55,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   }
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
-    const std::uint32_t session = cookies_.session_for(now, view.opening);
+    const std::uint32_t session = sessions_.secrets().cookie_for(now, view.opening);
     return sessions_.build_flow(session, name, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
   }
   if (!admission_.admits(now, name, tx_.flows().size())) {
@@ -72,7 +71,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   // The peer may have given up the session that it named. What was sent there will show it.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
-  if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
+  if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
     return refuse(now, peer, view, from);
   reliability::Flow& flow = contact == reliability::OpeningClass::newer
                                 ? sessions_.pending(now, peer, path)
@@ -88,10 +87,11 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   const bool known = peers_.known(name);
   const bool welcome = named && !known && admission_.admits(now, name, tx_.flows().size());
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
-  if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
+  if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
     // It was inserted into the address vector since it was answered. It calls again, and is answered as a member.
-    if (named && known) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+    if (named && known)
+      answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
   }
   sessions_.answering(now, *peer, sessions_.reply_path(name, from), view.session);
@@ -102,8 +102,7 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
                              const link::Path& from) {
   ++parts_.environment.counters.refused_stale;
   const std::uint64_t epoch = peer.flow != nullptr ? peer.flow->handshake().peer_epoch() : 0;
-  resets_.send(now, view, from, wire::ResetReason::stale_epoch,
-               std::max(epoch, peer.closed_sessions.epoch()));
+  answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, std::max(epoch, peer.closed_epoch));
 }
 
 /// A frame is addressed to the pending session, so the peer's next incarnation receives what is sent to its address.
@@ -114,8 +113,8 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
   if (!introduces) return false;
   // Meanwhile the session in use may have turned out to be with a later incarnation, or may be calling its peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
-  const bool next = in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() &&
-                    !peer.closed_sessions.contains(view.opening);
+  const bool next =
+      in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
   if (!next) {
     sessions_.drop_pending(peer);
     return false;
@@ -134,9 +133,9 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
   const reliability::PeerSession known = peer.flow->handshake().peer();
   const OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == OpeningClass::newer)
-    resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+    answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   if (contact == OpeningClass::stale)
-    resets_.send(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
+    answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
 /// Only the endpoint to which a frame was sent can refuse it, because the reset has to quote the frame.
@@ -147,7 +146,8 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
     return;
   }
   if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
-    peer->closed_sessions.add_before(view.reset.epoch);
+    if (view.reset.epoch != 0)
+      peer->close_until(view.reset.epoch - 1);  // the peer's present incarnation begins there
     if (reopen(now, *peer, view.reset.epoch)) return;
   } else {
     sessions_.skip_epoch(view.reset.epoch);

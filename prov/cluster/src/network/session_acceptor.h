@@ -11,9 +11,7 @@
 #include <cstdint>
 
 #include "network/answer_limiter.h"
-#include "network/control_frames.h"
 #include "network/network_parts.h"
-#include "network/session_secrets.h"
 #include "network/session_table.h"
 #include "network/sibling_check.h"
 #include "network/tx_scheduler.h"
@@ -57,8 +55,6 @@ class SessionAcceptor {
   SessionTable& sessions_;
   PeerReach& reach_;
   AnswerLimiter& answers_;
-  ResetSender resets_;
-  SessionCookies cookies_;
   SiblingCheck siblings_;
   bool logged_mtu_ = false;
   Time next_source_warning_{};

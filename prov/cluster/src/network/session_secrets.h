@@ -1,5 +1,5 @@
 // What this endpoint puts into the sessions that it names so that others cannot guess them: a token for each, and the mark by which the
-// kernel tells sessions of members (link/thinning.h). All are hashes under one key, so nothing is kept for sessions that are
+// kernel tells sessions of members (link/link.h). All are hashes under one key, so nothing is kept for sessions that are
 // named and not kept.
 #pragma once
 
@@ -33,36 +33,23 @@ class SessionSecrets {
   }
   /// The lowest byte of each session with a peer in the address vector; never 0.
   std::uint8_t member_mark() const { return member_mark_; }
-  /// The lowest byte of each other session; never 0 either. Any host gets to see it by asking for a session. It is always the same byte:
-  /// if it were drawn anew each time, a host could collect sessions and see which byte never comes.
+  /// That of each other session; never 0 either. Always the same: else a host could collect sessions and see what never comes.
   std::uint8_t other_mark() const { return other_mark_; }
   static std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
 
- private:
-  SipHash hash_;
-  std::uint8_t member_mark_;
-  std::uint8_t other_mark_;
-};
-
-/// Numbers of sessions that nothing is kept of. While many sources ask for sessions, what a half-open one would cost is
-/// not spent: the number that is named to a caller is a keyed hash of its opening and of the time (RFC 4987 3.6, RFC 9000
-/// 8.1.2). A frame that names it carries that opening again and so proves what a kept number would have proved.
-///
-/// A number is good for as long as the interval in which it was named, and the next one.
-class SessionCookies {
- public:
-  /// `mark`: the lowest byte of all these numbers.
-  SessionCookies(Random& random, std::uint8_t mark) : hash_{random.next(), random.next()}, mark_(mark) {}
-
-  std::uint32_t session_for(Time now, const wire::Opening& caller) {
+  /// The number of a session that nothing is kept of. While many sources ask for sessions, what a half-open one would cost is not spent:
+  /// the number that is named to a caller is a keyed hash of its opening and of the time (RFC 4987 3.6, RFC 9000 8.1.2). A frame that names
+  /// it carries that opening again and so proves what a kept number would have proved. It is good as long as the interval in which it was
+  /// named, and the next one.
+  std::uint32_t cookie_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
-    return number(interval(now), caller);
+    return cookie(interval(now), caller);
   }
-  /// True if the frame names the number that was named to its sender.
+  /// True if the frame names the number that was named to its sender so.
   bool named(Time now, const wire::FrameView& view) const {
     if (now >= named_until_ || !view.has_opening) return false;
     const std::uint64_t at = interval(now);
-    return view.session == number(at, view.opening) || view.session == number(at - 1, view.opening);
+    return view.session == cookie(at, view.opening) || view.session == cookie(at - 1, view.opening);
   }
 
  private:
@@ -71,16 +58,15 @@ class SessionCookies {
   static std::uint64_t interval(Time now) {
     return static_cast<std::uint64_t>(now.time_since_epoch() / kInterval);
   }
-  std::uint32_t number(std::uint64_t at, const wire::Opening& caller) const {
-    return SessionSecrets::with_mark(static_cast<std::uint32_t>(hash_of(at, caller)), mark_);
-  }
-  std::uint64_t hash_of(std::uint64_t at, const wire::Opening& caller) const {
+  std::uint32_t cookie(std::uint64_t at, const wire::Opening& caller) const {
     const std::array<std::uint64_t, 4> name = caller.name.words(caller.session);
-    return hash_(std::array<std::uint64_t, 6>{name[0], name[1], name[2], name[3], caller.epoch, at});
+    const std::array<std::uint64_t, 6> words{name[0], name[1], name[2], name[3], caller.epoch, at};
+    return with_mark(static_cast<std::uint32_t>(hash_(words)), other_mark_);
   }
 
   SipHash hash_;
-  std::uint8_t mark_;
+  std::uint8_t member_mark_;
+  std::uint8_t other_mark_;
   Time named_until_{};  ///< no number that was named is good later
 };
 

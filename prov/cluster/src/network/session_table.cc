@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "network/control_frames.h"
+#include "wire/control.h"
 
 namespace cluster::network {
 
@@ -57,7 +57,7 @@ void SessionTable::close(RemotePeer& peer) {
   if (peer.flow == nullptr) return;
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
-  if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer());
+  if (handshake.knows_peer()) peer.close_until(handshake.peer_epoch());
   sessions_.erase(handshake.session());
   tx_.remove(peer);
   peers_.remove_aliases(peer.common);
@@ -152,7 +152,7 @@ void SessionTable::on_answer(RemotePeer& peer) {
 link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {
   const Peer* const peer = peers_.find(name);
   if (name == from.to || (peer != nullptr && peers_.is_alias(from.to, *peer))) return without_mac(from);
-  return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
+  return parts_.path_to(name);
 }
 
 bool SessionTable::is_own(const SocketAddress& address) const {
@@ -186,7 +186,7 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  send_control(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
+  link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message.

@@ -1,16 +1,12 @@
-// The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
+// The sessions of one endpoint: which flow has which session id, and which epoch the next one gets (docs/protocol.md 2.2, 2.3).
 //
-// A session belongs to one incarnation of a peer. A session that a frame has asked for is half-open, because any process could
-// have written that frame. Its number and its token go to the peer's address only (RFC 9000 8.1). It carries
-// nothing until a frame comes that is addressed to it and repeats the token, or until this side has something to send. Beside the
-// session in use (`RemotePeer::flow`) a peer may have a pending one, after a frame that says that the peer has begun anew. Once the peer
-// addresses the pending session, it takes the place of the other.
+// A session that a frame has asked for is half-open, because any process could have written that frame. Its number and its token go to the
+// peer's address only. It carries nothing until a frame comes that is addressed to it and repeats the token, or until this side has
+// something to send. Beside the session in use (`RemotePeer::flow`) a peer may have a pending one, after a frame that says that the peer
+// has begun anew. Once the peer addresses the pending session, it takes the place of the other.
 //
-// Timers: while an operation is under way, this side sends its credit again to each peer from which nothing has come for
-// kIdleBeforeReminder (it looks at most once per kReminderInterval, less often with many members). The peer acknowledges that
-// or, in a new incarnation, refuses it (remind_idle_peers). There may be any number of unknown sources. So that members do not wait
-// longer because of them, only kUnknownReminded are reminded at a time. A half-open session that is not used is dropped after the peer
-// timeout.
+// While an operation is under way, this side sends its credit again to each peer from which nothing has come for kIdleBeforeReminder. The
+// peer acknowledges that or, in a new incarnation, refuses it (remind_idle_peers).
 #pragma once
 
 #include <cstdint>
@@ -39,19 +35,17 @@ class SessionTable {
   }
   /// The same, and it becomes the peer's carrier unless there is one.
   void open(RemotePeer& peer, const link::Path& path);
-  /// The session that is named to callers under the peer's name: the one that there is, or a half-open one, of
-  /// this number unless that is 0.
+  /// The session named to callers under the peer's name: the one there is, or a half-open one (of this number, if not 0).
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
   /// So many sessions are half-open that those of unknown sources are not kept. For such a caller a flow is made to answer
   /// (build_flow with the first epoch), and made again by answering() when the caller names the session.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
-  const SessionSecrets& secrets() const { return secrets_; }
+  SessionSecrets& secrets() { return secrets_; }
   /// The one that is named to callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
-  /// A frame with an opening has come in the peer's flow, which is its carrier from now on unless it has one. If the
-  /// peer was lost, it has come back.
+  /// The peer's flow, its carrier from now on unless it has one, has an opening. A lost peer has come back.
   void on_answer(RemotePeer& peer);
   void drop_pending(RemotePeer& peer);
   /// The session in use is over. It is remembered, so that late frames do not open it again.
@@ -60,8 +54,6 @@ class SessionTable {
   void promote_pending(RemotePeer& peer);
   /// Sessions from now on have larger epochs than this.
   void skip_epoch(std::uint64_t epoch);
-  /// When the endpoint was opened.
-  Time started() const { return started_; }
 
   /// Answers to `from` that no session protects go to the peer's name: another endpoint does not hear them.
   link::Path reply_path(const SocketAddress& name, const link::Path& from) const;
@@ -72,8 +64,7 @@ class SessionTable {
   /// The peer asks whether this path leads to the endpoint of its session.
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if idle peers may have to be reminded: some request is under way (a posted receive is one), or
-  /// some session is half-open. remind_idle_peers() looks which peers are waited for.
+  /// Idle peers may have to be reminded: a request is under way (a posted receive is one), or a session is half-open.
   bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
   Time next_reminder() const { return next_reminder_; }
   void remind_idle_peers(Time now);
@@ -107,8 +98,8 @@ class SessionTable {
   reliability::Burst burst_;      ///< the frames of one call of a flow
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, RemotePeer*> sessions_;
-  const Time started_;
-  const SessionSecrets secrets_;
+  const Time started_;  ///< when the endpoint was opened
+  SessionSecrets secrets_;
   std::uint64_t last_epoch_ = 0;
   std::size_t half_open_ = 0;  ///< sessions at the last count, and those since
   Time next_reminder_{};

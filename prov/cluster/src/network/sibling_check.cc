@@ -1,19 +1,14 @@
 #include "network/sibling_check.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
-#include "network/control_frames.h"
+#include "wire/control.h"
 
 namespace cluster::network {
 namespace {
 
 using Claim = RemotePeer::Sibling::Claim;
-
-std::uint64_t interval_at(Time now, Duration interval) {
-  return static_cast<std::uint64_t>(now.time_since_epoch() / interval);
-}
 
 /// A name as on the wire, without its scope: no frame about siblings carries that.
 bool is_block_of(const SocketAddress& name, ConstBytes block) {
@@ -25,11 +20,7 @@ bool is_block_of(const SocketAddress& name, ConstBytes block) {
 
 SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions,
                            AnswerLimiter& limiter)
-    : parts_(parts),
-      peers_(peers),
-      sessions_(sessions),
-      hash_{parts.environment.random.next(), parts.environment.random.next()},
-      limiter_(limiter) {}
+    : parts_(parts), peers_(peers), sessions_(sessions), limiter_(limiter) {}
 
 /// A flow that knows its peer decides by itself which openings are the peer's.
 bool SiblingCheck::awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view) {
@@ -48,9 +39,11 @@ void SiblingCheck::note_opening(RemotePeer& peer, const wire::FrameView& view) {
   const bool same = sibling.name == name && sibling.session == view.opening.session;
   if (same && sibling.claim != Claim::none) return;
   const Time awaited_since = sibling.awaited_since;
-  sibling = {
-      .name = name, .session = view.opening.session, .claim = name.empty() ? Claim::none : Claim::made};
+  sibling = {.name = name, .session = view.opening.session};
   sibling.awaited_since = awaited_since;
+  if (name.empty()) return;
+  sibling.claim = Claim::made;
+  sibling.challenge = parts_.environment.random.next();
 }
 
 void SiblingCheck::review(Time now, RemotePeer& peer) {
@@ -68,13 +61,10 @@ bool SiblingCheck::may_ask(const RemotePeer& peer) {
 
 void SiblingCheck::ask(Time now, const RemotePeer& peer) {
   if (!limiter_.admits(now)) return;
-  const SocketAddress& sibling = peer.sibling.name;
-  const link::Path path{sibling, {}, false, multipath::rail_towards(parts_.rails, sibling)};
   const std::uint32_t session = peer.flow->handshake().session();
-  const std::uint64_t bits = challenge(interval_at(now, kInterval), peer);
-  send_control(*parts_.link,
-               wire::ControlFrame::sibling_request(session, bits, wire::rail_block(peer.name())).bytes(),
-               path);
+  const auto request =
+      wire::ControlFrame::sibling_request(session, peer.sibling.challenge, wire::rail_block(peer.name()));
+  link::send_frame(*parts_.link, request.bytes(), parts_.path_to(peer.sibling.name));
 }
 
 void SiblingCheck::on_request(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -84,38 +74,23 @@ void SiblingCheck::on_request(Time now, const wire::FrameView& view, const link:
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  send_control(*parts_.link, wire::ControlFrame::sibling_response(view).bytes(), from);
+  link::send_frame(*parts_.link, wire::ControlFrame::sibling_response(view).bytes(), from);
 }
 
-void SiblingCheck::on_response(Time now, const wire::FrameView& view, const SocketAddress& from) {
+void SiblingCheck::on_response(const wire::FrameView& view, const SocketAddress& from) {
   RemotePeer* const peer = sessions_.find(view.sequence.value);
-  const std::uint64_t at = interval_at(now, kInterval);
   const wire::RailBlock source = wire::rail_block(from);
   const bool asked = peer != nullptr && peer->sibling.claim != Claim::none &&
                      is_block_of(peer->name(), view.rails) &&
-                     is_block_of(peer->sibling.name, as_bytes(&source, sizeof source));
-  const auto answers = [&](std::uint64_t interval) { return view.challenge() == challenge(interval, *peer); };
-  if (!asked || (!answers(at) && !answers(at - 1))) {
+                     is_block_of(peer->sibling.name, as_bytes(&source, sizeof source)) &&
+                     view.challenge() == peer->sibling.challenge;
+  if (!asked) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
   if (peer->sibling.claim == Claim::confirmed) return;
   peer->sibling.claim = Claim::confirmed;
   ++parts_.environment.counters.siblings_confirmed;
-}
-
-/// Of the peer's claim, and of the time.
-std::uint64_t SiblingCheck::challenge(std::uint64_t interval, const RemotePeer& peer) const {
-  std::array<std::uint64_t, 7> words{};
-  const SocketAddress& caller = peer.name();
-  const SocketAddress& sibling = peer.sibling.name;
-  std::memcpy(&words[0], caller.ip().data(), caller.ip().size());
-  std::memcpy(&words[2], sibling.ip().data(), sibling.ip().size());
-  words[4] = std::uint64_t{caller.port()} << 48 | std::uint64_t{sibling.port()} << 32 | peer.sibling.session;
-  words[5] = std::uint64_t{static_cast<std::uint8_t>(caller.family())} << 8 |
-             static_cast<std::uint8_t>(sibling.family());
-  words[6] = interval;
-  return hash_(words);
 }
 
 }  // namespace cluster::network

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "network/control_frames.h"
+#include "wire/control.h"
 
 namespace cluster::network {
 
@@ -69,7 +69,7 @@ bool TxScheduler::run_timers(Time now) {
     mark(peer);
     if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
       const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
-      send_control(*parts_.link, flow.keep_alive(now, path).bytes(), path);
+      link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
     }
   }
   if (expired) turns_.observe(now, first_due);
@@ -81,8 +81,7 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Each question takes a descriptor of the process. Any host can have sessions here and make its kernel answer, so unknown sources have a
-/// limit.
+/// Each question takes a descriptor, and any host can have sessions here: so unknown sources have a limit.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
@@ -109,8 +108,7 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// Without a verdict nothing else tells the user of such a silence. Any host can have as many sessions as it likes, so only members are
-/// worth a line.
+/// Nothing else tells the user of such a silence. Only members are worth a line: others may have any number of sessions.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
   using News = reliability::Liveness::News;
   const News news = peer.flow->liveness().take_news();

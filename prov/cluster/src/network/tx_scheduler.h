@@ -20,7 +20,7 @@
 #include "network/network_parts.h"
 #include "network/timer_heap.h"
 #include "protocol/messenger.h"
-#include "reliability/turn_delay.h"
+#include "reliability/retransmission_timer.h"
 #include "transport/packing_policy.h"
 
 namespace cluster::network {

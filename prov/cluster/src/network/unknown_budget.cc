@@ -45,8 +45,7 @@ void UnknownBudget::drop_unknown(Time now) {
     set_held(*source, 0);
     peers_.mark_failed(source->common, Status::no_memory);
   }
-  if (now < next_warning_) return;
-  next_warning_ = now + kWarningInterval;
+  if (std::exchange(logged_, true)) return;
   parts_.environment.log.warn(
       "senders outside the address vector make this endpoint hold %zu MB: it drops the longest idle "
       "sessions (further ones are only counted as unknown_dropped)",

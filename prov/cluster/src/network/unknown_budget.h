@@ -15,8 +15,7 @@ class UnknownBudget {
  public:
   UnknownBudget(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// A frame of the peer has come in its session. Unknown sources that hold too much, or try too many keys, are marked as
-  /// failed.
+  /// A frame of the peer has come. An unknown source that holds too much, or tries too many keys, is marked as failed.
   void account(Time now, RemotePeer& remote) {
     if (remote.held != 0 || remote.common.handle.value == protocol::kAddrNotAvail) [[unlikely]]
       account_unknown(now, remote);
@@ -29,7 +28,6 @@ class UnknownBudget {
   static constexpr Duration kActive = 1s;
   /// Beyond the limit this part of it is freed at once, because finding the sources takes long.
   static constexpr std::size_t kFreedPart = 32;
-  static constexpr Duration kWarningInterval = 60s;
   /// Refused remote accesses of an unknown source before its session ends: it must not find a key by trying.
   static constexpr std::size_t kRefusedAccessesMax = 64;
 
@@ -42,7 +40,7 @@ class UnknownBudget {
   const NetworkParts& parts_;
   PeerTable& peers_;
   std::size_t bytes_ = 0;  ///< held for all of them together
-  Time next_warning_{};
+  bool logged_ = false;    ///< that some were dropped
 };
 
 }  // namespace cluster::network

@@ -10,7 +10,7 @@
 //
 // The EtherType path (os/packet_headers.h) has a ring of its own: one socket for both types would see frames before the
 // administrator's ingress filters do. The link polls that ring first, because its frames were sent before those that arrived in the
-// other ring meanwhile (multipath/path_state.h).
+// other ring meanwhile (multipath/path_manager.h).
 #pragma once
 
 #include <cstddef>

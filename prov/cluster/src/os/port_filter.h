@@ -1,7 +1,7 @@
 // Classic BPF programs, with which the kernel decides before a byte is copied.
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
-//   steering             which of the sockets on one port a datagram is for; during a flood, what waits aside (link/thinning.h)
+//   steering             which of the sockets on one port a datagram is for; during a flood, what waits aside (link/link.h)
 //   steering by host     which of two listeners on one TCP port a connection is for
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/address.h"
-#include "link/thinning.h"
+#include "link/link.h"
 
 namespace cluster::os {
 

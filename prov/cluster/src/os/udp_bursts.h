@@ -60,7 +60,7 @@ class UdpReceiver {
   std::size_t expected_ = 1;
 };
 
-/// Reads what waits aside during a flood (link/thinning.h): Thinning::kAsideFrames at most in each Thinning::kAsideInterval, so that
+/// Reads what waits aside during a flood (link/link.h): Thinning::kAsideFrames at most in each Thinning::kAsideInterval, so that
 /// the flood costs a bounded part of the processor and wakes no process. The socket's buffer holds some more; the kernel drops the rest.
 /// Without a flood there are no buffers, and a look costs a comparison.
 class AsideReceiver {

@@ -3,7 +3,7 @@
 // that a faster link does not.
 //
 // Two more sockets may share the number: one for the keep-alive responder, to which frames of kind keep_alive go, and from the
-// first flood on one where frames wait aside (link/thinning.h). The main one is bound without SO_REUSEPORT, so a number in use is
+// first flood on one where frames wait aside (link/link.h). The main one is bound without SO_REUSEPORT, so a number in use is
 // noticed, and only then opened to sharing (the kernel requires it of all sockets of a group, and that they belong to one user).
 #pragma once
 

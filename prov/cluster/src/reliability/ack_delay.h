@@ -7,12 +7,10 @@
 namespace cluster::reliability {
 
 inline constexpr Duration kAckDelay = 25us;
-/// Of an endpoint with FI_COLLECTIVE: a member answers one message of an operation when those of the others have come as well,
-/// which ranks that share processors send one after the other: a barrier of eight of them on two processors takes 110 us, twice that
-/// where others want these too. Its openings say so (wire/opening.h: kAcksLate).
+/// Of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate): a member answers when the messages of all others have come. A barrier of
+/// eight on two processors takes 110 us, twice that where others want these too.
 inline constexpr Duration kAckDelayLate = 200us;
-/// Of such a one with several rails, as its opening says as well: what each of them takes is measured by acknowledgements that are
-/// prompt (multipath/path_recovery.h).
+/// Of such a one with several rails: what each takes is measured by prompt acknowledgements.
 inline constexpr Duration kAckDelayOfRails = 80us;
 
 }  // namespace cluster::reliability

@@ -57,7 +57,7 @@ void AckProcessor::take(Time now, const wire::FrameView& view, Time arrived) {
   ack.arrived = arrived;
   if (view.knows_ack_delay()) ack.delay = Duration(view.ack_delay_ns);
   ack.spurious = new_spurious(view);
-  paths_.recovery().on_ack(now, ack);
+  paths_.on_ack(now, ack);
   const bool progress = acked != 0 || window.first() != complete_before;
   if (progress) timer_.on_progress(now, window.first() != window.next());
 }

@@ -38,7 +38,6 @@ class AckProcessor {
 
  private:
   void take(Time now, const wire::FrameView& view, Time arrived);
-  /// Of an acknowledgement.
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;

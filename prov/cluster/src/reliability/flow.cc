@@ -61,12 +61,6 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
   }
 }
 
-/// The peer's opening has been accepted for the first time.
-void note_peer(const Handshake& handshake, Liveness& liveness, Counters& counters) {
-  ++counters.sessions_opened;
-  liveness.on_met(handshake.kernel_answers());
-}
-
 }  // namespace
 
 Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
@@ -90,8 +84,7 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone may wait for the acknowledgement that is owed: a frame that the application sends before it is
-/// due takes both along.
+/// Answers alone may wait for the owed acknowledgement: a frame that is sent before that takes both along.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -116,7 +109,7 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
 
 void Flow::detect_losses(Time now) {
   lost_frames_.clear();
-  paths_.recovery().detect_losses(now, lost_frames_, frame_size_.pmtu_probe());
+  paths_.detect_losses(now, lost_frames_, frame_size_.pmtu_probe());
   for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
   lost_ += lost_frames_.size();
 }
@@ -124,11 +117,10 @@ void Flow::detect_losses(Time now) {
 /// The peer answers for the first time. It took nothing that was sent before its session was known, and takes it now.
 void Flow::send_again() {
   lost_frames_.clear();
-  paths_.recovery().take_back(lost_frames_);
+  paths_.take_back(lost_frames_);
   for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
 }
 
-/// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   frame_size_.send_pmtu_probe(queue_);
@@ -147,7 +139,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     return ReceiveResult::refused;
   }
   if (!knew_peer) {
-    note_peer(handshake_, liveness_, counters_);
+    ++counters_.sessions_opened;
+    liveness_.on_met(handshake_.kernel_answers());
     timer_.set_ack_delay(handshake_.peer_ack_delay());
     receiver_.window().begin(first_sequence(handshake_.peer_session()));
   }
@@ -164,11 +157,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
-  if (view.in_part()) [[unlikely]] {
-    result = receiver_.receive_part(now, view, arrived);
-  } else if (view.sequenced()) {
-    result = receiver_.receive(now, view, arrived, count);
-  }
+  if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
   // A session alone is easier to guess than a session and a place in it.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
@@ -189,9 +178,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
 
 Time Flow::deadline() const {
   if (!status_.alive()) return kNever;
-  return std::min({receiver_.deadline(), paths_.recovery().deadline(),
-                   timer_.deadline(paths_.recovery().reply_time()), liveness_.deadline(),
-                   sender_.deadline()});
+  return std::min({receiver_.deadline(), paths_.deadline(), timer_.deadline(paths_.reply_time()),
+                   liveness_.deadline(), sender_.deadline()});
 }
 
 void Flow::on_timer(Time now) {
@@ -200,7 +188,7 @@ void Flow::on_timer(Time now) {
   status_.end(liveness_.check(now));
   if (!status_.alive()) return;
   detect_losses(now);
-  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
+  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
     sender_
@@ -220,11 +208,11 @@ void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   sender_.repeat(frame);
   if (rto) {
     ++counters_.timeouts;
-    if (timer_.persistent()) paths_.recovery().on_persistent_timeout();
+    if (timer_.persistent()) paths_.on_persistent_timeout();
     if (!handshake_.peer_has_opening()) paths_.try_next_rail();
   }
-  paths_.recovery().on_unanswered(now, window.at(frame).path, window.at(frame).sent_at);
-  paths_.recovery().suspect_ethertype_paths(now);
+  paths_.on_unanswered(now, window.at(frame).path, window.at(frame).sent_at);
+  paths_.suspect_ethertype_paths(now);
 }
 
 bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& from) {
@@ -295,8 +283,7 @@ FlowStats Flow::stats() const {
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // Another incarnation of this name may have used the same session number: the peer refuses that one and
-  // knows us.
+  // The peer refuses another incarnation of this name, with the same session number, and knows us.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -27,8 +27,8 @@
 #include "carrier/carrier.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
-#include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
+#include "multipath/path_validator.h"
 #include "reliability/ack_delay.h"
 #include "reliability/ack_processor.h"
 #include "reliability/flow_stats.h"
@@ -75,8 +75,7 @@ struct Identity {
 
 class Flow {
  public:
-  /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow, as do log, counters and
-  /// `burst`.
+  /// `bodies` (made for such frames), `burst`, log and counters outlive the flow.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
        Counters& counters, BodyPool& bodies, Burst& burst, Random& random);
 
@@ -86,22 +85,17 @@ class Flow {
   multipath::PathManager& paths() { return paths_; }
 
   // --- down ---
-  /// A frame of session 0 names the peer as its sender, but any host may have written it. So this side answers with its
-  /// opening and ignores the rest. A peer that then addresses our session has received that opening at its address. It
-  /// retransmits what its first frames carried.
+  /// Any host may have written a frame of session 0 in the peer's name. So this side only answers with its opening. A peer that then
+  /// addresses our session has received that opening at its address, and retransmits what its first frames carried.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
-  /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and
-  /// found no frame to ride on. Each burst after the first is dated by `clock`, if there is one: had the
-  /// thread lost the processor between two bursts, the date of the first would make the round trip look as
-  /// long as the wait.
+  /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and found no frame to ride on.
+  /// Later bursts are dated by `clock`, if there is one: if the thread loses the processor, round trips must not contain that.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
-  /// `view` came through wire::admit and was addressed to this session (or carries the opening of the peer
-  /// this flow belongs to). Call receiver().next() until it is false before anything else. `arrived`: at this
-  /// node, where the frame may have lain unread; kNever: not known.
-  /// With `count` > 1: the first of so many that continue each other (wire/admit.h), if
-  /// receiver().takes_run(); the caller hands them on before it asks for next().
+  /// `view` came through wire::admit and was addressed to this session (or carries the opening of its peer). `arrived`: at this node, where
+  /// it may have lain unread; kNever: not known. With `count` > 1: the first of a run that receiver().takes_run(); the caller hands that on
+  /// first. Call receiver().next() until it is false before anything else.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Appends the tokens of segments that the peer has acknowledged.
@@ -114,26 +108,21 @@ class Flow {
   void on_timer(Time now);
 
   // --- life ---
-  /// A keep-alive was answered over this path by the peer's responder, which says that the process lives; or
-  /// a path challenge by its engine, which says that the path leads to the peer. False: nothing was asked
-  /// there that this answers.
+  /// A keep-alive was answered over this path by the peer's responder (the process lives), or a path challenge by its engine (the path leads
+  /// to the peer). False: nothing was asked there that this answers.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// ICMP says that nothing is at this address of the peer (port or host unreachable). The flow believes it only if it quotes a frame of
   /// this flow, and otherwise asks the peer.
   void on_path_error(Time now, const link::PathError& error);
-  /// A keep-alive for this path, which is sent now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
-  /// When to ask whether it lives, and what came of that.
   Liveness& liveness() { return liveness_; }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_.cause(); }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
-  /// The peer does not have the session that it named in its opening (any more). If it has sent nothing in that
-  /// session and acknowledged nothing of ours, this flow goes on as if that opening had never come, and
-  /// sends its frames to the peer's next session. False: it is too late for that.
+  /// The peer no longer has the session that it named in its opening. If nothing has happened in that session, this flow goes on as if that
+  /// opening had never come, with the peer's next session. False: it is too late for that.
   bool reopen(Time now);
-  /// Says goodbye once (a fin frame); the flow is over afterwards.
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;

@@ -11,7 +11,6 @@
 
 namespace cluster::reliability {
 
-/// What a flow knows and has done, at one moment.
 struct FlowStats {
   std::vector<multipath::PathStats> paths;
   std::size_t frame_max = 0;        ///< longest frame it sends, bytes

@@ -9,7 +9,6 @@ namespace cluster::reliability {
 class FlowStatus {
  public:
   bool alive() const { return cause_ == Status::ok; }
-  /// `ok` while the flow is alive.
   Status cause() const { return cause_; }
   /// The first cause stays; `ok` is none.
   void end(Status cause) {

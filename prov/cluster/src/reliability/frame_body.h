@@ -36,7 +36,6 @@ struct FrameBody {
   std::byte* segments() { return storage.get() + kHeadroom; }
   /// Bytes of segments, those in user memory included.
   std::size_t size() const { return filled + payload_size; }
-  /// Bytes of memory it holds.
   std::size_t footprint() const {
     return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
   }
@@ -85,7 +84,6 @@ inline constexpr std::size_t kFrameMin = 512;
 /// whole frames and those whose payload lies elsewhere; at most kFreeBodiesMax of each lie idle.
 class BodyPool {
  public:
-  /// `frame_max` of the link.
   explicit BodyPool(std::size_t frame_max)
       : segment_bytes_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 

@@ -45,18 +45,28 @@ FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::
     : paths_(paths), counters_(counters), status_(status), window_(window), acks_(ack_delay) {}
 
 ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count) {
+  switch (window_.place_of(view.sequence)) {
+    case ReceiveWindow::Place::outside: ++counters_.refused_window; return ReceiveResult::refused;
+    // Its transmission number does not count. If a forged number is larger than any of the peer's, this side would acknowledge it from
+    // then on, and the peer would refuse all these acknowledgements.
+    case ReceiveWindow::Place::late: ++counters_.frames_duplicate; return ReceiveResult::late;
+    case ReceiveWindow::Place::within: break;
+  }
+  if (!view.in_part()) [[likely]]
+    return take(now, view, arrived, count);
+  wire::FrameView whole = view;
+  return parts_.complete(whole) ? take(now, whole, arrived, 1) : ReceiveResult::incomplete;
+}
+
+ReceiveResult FrameReceiver::take(Time now, const wire::FrameView& view, Time arrived, std::size_t count) {
   using Urgency = AckScheduler::Urgency;
   const bool gap_before = window_.has_gap();
   switch (count == 1 ? window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)
                      : window_.arrive_run(view.sequence, view.transmission, count)) {
-    case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
-    // Its transmission number does not count. If a forged number is larger than any of the peer's, this side would acknowledge it from
-    // then on, and the peer would refuse all these acknowledgements.
-    case ReceiveWindow::Arrival::late: ++counters_.frames_duplicate; return ReceiveResult::late;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++counters_.frames_duplicate;
-      if (ack_was_lost(arrived)) paths_.recovery().suspect_ethertype_paths(now);
+      if (ack_was_lost(arrived)) paths_.suspect_ethertype_paths(now);
       acks_.on_frame(now, arrived, view.transmission, Urgency::now);
       return ReceiveResult::nothing_new;
     case ReceiveWindow::Arrival::fresh: break;
@@ -70,18 +80,8 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
   return ReceiveResult::accepted;
 }
 
-ReceiveResult FrameReceiver::receive_part(Time now, wire::FrameView view, Time arrived) {
-  switch (window_.place_of(view.sequence)) {
-    case ReceiveWindow::Place::outside: ++counters_.refused_window; return ReceiveResult::refused;
-    case ReceiveWindow::Place::late: ++counters_.frames_duplicate; return ReceiveResult::late;
-    case ReceiveWindow::Place::within: break;
-  }
-  return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::incomplete;
-}
-
-/// A frame that was acknowledged comes again. Either the acknowledgement was lost, or it had not reached the
-/// peer when this copy left. A copy that arrives within a round trip after the acknowledgement left
-/// proves nothing.
+/// A frame that was acknowledged comes again: the acknowledgement was lost, or this copy had left before it arrived. So within a round
+/// trip it proves nothing.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }

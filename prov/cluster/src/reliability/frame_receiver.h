@@ -24,19 +24,14 @@
 
 namespace cluster::reliability {
 
-/// Frames that come in parts, because the path has ceased to carry frames as long as they are (frame_size.h): keeps
-/// the pieces until a frame is whole.
-///
-/// Loss and acknowledgement know whole frames only. A frame of which a piece is lost is sent again, all of it; pieces
-/// that are here count, since a sender cuts a frame the same way every time. If the sender cuts it otherwise, or more than
-/// kFramesMax frames are incomplete, the older pieces are forgotten, which costs a retransmission.
+/// Frames that come in parts, because the path has ceased to carry frames as long as they are (frame_size.h): keeps the pieces until a frame
+/// is whole. Loss and acknowledgement know whole frames only. If the sender cuts a frame otherwise than before, or more than kFramesMax are
+/// incomplete, the older pieces are forgotten, which costs a retransmission.
 class PartAssembly {
  public:
-  /// True if `view`, a part, was the last that its frame lacked: it becomes the view of the whole, whose segments stay
-  /// valid until the next call.
+  /// True if `view`, a part, makes its frame whole: then it is the whole, valid until the next call.
   bool complete(wire::FrameView& view);
 
-  /// Bytes of memory it holds.
   std::size_t footprint() const;
 
  private:
@@ -71,28 +66,23 @@ class FrameReceiver {
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
-  /// A frame with segments; `arrived`: when it came to this node. With `count` > 1: the first of so many that
+  /// A frame with segments, or a part of one; `arrived`: when it came to this node. With `count` > 1: the first of so many that
   /// continue each other (wire/admit.h), which the caller hands on before it asks for next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
-  /// The same for a part of a frame: what it lacks may come yet.
-  ReceiveResult receive_part(Time now, wire::FrameView view, Time arrived);
   /// True if receive() takes so many frames at once: all of them are new.
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
   /// True if the peer's frames may end before `end`, as far as is known.
   bool may_end_at(Sequence end) const;
-  /// The peer has closed; its frames end before `end`.
   void on_fin(Time now, Sequence end);
 
-  /// The next run of segments to hand to the protocol, in the order that was promised. The bytes stay valid
-  /// until the next call of next() or of Flow::receive().
+  /// The next run of segments in the promised order, valid until the next call of next() or Flow::receive().
   bool next(ConstBytes& segments);
   /// To hold what there is no memory for; resume() is for when there is memory for the first held segment.
   ReceiveWindow& window() { return window_; }
   const ReceiveWindow& window() const { return window_; }
   void resume(Time now);
-  /// Bytes of memory it holds.
   std::size_t footprint() const { return window_.footprint() + parts_.footprint(); }
 
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
@@ -109,6 +99,7 @@ class FrameReceiver {
  private:
   static constexpr Duration kFinTimeout = 200ms;
 
+  ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
   /// What this side holds back is not missing.

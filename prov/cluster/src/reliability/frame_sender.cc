@@ -9,15 +9,13 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Bursts are as long as the link takes. Each costs a way through the kernel, and a shorter first burst, with which the peer could begin
-/// sooner, saves less than that.
+/// Bursts are as long as the link takes: a shorter first one, so that the peer could begin, saves less than it costs.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
   const bool repeat = repeat_ && window.is_outstanding(*repeat_);
-  const multipath::PathScheduler& scheduler = paths_.scheduler();
-  const multipath::PathScheduler::Grant grant =
-      repeat ? scheduler.select_other(now, window.at(*repeat_).path) : scheduler.select(now);
+  const multipath::PathManager::Grant grant =
+      repeat ? paths_.select_other(now, window.at(*repeat_).path) : paths_.select(now);
   selection.path = grant.path;
   const std::size_t limit = std::min(grant.frames, link::kBurstMax);
   if (repeat) selection.picks[selection.count++] = {*repeat_, true, false};
@@ -50,8 +48,7 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
 }
 
-/// While there is more to send, the peer acknowledges by number of frames. That is too late only if the window is
-/// small.
+/// While more follows, the peer acknowledges by number of frames. That is too late if the window is small.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
   if (!selection.frames_left) return selection.completion_awaited;
@@ -80,7 +77,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   const TransmissionNumber before = transmission_;
   link_retry_at_ = pacer_allows_at_ = kNever;
   if (std::exchange(zero_window_probe_due_, false)) send_zero_window_probe(now, link, ack);
-  paths_.scheduler().begin_turn();
+  paths_.begin_turn();
   for (bool frames_left = true; frames_left;) {
     if (transmission_ != before) {
       if (clock != nullptr) now = clock->now();
@@ -88,7 +85,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
     }
     const FrameSelector::Selection selection = selector_.select(now);
     if (selection.count == 0) {
-      if (selection.frames_left) pacer_allows_at_ = paths_.scheduler().resume_at(now);
+      if (selection.frames_left) pacer_allows_at_ = paths_.resume_at(now);
       break;
     }
     frames_left = selection.frames_left;
@@ -97,12 +94,12 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
     }
-    if (!handshake_.knows_peer()                      ? send_call(now, link, selection, ack, outcome.ack)
-        : frame_size_.singly(queue_.window().first()) ? send_singly(now, link, selection, ack, outcome.ack)
-                                                      : send_burst(now, link, selection, ack, outcome.ack))
+    const bool singly = handshake_.knows_peer() && frame_size_.singly(queue_.window().first());
+    if (singly ? send_singly(now, link, selection, ack, outcome.ack)
+               : send_burst(now, link, selection, ack, outcome.ack))
       continue;
     outcome.link_full = true;
-    const bool news = paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
+    const bool news = paths_.on_link_full(selection.path);  // the link of another path may not be
     if (paths_.ip_paths() == 1 || !news) break;
     frames_left = true;
   }
@@ -112,37 +109,12 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-/// Sends the one frame of the selection without its segments.
-bool FrameSender::send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
-                            const OutgoingAck& ack, AckIncluded& included) {
-  const FrameSelector::Pick& pick = selection.picks[0];
-  link::OutFrame out;
-  out.path = &paths_[selection.path].address;
-  empty_.set_padding(0);
-  const FrameIdentity identity{wire::FrameKind::flow, kSequenced | kAckNow, pick.sequence, transmission_ + 1};
-  const AckIncluded carried = encode_session_frame(identity, handshake_, limits_of(link), ack, empty_, out);
-  const bool taken = paths_[selection.path].recovery.reserve(1) && link.send_burst({&out, 1}) != 0;
-  empty_.reset();
-  if (!taken) {
-    selector_.put_back(pick);
-    return false;
-  }
-  note_sent(now, selection, 1, selection.path);
-  paths_.scheduler().on_burst_sent(selection.path, transmission_);
-  included = std::max(included, carried);
-  ++counters_.frames_sent;
-  ++sent_;
-  return true;
-}
-
-/// Encodes the selected frames, hands them to the link and notes what it took. False if it did not take all.
-/// Raises `included` to what the frames that left carry of `ack`.
-bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
-                             const OutgoingAck& ack, AckIncluded& included) {
+/// Puts the selected frames into the burst. A call goes without its segments.
+void FrameSender::encode(const FrameSelector::Selection& selection, const FrameLimits& limits,
+                         const OutgoingAck& ack) {
   SendWindow& window = queue_.window();
-  const FrameLimits limits = limits_of(link);
-  link::OutBurst& burst = burst_.out;
-  burst.clear();
+  const bool call = !handshake_.knows_peer();
+  burst_.out.clear();
   std::optional<RunEncoder> encoder;
   const FrameRun* encoded_run = nullptr;
   for (std::size_t i = 0; i < selection.count; ++i) {
@@ -152,13 +124,18 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
     std::uint8_t flags = kSequenced;
     if (run != nullptr ? run->ordered : frame.body->ordered) flags |= kOrdered;
     if (i + 1 == selection.count && selector_.wants_ack(selection)) flags |= kAckNow;
-    link::OutFrame& out = burst.add();
+    link::OutFrame& out = burst_.out.add();
     out.path = &paths_[selection.path].address;
     const TransmissionNumber transmission = transmission_ + static_cast<std::uint32_t>(i + 1);
     const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission};
-    if (run == nullptr) {
-      if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, *frame.body);
-      burst_.carried[i] = encode_session_frame(identity, handshake_, limits, ack, *frame.body, out);
+    if (call || run == nullptr) {
+      if (call) {
+        scratch_.set_padding(0);
+      } else if (pick.retransmission()) {
+        frame_size_.on_retransmit(pick.sequence, *frame.body);
+      }
+      burst_.carried[i] =
+          encode_session_frame(identity, handshake_, limits, ack, call ? scratch_ : *frame.body, out);
       continue;
     }
     if (run != encoded_run) encoder.emplace(*run, handshake_, limits, ack);
@@ -166,8 +143,15 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
     encoder->encode(identity, burst_.fronts[i], out);
     burst_.carried[i] = encoder->included();
   }
+}
+
+/// False if the link did not take all. Raises `included` to what the frames that left carry of `ack`.
+bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                             const OutgoingAck& ack, AckIncluded& included) {
+  encode(selection, limits_of(link), ack);
+  link::OutBurst& burst = burst_.out;
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
-  const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
+  const std::size_t path = alone ? paths_.path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   // Without memory to note what leaves, nothing leaves, as if the link were full.
   const std::size_t taken =
@@ -175,9 +159,8 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   note_sent(now, selection, taken, path);
   for (std::size_t i = 0; i < taken; ++i) included = std::max(included, burst_.carried[i]);
   for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
-  if (!alone) paths_.scheduler().on_burst_sent(selection.path, transmission_);
-  counters_.frames_sent += taken;
-  sent_ += taken;
+  if (!alone) paths_.on_burst_sent(selection.path, transmission_);
+  count_sent(taken);
   return taken == selection.count;
 }
 
@@ -222,31 +205,14 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends the one frame of the selection. False if the link did not take all of it. Then the next call goes on with the first part
-/// that the link did not take, so that a link that takes one frame at a time gets all of them.
+/// Sends one frame. If the link does not take all parts (false), the next call goes on with the first one left.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
-  const SentFrame& frame = queue_.window().at(pick.sequence);
-  const FrameRun* const run = queue_.window().run_of(frame);
-  std::uint8_t flags = kSequenced;
-  if (run != nullptr ? run->ordered : frame.body->ordered) flags |= kOrdered;
-  if (selector_.wants_ack(selection)) flags |= kAckNow;
-  const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission_ + 1};
-  link::OutFrame whole;
-  whole.path = &paths_[selection.path].address;
   const FrameLimits limits = limits_of(link);
-  RunEncoder::Front front;
-  AckIncluded carried;
-  if (run != nullptr) {
-    RunEncoder encoder(*run, handshake_, limits, ack);
-    encoder.encode(identity, front, whole);
-    carried = encoder.included();
-  } else {
-    carried = encode_session_frame(identity, handshake_, limits, ack, *frame.body, whole);
-  }
+  encode(selection, limits, ack);
   const std::size_t repeated = sizeof(wire::FrameHeader) + handshake_.opening_size();
-  PartEncoder parts(whole, repeated, limits);
+  PartEncoder parts(burst_.out.front(), repeated, limits);
   const CutFrame cut{pick.sequence, limits.frame_max - repeated, 0};
   const bool resumes =
       cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
@@ -266,10 +232,9 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   }
   cut_ = {};
   note_sent(now, selection, 1, selection.path);
-  paths_.scheduler().on_burst_sent(selection.path, transmission_);
-  included = std::max(included, carried);
-  counters_.frames_sent += parts.count();
-  ++sent_;
+  paths_.on_burst_sent(selection.path, transmission_);
+  included = std::max(included, burst_.carried[0]);
+  count_sent(parts.count());
   return true;
 }
 
@@ -300,8 +265,8 @@ void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   }
   SendWindow& window = queue_.window();
   const SentFrame& frame = window.at(s);
-  paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
-                                  frame.state == SentFrame::State::in_flight);
+  paths_.on_retransmit(frame.path, frame.transmission, transmission_,
+                       frame.state == SentFrame::State::in_flight);
   window.on_sent(s, transmission_, now, static_cast<std::uint8_t>(path));
   paths_[path].recovery.on_sent(now, s, transmission_);
 }
@@ -311,12 +276,12 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
                                                   const OutgoingAck& ack) {
   link::OutFrame out;
   out.path = &path;
+  scratch_.reset();
   const Sequence next = queue_.window().next();
   const AckIncluded carried =
-      encode_session_frame({kind, 0, next, transmission_}, to, limits_of(link), ack, empty_, out);
+      encode_session_frame({kind, 0, next, transmission_}, to, limits_of(link), ack, scratch_, out);
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
-  ++counters_.frames_sent;
-  ++sent_;
+  count_sent(1);
   return carried;
 }
 
@@ -334,12 +299,11 @@ void FrameSender::send_opening(const Handshake& to, const link::Path& path, link
 
 void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   for (std::size_t i = 0; i < kFinCopies; ++i) {
-    if (!send_bare(wire::FrameKind::fin, handshake_, paths_.scheduler().next_validated(), link, ack)) break;
+    if (!send_bare(wire::FrameKind::fin, handshake_, paths_.next_validated(), link, ack)) break;
   }
 }
 
-/// Challenges over EtherType paths wait until the MTU of the path is known, because the frame that finds out the MTU must
-/// take the IP path.
+/// Over EtherType paths only once the MTU is known: what finds it out must take the IP path.
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
   using wire::FrameKind;
@@ -363,9 +327,9 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
 void FrameSender::send_challenge(Time now, const multipath::PathManager::Challenge& challenge,
                                  std::uint64_t data, wire::FrameKind kind, std::size_t size,
                                  link::Link& link) {
-  FrameBody padding{wire::kSegmentHeaderMax};
-  if (size > sizeof(wire::FrameHeader)) padding.set_padding(size - sizeof(wire::FrameHeader));
-  std::byte* const start = padding.segments() - sizeof(wire::FrameHeader);
+  scratch_.reset();
+  if (size > sizeof(wire::FrameHeader)) scratch_.set_padding(size - sizeof(wire::FrameHeader));
+  std::byte* const start = scratch_.segments() - sizeof(wire::FrameHeader);
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = handshake_.peer_session();
@@ -373,8 +337,8 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
-  out.add({start, sizeof header + padding.filled});
-  for (std::size_t i = 0; i < padding.payload_pieces; ++i) out.add(padding.payload[i]);
+  out.add({start, sizeof header + scratch_.filled});
+  for (std::size_t i = 0; i < scratch_.payload_pieces; ++i) out.add(scratch_.payload[i]);
   wire::encode_frame(header, {out.pieces.data(), out.count}, link.integrity());
   link.send_burst({&out, 1});
   paths_.on_challenge_sent(now, challenge.path);
@@ -382,18 +346,16 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
 
 /// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every duplicate.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
-  FrameBody padding{wire::kSegmentHeaderMax};
-  padding.set_padding(0);
+  scratch_.set_padding(0);
   const Sequence last = queue_.window().next().previous();
   link::OutFrame out;
-  out.path = &paths_.scheduler().next_validated();
+  out.path = &paths_.next_validated();
   encode_session_frame({wire::FrameKind::flow, kSequenced, last, transmission_ + 1}, handshake_,
-                       limits_of(link), ack, padding, out);
+                       limits_of(link), ack, scratch_, out);
   if (link.send_burst({&out, 1}) == 0) return;
   zero_window_probe_ = ++transmission_;
-  paths_.recovery().on_zero_window_probe(transmission_);
-  ++counters_.frames_sent;
-  ++sent_;
+  paths_.on_zero_window_probe(transmission_);
+  count_sent(1);
   timer_.on_sent(now);
 }
 
@@ -401,8 +363,7 @@ bool FrameSender::has_in_flight(Sequence sequence, TransmissionNumber transmissi
   const SendWindow& window = queue_.window();
   if (zero_window_probe_ == transmission && sequence == window.next().previous()) return true;
   if (!window.is_outstanding(sequence)) return false;
-  return window.at(sequence).transmission == transmission ||
-         paths_.recovery().remembers(sequence, transmission);
+  return window.at(sequence).transmission == transmission || paths_.remembers(sequence, transmission);
 }
 
 }  // namespace cluster::reliability

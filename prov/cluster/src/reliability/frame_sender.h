@@ -6,19 +6,12 @@
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe. The latter leaves when the peer has no memory for a frame, holds back its
-// acknowledgement and says nothing (RFC 9293 3.8.6.1).
+// timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too long for the path leaves in parts, which
+// together are one sending. A frame that calls a peer whose session is not known leaves without its segments: the peer would not take
+// them, and the frame might be too long.
 //
-// A frame that has become too long for the path leaves in parts, which together are one sending. A frame that calls a peer whose
-// session is not known leaves without its segments: the peer would not take them, and the frame might be too long.
-//
-// Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; the path decides when one is due
-// (multipath/path_validator.h). Over a path that has never worked this side sends a path_challenge,
-// which the peer's engine answers if it names the session. Over a path that worked before it sends a keep_alive of the same
-// length, which the peer's responder answers even while the engine computes. Over an EtherType path it sends
-// path_challenges only, and the engine answers over the same path, which shows that both directions work. A challenge over
-// an IP path is as long as the longest frame of the flow, because the path has to carry such frames. Challenges have
-// no sequence and are not retransmitted.
+// Challenges of path validation leave beside the flow's own frames, and are not retransmitted (docs/protocol.md 4.8, 4.9). A challenge over
+// an IP path is as long as the longest frame of the flow, because the path has to carry such frames.
 #pragma once
 
 #include <array>
@@ -29,8 +22,8 @@
 #include "base/counters.h"
 #include "base/environment.h"
 #include "link/link.h"
-#include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
+#include "multipath/path_validator.h"
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
@@ -40,11 +33,9 @@
 
 namespace cluster::reliability {
 
-/// Which frames of one flow leave next, and by which path. First comes the frame that a tail loss probe or a
-/// retransmission timeout repeats (whatever the windows allow), then lost frames, then new ones. Selecting sends
-/// nothing; the frame sender sends, and gives back what its link did not take.
-///
-/// A frame that is repeated after a timeout leaves on another path than before, if there is one.
+/// Which frames of one flow leave next, and by which path. First comes the frame that a tail loss probe or a retransmission timeout repeats
+/// (whatever the windows allow, on another path than before if there is one), then lost frames, then new ones. Selecting sends nothing; the
+/// frame sender sends, and gives back what its link did not take.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -57,7 +48,6 @@ class FrameSelector {
 
     bool retransmission() const { return repeat || from_lost; }
   };
-  /// What leaves with one call of the link.
   struct Selection {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
@@ -118,7 +108,6 @@ class FrameSender {
   void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                        link::Link& link);
 
-  /// The frame goes out next, whatever the windows allow.
   void repeat(Sequence frame) { selector_.repeat(frame); }
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
@@ -132,8 +121,7 @@ class FrameSender {
   std::uint64_t retransmitted() const { return retransmitted_; }
 
  private:
-  bool send_call(Time now, link::Link& link, const FrameSelector::Selection& selection,
-                 const OutgoingAck& ack, AckIncluded& included);
+  void encode(const FrameSelector::Selection& selection, const FrameLimits& limits, const OutgoingAck& ack);
   bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                   const OutgoingAck& ack, AckIncluded& included);
   bool send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
@@ -142,6 +130,10 @@ class FrameSender {
                      const OutgoingAck& ack, AckIncluded& included);
   FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
   std::size_t size_of(Sequence s) const;
+  void count_sent(std::size_t frames) {
+    counters_.frames_sent += frames;
+    sent_ += frames;
+  }
   bool meets_black_hole(const FrameSelector::Selection& selection) const;
   void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);
   void note_retransmission(Time now, Sequence s, std::size_t path);
@@ -171,8 +163,8 @@ class FrameSender {
   RetransmissionTimer& timer_;
   Counters& counters_;
   Burst& burst_;
-  FrameBody empty_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
-  TransmissionNumber transmission_;           ///< number of the last sending
+  FrameBody scratch_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
+  TransmissionNumber transmission_;             ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
   Time link_retry_at_ = kNever;                          ///< the link was full

@@ -1,21 +1,9 @@
-// How long frames to the peer may be. Both links say what they take, but a network between them may take less and
-// drop longer frames without notice. So before the flow sends frames of more than kBasePlpmtu bytes (an Ethernet of 1500), a
-// PMTU probe finds out whether they arrive (RFC 8899). The probe is a frame of the length that both links take,
-// and carries only padding. A retransmission of it leaves the padding out. So a lost probe delays ordered frames
-// behind it like any lost frame. It is no sign of congestion (RFC 8899 3), and nothing waits for the result.
-//
-// A probe that is acknowledged late, or lost together with everything else, says nothing about its length: the peer may
-// have had no processor, or the network an outage. So a short frame, its companion, leaves right behind it. The probe
-// counts as lost for its length only if the companion, sent once, has arrived. After kProbesMax such losses
-// the next shorter size is probed.
-//
-// The base itself is not probed, unlike in RFC 8899 5.1.2, because that would cost each session a long frame. A router, a
-// tunnel or the device of this host may carry less, perhaps only later in the session. Then it is a black hole (RFC 8899 4.3): a
-// frame was sent kBlackHoleSendings times without effect. From then on frames are at most kInitialFrameSize long, and after twice as
-// many sendings at most least(), which every path carries. Then the search begins again: until the first probe arrives, an outage and
-// a peer that computes look the same as a black hole. Only lengths that have arrived are used for good. Frames that
-// are queued or outstanding keep their sequences, so those that have become too long leave in parts (PartEncoder), if the
-// peer takes parts.
+// How long frames to the peer may be (docs/protocol.md 4.7). Both links say what they take, but a network between them may take less and
+// drop longer frames without notice. Before the flow sends frames of more than kBasePlpmtu bytes, a PMTU probe and its companion find out
+// whether they arrive (RFC 8899). The base itself is not probed, because that would cost each session a long frame. If a shorter frame was
+// sent again and again without effect, it has met a black hole: frames from then on are at most kInitialFrameSize long, after that at most
+// least(), which every path carries. Then the search begins again: until the first probe arrives, an outage and a peer that computes look
+// the same. Frames that are queued or outstanding keep their sequences, so those that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The flow's own timers retransmit it.
 #pragma once
@@ -52,7 +40,6 @@ class FrameSize {
   std::size_t frame_max() const {
     return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : initial_max_);
   }
-  /// Bytes of a frame that are left for segments.
   std::size_t segment_capacity() const {
     return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
   }

@@ -1,14 +1,9 @@
-// Whose session this is, and what both sides have agreed on.
+// Whose session this is, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
 // Every frame carries this side's opening until the peer has shown that it has the opening: by a frame that is addressed to this session
-// and acknowledges or carries data. Both sides may begin at once; neither waits for the
-// other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name have larger
-// epochs.
-//
-// Any host can write a frame that names no session. So this side learns the peer from a frame that names our session and whose
-// opening repeats our token. Both went to the peer's address alone, so the sender of that frame receives what is
-// sent there (address validation, RFC 9000 section 8.1). The session alone is not enough: it has 32 bits, and a host
-// that tries them all in a peer's name would succeed after some hours. The token has 64 bits.
+// and acknowledges or carries data. Both sides may begin at once; neither waits for the other. Any host can write a frame that names no
+// session. So this side learns the peer from a frame that names our session and whose opening repeats our token. Both went to the peer's
+// address alone. The session alone is not enough: a host that tries all 32 bits in a peer's name would succeed after some hours.
 //
 // Invariant: the peer's opening is taken once and never changes, unless the peer's session ends before the peer has shown
 // that it has ours (forget_peer).
@@ -30,7 +25,6 @@
 
 namespace cluster::reliability {
 
-/// A session of a peer, and the incarnation it belongs to.
 struct PeerSession {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
@@ -58,8 +52,7 @@ class Handshake {
   /// The same while its session is not known: what such a frame brings is not taken.
   static constexpr std::size_t kCallsMax = 1;
 
-  /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all. `sibling`: see
-  /// wire::feature::kSibling; empty: none.
+  /// `further`: addresses of this side besides its name. `sibling`: see wire::feature::kSibling; empty: none.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
                      const SocketAddress& sibling = {})
       : ours_(ours), further_(std::move(further)), sibling_(sibling) {
@@ -76,16 +69,13 @@ class Handshake {
   bool echoed(const wire::FrameView& view) const {
     return view.has_opening && view.opening.echo == ours_.token;
   }
-  /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
-  /// it. False: not of this session.
+  /// Learns from a frame of this session that comes from an address of the peer; false: it is none.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
-  /// The frame was accepted, and its numbers are right. A bare opening shows that the peer has received ours, not that
-  /// it has kept a session for it.
+  /// The frame counts. (A bare opening shows that the peer has ours, not that it has kept a session for it.)
   void confirm(const wire::FrameView& view);
   /// How this side introduces itself to a caller that has proven nothing yet.
   Handshake towards(const wire::Opening& caller) const;
-  /// The peer's session has ended before the peer showed that it has ours. The next opening counts as the first, unless it is of the
-  /// same session.
+  /// The peer's session has ended before it showed that it has ours: the next opening of another one counts as the first.
   void forget_peer();
   /// True once the peer has addressed our session and said which is its own.
   bool knows_peer() const { return peer_.has_value(); }
@@ -114,8 +104,7 @@ class Handshake {
     if (peer_has_opening_) return both;
     return peer_ ? std::min(both, kInitialFramesMax) : kCallsMax;
   }
-  /// Largest frame that both links carry, header included; what lies in between may carry less
-  /// (frame_size.h).
+  /// Largest frame that both links carry, header included; the path may carry less (frame_size.h).
   std::size_t link_frame_max() const {
     return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }

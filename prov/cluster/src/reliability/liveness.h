@@ -1,15 +1,7 @@
-// Decides whether a peer that owes an acknowledgement is still there, and when to ask it. A peer that owes nothing is not watched.
-//
-// Two tables hold the decisions. `kVerdicts` says how long a suspicion must last, and what the session then ends with. `kRefutations`
-// says which suspicions each kind of evidence ends. protocol.md 2.5 describes the same for readers of the wire.
-//
-// How the peer is asked:
-//   - After kIdleBeforeKeepAlive without a sign of life the peer gets a keep-alive, and then one per kKeepAliveInterval (RFC 1122
-//     4.2.3.6) or per fifth of the peer timeout. A peer that was never met is asked more often: in a flood only some questions get through.
-//   - After kIdleBeforeProbe, or at a port unreachable, its kernel is asked (link/process_probe.h). The kernel knows whether the process
-//     exists, stopped or not.
-//   - While something says that the peer's port is closed, the peer is asked every kContestedKeepAliveInterval: one answer ends the
-//     doubt, and a question may be lost or take a path that is cut.
+// Decides whether a peer that owes an acknowledgement is still there, and when to ask it (docs/protocol.md 2.5). A peer that owes nothing
+// is not watched. Two tables hold the decisions: `kVerdicts` says how long a suspicion must last, and what the session then ends with;
+// `kRefutations` says which suspicions each kind of evidence ends. A silent peer gets keep-alives; later, or at a port unreachable, its
+// kernel is asked, which knows whether the process exists, stopped or not (link/process_probe.h).
 //
 // Only time during which this side ran counts. If a check comes late, at most kLateMax of the delay counts, and of the time before it
 // a share that is smaller the later the check is. So a host that was suspended concludes nothing from its own absence, and where
@@ -27,7 +19,6 @@
 
 namespace cluster::reliability {
 
-/// What speaks against a peer.
 enum class Suspicion : std::uint8_t {
   silent,            ///< no sign of life, not even of its kernel
   stuck,             ///< its engine says nothing
@@ -122,8 +113,7 @@ inline constexpr Refutation kRefutations[] = {
 
 class Liveness {
  public:
-  /// Whose kernels are asked. Behind a key a peer that does not answer most probably has another key: such a peer is not kept because
-  /// something has its port.
+  /// Whose kernels are asked. With a key an unmet silent peer most probably has another key, and is not kept by an open port.
   enum class Probes : std::uint8_t { none, of_met, of_all };
   explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none)
       : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes) {}
@@ -134,7 +124,6 @@ class Liveness {
   void on_answer(Time now, Time asked, By by);
   /// An opening or a ring in the peer's name has come.
   void forget_path_errors();
-  /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
   /// An error that quotes a frame of ours. `known`: the peer has answered in this session. True: retransmit kRetryAfter from now.
   bool on_path_error(Time now, Status error, bool known);
@@ -160,8 +149,7 @@ class Liveness {
   Duration silent_for() const { return reported_silence_; }
   /// Whether the peer's kernel says that the process exists, while the peer itself is silent.
   bool kernel_vouches() const { return kernel_vouches_; }
-  /// A silence for which the kernel vouches has no end by itself. So the user reads of it once it has lasted for kWorthALine, and
-  /// when it is over; each is returned once.
+  /// A silence for which the kernel vouches: said when it has lasted for kWorthALine, and when it is over, each once.
   enum class News : std::uint8_t { none, lasts, over };
   News take_news();
 

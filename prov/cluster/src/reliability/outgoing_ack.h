@@ -1,8 +1,4 @@
 // What this side acknowledges, and when.
-//
-//   AckScheduler   when an acknowledgement has to leave, alone if it must
-//   AnswerDelay    whether answers to the peer wait for something to travel with
-//   OutgoingAck    what the frames of one transmit() acknowledge
 #pragma once
 
 #include <cstddef>
@@ -17,15 +13,10 @@
 
 namespace cluster::reliability {
 
-/// When to acknowledge. At once when the peer needs to know (a gap, a gap that closed, a duplicate), otherwise
-/// after a number of frames or the configured delay, whichever comes first (RFC 9000 13.2). Any data frame to
-/// the peer carries the acknowledgement for nothing.
-///
-/// If the peer waits for the acknowledgement, it leaves within kReplyWait as long as this side's replies usually come that soon:
-/// then request and response need no frames of acknowledgement. An application that computes between receiving
-/// and replying comes back late, and the peer would stand still meanwhile. So after a late reply, or none, the
-/// next requests are acknowledged at once, until data follows one within kReplyGrace. (TCP stacks call this
-/// "pingpong mode".)
+/// When to acknowledge (docs/protocol.md 3.4). At once when the peer needs to know (a gap, a gap that closed, a duplicate), otherwise
+/// after a number of frames or the configured delay, whichever comes first (RFC 9000 13.2). If the peer waits for the acknowledgement, it
+/// leaves within kReplyWait as long as this side's replies usually come that soon (TCP stacks call this "pingpong mode"): an application
+/// that computes between receiving and replying would let the peer stand still meanwhile.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -34,7 +25,6 @@ class AckScheduler {
   /// A sequenced frame, new or not, was read; `at`: when it had come to this node.
   /// Of `count` such frames that came together, `transmission` is that of the last.
   void on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count = 1);
-  /// True once a frame of the peer has arrived: there is something to acknowledge.
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }
   /// When the last acknowledgement left; it covered every frame that was read by then.
@@ -44,7 +34,6 @@ class AckScheduler {
   /// An acknowledgement of everything has left, with data or `bare`.
   void on_ack_sent(Time now, bool bare);
 
-  /// The number of spurious retransmissions that the peer was last sent.
   std::uint32_t spurious_reported() const { return spurious_reported_; }
   void set_spurious_reported(std::uint32_t count) { spurious_reported_ = count; }
 
@@ -69,12 +58,9 @@ class AckScheduler {
   unsigned frames_ = 0;  ///< arrived since the last acknowledgement
 };
 
-/// Whether answers (`done`) wait so that they can travel with data of the application. The peer's application waits for
-/// answers. An application that computes after it has seen a write does not poll, so an answer that waited would
-/// be late by the length of the computation. So answers wait only after data followed them within
-/// kFollowsWithin kInTimeMin times in a row. Each wait without effect costs kMissCost more such times.
-///
-/// The AckScheduler says when an answer that waits is due.
+/// Whether answers (`done`) wait so that they can travel with data of the application. An application that computes after it has seen a
+/// write would make them late by that. So answers wait only after data followed them within kFollowsWithin kInTimeMin times in a row; each
+/// wait without effect costs kMissCost more. The AckScheduler says when an answer that waits is due.
 class AnswerDelay {
  public:
   /// Nothing is to be sent but answers. True if they wait; until when, the owed acknowledgement says.
@@ -85,7 +71,6 @@ class AnswerDelay {
     waiting_ = false;
     followed_by_ = now + kFollowsWithin;
   }
-  /// Something of the application has left.
   void on_data(Time now) {
     waiting_ = false;
     if (followed_by_ == kNever) return;

@@ -33,8 +33,6 @@ ReceiveWindow::Place ReceiveWindow::place_of(Sequence s) const {
 
 ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber transmission, bool ordered,
                                              ConstBytes segments) {
-  const Place place = place_of(s);
-  if (place != Place::within) return place == Place::late ? Arrival::late : Arrival::outside;
   const std::int32_t ahead = s - expected_;
   if (ahead >= static_cast<std::int32_t>(slots_.size()))
     grow(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));

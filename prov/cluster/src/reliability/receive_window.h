@@ -30,9 +30,7 @@ class ReceiveWindow {
   enum class Arrival : std::uint8_t {
     fresh,  ///< call next() until it is false
     duplicate,
-    late,  ///< further back than anything that the peer still sends: a copy that the network kept, or forged
     held,  ///< the frame that is held already
-    outside,  ///< further ahead than the window
   };
 
   /// Memory is taken as gaps need it.
@@ -40,9 +38,14 @@ class ReceiveWindow {
   /// The peer's frames begin with this one. Nothing has arrived yet.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
 
-  enum class Place : std::uint8_t { within, late, outside };
+  enum class Place : std::uint8_t {
+    within,
+    late,  ///< further back than anything that the peer still sends: a copy that the network kept, or forged
+    outside,
+  };
   /// Where a frame lies, whether it has come or not.
   Place place_of(Sequence s) const;
+  /// A frame within the window has come.
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
   /// True if `count` frames from `s` on would all be new here, so that arrive_run() takes them. Ordered ones
   /// must be the expected ones.
@@ -57,7 +60,6 @@ class ReceiveWindow {
   /// True if what next() gave last came in its turn, so that it can be held.
   bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
-  /// What is held; nothing if nothing is.
   ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
   /// next() goes on with what was held. Returns the sending that had brought it.
   TransmissionNumber resume();
@@ -68,9 +70,7 @@ class ReceiveWindow {
   bool has_gap() const { return highest_end_ != expected_; }
   /// True if next() has nothing to give.
   bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
-  /// Bytes of memory it holds, those of what waits included.
   std::size_t footprint() const;
-  /// Retransmissions of frames that were here.
   std::uint32_t spurious() const { return spurious_; }
   /// Writes the ranges beyond `expected`, lowest first, as many as a block takes.
   void fill_ranges(wire::Ack& ack) const;

@@ -1,17 +1,8 @@
-// When a frame is sent again because nothing is acknowledged. First a tail loss probe (TLP, RFC 8985 section
-// 7): one frame is repeated, whose acknowledgement tells the loss detector about all before it. Then
-// retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
-// If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. One frame in that time
-// loads no network. And among hundreds of flows that fill the same queue, a flow that was unlucky a dozen times in a row
-// does not fall behind by a second. Then the peer is probably stopped, or holds what it has no memory for, and the second applies.
-// A peer that has never answered is called every kCallMax, because in a flood only some calls get through to it (link/thinning.h).
-//
-//   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the peer's acknowledgement delay:
-//         reply times contain what the peer has waited, but the last frame may be the first for which it
-//         waits in full (RFC 8985 section 7.2)
-//   RTO   smoothed + 4 deviations of the reply time, within bounds
-//
-// Where turns come late (turn_delay.h), none of them comes before the peer can have had its turns.
+// When a frame is sent again because nothing is acknowledged (docs/protocol.md 4.4). First a tail loss probe (TLP, RFC 8985 section 7): one
+// frame is repeated, whose acknowledgement tells the loss detector about all before it. Then retransmission timeouts (RTO, RFC 6298
+// section 5), each twice as long as the one before. If the peer has answered before, the first kBackoffMax timeouts are at most
+// kBackedOffMax apart: among hundreds of flows that fill the same queue, a flow that was unlucky a dozen times in a row does not fall
+// behind by a second. Where turns come late (TurnDelay), none of them comes before the peer can have had its turns.
 //
 // Every sending and every progress restarts the timer (RFC 9002 section 6.2.1); progress also resets the
 // backoff.
@@ -22,9 +13,46 @@
 
 #include "base/units.h"
 #include "multipath/rtt_estimator.h"
-#include "reliability/turn_delay.h"
 
 namespace cluster::reliability {
+
+/// How late the turns of an endpoint come (docs/protocol.md 4.4). A timer that goes off long after it was due shows that the process has
+/// waited for a processor. Where processes crowd on one node they mostly crowd on the others too, so an answer takes several such delays.
+/// A single delay may be a stop of the process, so each observation raises the estimate to at most twice its value plus kFirst.
+class TurnDelay {
+ public:
+  /// A timer that was due then goes off now.
+  void observe(Time now, Time due) {
+    const Duration late = now - due < kSlice ? Duration{} : now - due;
+    const Duration before = get(now);
+    delay_ =
+        late > before ? std::min({late, 2 * before + kFirst, kDelayMax}) : before - (before - late) / kFall;
+    observed_at_ = now;
+  }
+  Duration get(Time now) const {
+    if (delay_ == Duration{}) return {};  // asked for with each frame
+    const Duration left = kMemory - std::clamp(now - observed_at_, Duration{}, kMemory);
+    return delay_ * (left / 1ms) / (kMemory / 1ms);
+  }
+
+  /// Nothing waits for late turns from now on, whatever comes.
+  void disregard() { disregarded_ = true; }
+  bool disregarded() const { return disregarded_; }
+
+  /// How long an answer may take at least before it is missed, in delays: a call and the answer wait for a turn each.
+  static constexpr int kTurnsPerAnswer = 3;
+
+ private:
+  static constexpr Duration kSlice = 12ms;
+  static constexpr Duration kFirst = 50ms;
+  static constexpr Duration kDelayMax = 4s;
+  static constexpr int kFall = 8;
+  static constexpr Duration kMemory = 16s;
+
+  bool disregarded_ = false;
+  Duration delay_{};
+  Time observed_at_{};
+};
 
 class RetransmissionTimer {
  public:
@@ -52,9 +80,8 @@ class RetransmissionTimer {
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
   /// The peer has named a newer transmission. It may be without progress: the peer has no memory for a frame.
   void on_answer() { unanswered_ = 0; }
-  /// True from the second timeout in a row without an answer. RFC 5681 3.1 has the first one take the window to its
-  /// floor, but it may be host delay of the peer; RFC 9002 7.6 asks for losses that last as long as several timeouts
-  /// (persistent congestion).
+  /// From the second timeout in a row without an answer: the first may be host delay of the peer (RFC 9002 7.6 as well asks for losses that
+  /// last as long as several timeouts).
   bool persistent() const { return unanswered_ > 1; }
 
  private:

@@ -41,7 +41,7 @@ std::size_t SendQueue::fragment_max(const wire::Segment& segment) const {
 }
 
 std::size_t SendQueue::eager_limit() const {
-  return std::min(paths_.scheduler().window(), handshake_.window()) / 2 * frame_size_.segment_capacity();
+  return std::min(paths_.window(), handshake_.window()) / 2 * frame_size_.segment_capacity();
 }
 
 bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
@@ -107,8 +107,7 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// A payload that shares its first or last frame with other segments, or lies in several pieces, is posted segment by
-/// segment.
+/// What shares a frame with other segments, or lies in several pieces, is posted segment by segment.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

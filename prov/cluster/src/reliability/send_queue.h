@@ -3,11 +3,8 @@
 //
 // Small segments are copied and share an open frame. Of a large payload that stays valid until it is
 // acknowledged, each frame refers to its part in user memory, behind what the open frame holds already. What
-// would leave a frame partly empty is copied instead, so that the next segment can fill the frame. Frames of equal length
-// travel through half of the kernel as one super-frame, and a shorter frame ends it
-// (link/link.h).
-//
-// Long payloads that stay where they are become runs (post_run), without a body for each frame.
+// would leave a frame partly empty is copied instead, so that the next segment can fill the frame: a shorter frame ends a super-frame
+// (link/link.h). Long payloads that stay where they are become runs (post_run), without a body for each frame.
 //
 // Limits: at most kQueuedMax frames wait to be sent, so that the protocol can still decide the order of what is posted later. A
 // segment fits into one frame of the size that handshake and path allow now.
@@ -51,8 +48,7 @@ class SendQueue final : public carrier::Carrier {
   /// Whole frames of one piece of memory become one run of the send window.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
-  /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
-  /// into the open frame: then sending that frame may wait for it.
+  /// Frames are in flight, none waits, and another segment like the last would fit into the open frame: it may wait for that.
   bool may_coalesce() const;
   bool drained() const { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
@@ -96,9 +92,7 @@ class SendQueue final : public carrier::Carrier {
   static constexpr std::size_t kFramesMax = 3;
   /// Shorter payloads are copied: cheaper than pieces of user memory.
   static constexpr std::size_t kReferenceMin = 256;
-  /// Less is not worth a segment.
   static constexpr std::size_t kShareMin = 64;
-  /// Fewer frames are not worth a run.
   static constexpr std::size_t kRunMin = 4;
 
   const Handshake& handshake_;

@@ -120,8 +120,7 @@ void SendWindow::remove(Sequence s, SentFrame& frame) {
   frame.state = SentFrame::State::acknowledged;
 }
 
-/// Removes the frame and those behind it, before `end`, that left in the same way. All of them are
-/// outstanding.
+/// Removes the frame and those behind it, before `end`, that left in the same way; all are outstanding.
 AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;

@@ -34,10 +34,8 @@
 
 namespace cluster::reliability {
 
-/// One long payload that leaves as frames of equal length with consecutive sequences: one description for all
-/// of them instead of a body each. A frame is encoded from the description whenever it is sent. The send window still knows of each
-/// frame when it left and whether it has arrived, so a loss concerns that frame alone. The description refers to the payload in user
-/// memory until the peer has all of it.
+/// One long payload that leaves as frames of equal length with consecutive sequences: one description instead of a body each, from which a
+/// frame is encoded whenever it is sent. A loss concerns one frame alone. The payload stays in user memory until the peer has all of it.
 struct FrameRun {
   Sequence first;
   wire::Segment segment;  ///< of the first frame; those of the others continue it
@@ -66,8 +64,7 @@ struct SentFrame {
   std::uint16_t run = 0;  ///< of SendWindow::runs_, counted from 1; 0: it is in none
 };
 
-/// Neighbours in a run that are acknowledged at once and left one after the other on one path, each once; or
-/// one frame of a run for which that does not hold.
+/// Neighbours in a run that are acknowledged at once and left one after the other on one path, once; or one frame.
 struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
@@ -83,7 +80,6 @@ class SendWindow {
 
   Sequence first() const { return first_; }
   Sequence end() const { return end_; }
-  /// Frames from first() to end().
   std::size_t span() const { return static_cast<std::size_t>(end_ - first_); }
   std::size_t free_frames() const { return capacity_ - static_cast<std::size_t>(end_ - first_); }
   bool has_space(std::size_t frames) const { return frames <= free_frames(); }
@@ -114,9 +110,7 @@ class SendWindow {
   Sequence oldest() const { return outstanding_.next_member(first(), next_); }
   /// True if the peer has a frame beyond one that is missing there.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first()); }
-  /// Bytes of memory it holds, those of the frames included.
   std::size_t footprint() const;
-  /// True if a lost frame waits for its retransmission.
   bool has_lost() const { return !lost_.empty(); }
   /// True if frames with tokens are outstanding: an operation completes with their acknowledgement.
   bool tokens_outstanding() const { return with_tokens_ != 0; }
@@ -124,7 +118,6 @@ class SendWindow {
     return !s.before(first()) && s.before(next_) && outstanding_.contains(s);
   }
 
-  /// The frame has left again.
   void on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path = 0);
   /// The next `count` new frames have left, with transmission numbers from this one on.
   void on_new_sent(std::size_t count, TransmissionNumber transmission, Time now, std::uint8_t path);
@@ -136,9 +129,8 @@ class SendWindow {
 
   /// False if no peer that keeps to the protocol can have acknowledged this.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
-  /// Calls on_acked(sequence, frame) for each frame with a body that is acknowledged for the first time, and
-  /// may be relieved of it, and on_run_acked(stretch) for those of runs. Costs one step per range, per body,
-  /// per stretch and per 64 frames spanned, beside a few instructions per frame.
+  /// Calls on_acked(sequence, frame) for each frame with a body that is acknowledged for the first time, which may be taken, and
+  /// on_run_acked(stretch) for those of runs. Costs one step per range, body, stretch and 64 frames spanned.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {

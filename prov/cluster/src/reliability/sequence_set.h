@@ -19,7 +19,6 @@ class SequenceSet {
       : words_(std::bit_ceil(std::max<std::size_t>(capacity, kWordBits)) / kWordBits),
         mask_(static_cast<std::uint32_t>(words_.size() * kWordBits - 1)) {}
 
-  /// Bytes of memory it holds.
   std::size_t footprint() const { return words_.capacity() * sizeof(std::uint64_t); }
 
   bool contains(Sequence s) const { return (word_of(s) & bit_of(s)) != 0; }

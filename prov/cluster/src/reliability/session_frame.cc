@@ -32,8 +32,7 @@ OutgoingAck::Fit fit_of(const Handshake& handshake, std::size_t frame_max, const
   return ack.fit(frame_max > used ? frame_max - used : 0, segment_bytes == 0);
 }
 
-/// Writes what does not depend on the frame: session, opening and acknowledgement. Returns the flags for
-/// these.
+/// Writes session, opening and acknowledgement, and returns the flags for these.
 std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, AckIncluded included,
                          wire::FrameHeader& header, std::byte* at) {
   using namespace wire::frame_flag;

@@ -31,8 +31,7 @@ struct FrameLimits {
   wire::Integrity integrity = wire::Integrity::checksum;
 };
 
-/// Writes everything in front of the body's segments and makes `out` refer to the whole. Returns how much of
-/// `ack` the frame carries.
+/// Writes what precedes the body's segments; `out` refers to the whole. Returns how much of `ack` it carries.
 AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
                                  const FrameLimits& limits, const OutgoingAck& ack, FrameBody& body,
                                  link::OutFrame& out);
@@ -45,7 +44,6 @@ class RunEncoder {
 
   RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
              const OutgoingAck& ack);
-  /// How much of the acknowledgement each frame carries.
   AckIncluded included() const { return included_; }
   /// The frame `identity.sequence`, one of the run.
   void encode(const FrameIdentity& identity, Front& front, link::OutFrame& out);
@@ -60,9 +58,8 @@ class RunEncoder {
   Front pattern_;                  ///< those bytes, as far as they are the same in all frames
 };
 
-/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock). They keep its sequence and its transmission
-/// number: they are one sending of the frame. While the frame size stays, a frame is always cut the same way, so parts of several
-/// sendings go together.
+/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock): one sending of the frame. While the frame size
+/// stays, a frame is always cut the same way, so parts of several sendings go together.
 class PartEncoder {
  public:
   /// `whole` is complete; its first `front` bytes are the header and the blocks, which each part repeats.

@@ -89,7 +89,7 @@ class AssociationExchange {
   /// A frame has come that the association does not open: perhaps it is sealed for an earlier process here.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
   /// Whether there is a flood from now on. During a flood only peers to which this side has sent something get notices. Otherwise an
-  /// unknown source would learn from a notice that the link let its frame through, that is, that it guessed the mark (link/thinning.h).
+  /// unknown source would learn from a notice that the link let its frame through, that is, that it guessed the mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
   /// A frame has come from a process without a key; a notice tells it that there is a key here.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);

@@ -132,9 +132,9 @@ TEST_F(GroupTest, OneThatComesInsideOfAMessageHearsOfItsStartAtTheEndOfThat) {
                        [](const auto& item) { return item.segment.kind == SegmentKind::group_start; });
   };
   ASSERT_FALSE(notified());
-  ASSERT_FALSE(late.listener.started);
-  for (Time now = kNow; now < kNow + 20ms && !late.listener.started; now += 100us) group_.run(now, &link);
-  EXPECT_TRUE(late.listener.started);
+  ASSERT_FALSE(late.started);
+  for (Time now = kNow; now < kNow + 20ms && !late.started; now += 100us) group_.run(now, &link);
+  EXPECT_TRUE(late.started);
   EXPECT_TRUE(notified());
 }
 

@@ -12,11 +12,10 @@ namespace {
 constexpr std::size_t kBody = 200;
 
 /// What one body contains: kinds and payload lengths.
-std::string shape_of_body(MessageCutter& cutter, std::size_t& ended) {
+std::string shape_of_body(OutgoingMessages& messages, std::size_t& ended) {
   std::array<std::byte, kBody> body;
-  const MessageCutter::Body filled = cutter.fill(body);
-  const std::size_t size = filled.size;
-  ended += filled.ended;
+  const std::size_t size = messages.cut(body, 1);
+  for (; !messages.finished().empty(); messages.finished().pop_front()) ++ended;
   std::string text;
   for (ConstBytes rest(body.data(), size); !rest.empty();) {
     wire::Segment segment;
@@ -31,54 +30,54 @@ std::string shape_of_body(MessageCutter& cutter, std::size_t& ended) {
   return text;
 }
 
-void post(MessageCutter& cutter, std::size_t size) {
+void post(OutgoingMessages& messages, std::size_t size) {
   static const std::array<std::byte, 1000> bytes{};
   const ConstBytes slice(bytes.data(), size);
-  cutter.post({}, {&slice, 1}, size, false);
+  messages.post({}, {&slice, 1}, size, false, Until::copied, 1);
 }
 
-TEST(MessageCutter, SmallMessagesShareABody) {
-  MessageCutter cutter;
+TEST(OutgoingMessages, SmallMessagesShareABody) {
+  OutgoingMessages messages;
   std::size_t ended = 0;
-  for (int i = 0; i < 4; ++i) post(cutter, 50);
-  EXPECT_EQ(shape_of_body(cutter, ended), "whole 50 whole 50 whole 50");
+  for (int i = 0; i < 4; ++i) post(messages, 50);
+  EXPECT_EQ(shape_of_body(messages, ended), "whole 50 whole 50 whole 50");
   EXPECT_EQ(ended, 3u);
-  EXPECT_TRUE(cutter.between_messages());
-  EXPECT_EQ(shape_of_body(cutter, ended), "whole 50");
-  EXPECT_TRUE(cutter.empty());
-  EXPECT_EQ(shape_of_body(cutter, ended), "");
+  EXPECT_TRUE(messages.between());
+  EXPECT_EQ(shape_of_body(messages, ended), "whole 50");
+  EXPECT_TRUE(messages.all_cut());
+  EXPECT_EQ(shape_of_body(messages, ended), "");
 }
 
-TEST(MessageCutter, ALongMessageFillsBodies) {
-  MessageCutter cutter;
+TEST(OutgoingMessages, ALongMessageFillsBodies) {
+  OutgoingMessages messages;
   std::size_t ended = 0;
-  post(cutter, 500);
-  post(cutter, 10);
-  EXPECT_EQ(shape_of_body(cutter, ended), "first 184");
-  EXPECT_FALSE(cutter.between_messages());
-  EXPECT_EQ(shape_of_body(cutter, ended), "next 192");
+  post(messages, 500);
+  post(messages, 10);
+  EXPECT_EQ(shape_of_body(messages, ended), "first 184");
+  EXPECT_FALSE(messages.between());
+  EXPECT_EQ(shape_of_body(messages, ended), "next 192");
   EXPECT_EQ(ended, 0u);
-  EXPECT_EQ(shape_of_body(cutter, ended), "next 124 whole 10");
+  EXPECT_EQ(shape_of_body(messages, ended), "next 124 whole 10");
   EXPECT_EQ(ended, 2u);
 }
 
-TEST(MessageCutter, EmptyMessagesAreMessages) {
-  MessageCutter cutter;
+TEST(OutgoingMessages, EmptyMessagesAreMessages) {
+  OutgoingMessages messages;
   std::size_t ended = 0;
-  post(cutter, 0);
-  post(cutter, 0);
-  EXPECT_EQ(shape_of_body(cutter, ended), "whole 0 whole 0");
+  post(messages, 0);
+  post(messages, 0);
+  EXPECT_EQ(shape_of_body(messages, ended), "whole 0 whole 0");
   EXPECT_EQ(ended, 2u);
 }
 
-TEST(MessageCutter, KeptBytesMayChange) {
-  MessageCutter cutter;
+TEST(OutgoingMessages, KeptBytesMayChange) {
+  OutgoingMessages messages;
   std::array<std::byte, 4> bytes{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
   const ConstBytes slice(bytes);
-  cutter.post({}, {&slice, 1}, bytes.size(), true);
+  messages.post({}, {&slice, 1}, bytes.size(), true, Until::copied, 1);
   bytes.fill(std::byte{9});
   std::array<std::byte, kBody> body;
-  EXPECT_EQ(cutter.fill(body).size, 12u);
+  EXPECT_EQ(messages.cut(body, 1), 12u);
   EXPECT_EQ(body[8], std::byte{1});
 }
 

@@ -18,7 +18,7 @@ struct EthertypePathTest : PathManagerTest {
     from.ethertype = true;
     paths.on_response(Time(at), Time(at), from, true);
   }
-  std::size_t path_for_lone_frame() { return paths.scheduler().path_for_lone_frame(0); }
+  std::size_t path_for_lone_frame() { return paths.path_for_lone_frame(0); }
 
   std::size_t ethertype = 0;
 };
@@ -28,7 +28,7 @@ TEST_F(EthertypePathTest, FramesThatLeaveAloneTakeItOnceItIsValidated) {
   validate_ethertype();
   EXPECT_EQ(paths.ip_paths(), 1u);
   EXPECT_EQ(path_for_lone_frame(), ethertype);
-  EXPECT_EQ(paths.scheduler().select(Time(1ms)).path, 0u) << "bursts are granted to the IP path";
+  EXPECT_EQ(paths.select(Time(1ms)).path, 0u) << "bursts are granted to the IP path";
   EXPECT_TRUE(paths.stats().front().ethertype);
   EXPECT_EQ(paths.stats().size(), 1u);
 }
@@ -46,7 +46,7 @@ TEST_F(EthertypePathTest, ItOvertakesNoBurst) {
   validate_ethertype();
   send(1ms, 0);
   send(1ms, 0);
-  paths.scheduler().on_burst_sent(0, {2});
+  paths.on_burst_sent(0, {2});
   EXPECT_EQ(path_for_lone_frame(), 0u);
   acknowledge(2ms, {0, 1});
   EXPECT_EQ(path_for_lone_frame(), ethertype);
@@ -72,10 +72,10 @@ TEST_F(EthertypePathTest, ItFailsWhenLaterFramesOfTheIpPathArriveAndItsOwnDoNot)
   send(1ms + 1us, 0);
   acknowledge(1ms + 20us, {1});
   EXPECT_TRUE(detect(1ms + 30us).empty());
-  const Time fails = paths.recovery().deadline();
+  const Time fails = paths.deadline();
   EXPECT_LE(fails, Time(3ms));
   std::vector<Sequence> lost;
-  paths.recovery().detect_losses(fails, lost);
+  paths.detect_losses(fails, lost);
   EXPECT_EQ(lost, (std::vector<Sequence>{{0}}));
   EXPECT_FALSE(validated(ethertype));
 }
@@ -93,7 +93,7 @@ TEST_F(EthertypePathTest, TheIpPathDoesNotFailWhileItIsTheOnlyOne) {
 TEST_F(EthertypePathTest, OneUnansweredFrameFailsIt) {
   validate_ethertype();
   send(1ms, ethertype);
-  paths.recovery().on_unanswered(Time(2ms), ethertype, Time(1ms));
+  paths.on_unanswered(Time(2ms), ethertype, Time(1ms));
   EXPECT_FALSE(validated(ethertype));
 }
 
@@ -106,7 +106,7 @@ TEST_F(EthertypePathTest, AnswersToItsFramesTakeItToo) {
   paths.learn(way(0, 0), true);
   EXPECT_FALSE(paths.reply_path().ethertype);
   paths.learn(from, true);
-  paths.recovery().suspect_ethertype_paths(Time(1ms));
+  paths.suspect_ethertype_paths(Time(1ms));
   EXPECT_FALSE(paths.reply_path().ethertype);
   EXPECT_FALSE(paths.reordering_expected());
 }

@@ -1,7 +1,6 @@
-#include "multipath/path_challenges.h"
-
 #include <gtest/gtest.h>
 
+#include "multipath/path_validator.h"
 #include "support/fake_environment.h"
 
 namespace cluster::multipath {

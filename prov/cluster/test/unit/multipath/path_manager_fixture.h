@@ -53,15 +53,15 @@ struct PathManagerTest : testing::Test {
       paths[one.path].recovery.on_frame_acked({{frame}, {frame + 1}, one.at, true});
     }
     const std::uint32_t last = frames.back();
-    paths.recovery().on_ack(Time(at), {.largest_acked = {last + 1},
-                                       .known_end = {last + 1},
-                                       .next = {static_cast<std::uint32_t>(sent.size() + 1)},
-                                       .arrived = Time(at),
-                                       .delay = delay});
+    paths.on_ack(Time(at), {.largest_acked = {last + 1},
+                            .known_end = {last + 1},
+                            .next = {static_cast<std::uint32_t>(sent.size() + 1)},
+                            .arrived = Time(at),
+                            .delay = delay});
   }
   std::vector<Sequence> detect(Duration at) {
     std::vector<Sequence> lost;
-    paths.recovery().detect_losses(Time(at), lost);
+    paths.detect_losses(Time(at), lost);
     return lost;
   }
   std::optional<std::size_t> due(Time now) const {

@@ -168,12 +168,12 @@ TEST_F(PathManagerTest, ThePathsToOnePeerAreLimited) {
 
 TEST_F(PathManagerTest, AnUnansweredFrameTakesNoWorsePath) {
   paths.join(addresses);
-  EXPECT_EQ(paths.scheduler().select_other(Time(1ms), 0).path, 0u) << "the others have never worked";
+  EXPECT_EQ(paths.select_other(Time(1ms), 0).path, 0u) << "the others have never worked";
   paths.on_response(Time{}, Time{}, way(2, 2), true);
-  EXPECT_EQ(paths.scheduler().select_other(Time(1ms), 0).path, 2u);
+  EXPECT_EQ(paths.select_other(Time(1ms), 0).path, 2u);
   path_error(2ms, 2);
-  EXPECT_EQ(paths.scheduler().select_other(Time(3ms), 0).path, 0u);
-  EXPECT_EQ(paths.scheduler().select_other(Time(3ms), 2).path, 0u);
+  EXPECT_EQ(paths.select_other(Time(3ms), 0).path, 0u);
+  EXPECT_EQ(paths.select_other(Time(3ms), 2).path, 0u);
 }
 
 /// The last path fails too when a late acknowledgement on another shows that the peer answers.
@@ -189,17 +189,17 @@ TEST_F(PathManagerTest, WhileNoneIsValidatedEachThatHasEverBeenGetsItsTurn) {
   for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(validated(i)) << i;
 
   for (const std::size_t expected : {1u, 0u, 2u, 1u}) {
-    const PathScheduler::Grant grant = paths.scheduler().select(Time(4s));
+    const PathManager::Grant grant = paths.select(Time(4s));
     EXPECT_EQ(grant.path, expected) << "the one that was used the longest ago";
     EXPECT_GT(grant.frames, 0u);
     send(4s + sent.size() * 1us, grant.path);
   }
-  paths.scheduler().on_link_full(0);
-  EXPECT_EQ(paths.scheduler().select(Time(5s)).frames, 0u) << "its link is full";
-  paths.scheduler().begin_turn();
-  EXPECT_GT(paths.scheduler().select(Time(5s)).frames, 0u);
+  paths.on_link_full(0);
+  EXPECT_EQ(paths.select(Time(5s)).frames, 0u) << "its link is full";
+  paths.begin_turn();
+  EXPECT_GT(paths.select(Time(5s)).frames, 0u);
   paths.on_response(Time(5s), Time(5s), way(2, 2), true);
-  EXPECT_EQ(paths.scheduler().select(Time(5s)).path, 2u) << "the only validated one";
+  EXPECT_EQ(paths.select(Time(5s)).path, 2u) << "the only validated one";
 }
 
 /// Found by the simulator (seed 1200007213): the first frames on a slow path were retransmitted at the
@@ -211,9 +211,9 @@ TEST_F(PathManagerTest, ATimeoutOnAPathThatIsNotMeasuredIsNotJudgedByTheOthers) 
   for (const std::uint8_t rail : {0, 1, 2}) {
     send(1us, rail);
   }
-  EXPECT_FALSE(paths.recovery().reply_time().measured());
+  EXPECT_FALSE(paths.reply_time().measured());
   paths[1].recovery.sample(Time{}, 2ms, std::nullopt);
-  EXPECT_EQ(paths.recovery().reply_time().smoothed(), 2ms);
+  EXPECT_EQ(paths.reply_time().smoothed(), 2ms);
 }
 
 TEST_F(PathManagerTest, APersistentTimeoutReducesTheWindowsOfPathsWithFramesInFlight) {
@@ -221,7 +221,7 @@ TEST_F(PathManagerTest, APersistentTimeoutReducesTheWindowsOfPathsWithFramesInFl
   for (const std::uint8_t rail : {0, 2}) {
     send(1us, rail);
   }
-  paths.recovery().on_persistent_timeout();
+  paths.on_persistent_timeout();
   EXPECT_EQ(paths[0].recovery.congestion().window(), CongestionController::kMinimumWindow);
   EXPECT_EQ(paths[1].recovery.congestion().window(), CongestionController::kInitialWindow);
   EXPECT_EQ(paths[2].recovery.congestion().window(), CongestionController::kMinimumWindow);
@@ -256,17 +256,17 @@ TEST_F(PathManagerTest, ASpuriousRetransmissionConcernsThePathThatHadCarriedTheF
   for (const std::size_t path : {1u, 2u}) paths[path].recovery.sample(Time{}, 100us, 100us);
   paths[1].recovery.on_sent(Time(1ms), {0}, {1});
   paths[2].recovery.on_sent(Time(1ms), {1}, {2});
-  paths.recovery().on_retransmit(1, {1}, {3}, false);
+  paths.on_retransmit(1, {1}, {3}, false);
   paths[2].recovery.on_sent(Time(2ms), {0}, {3});
-  paths.recovery().on_retransmit(2, {2}, {4}, false);
+  paths.on_retransmit(2, {2}, {4}, false);
   paths[1].recovery.on_sent(Time(2ms), {1}, {4});
   ASSERT_EQ(reorder_window(1), 25us);
-  paths.recovery().on_ack(Time(2ms + 100us), {.largest_acked = {3},
-                                              .known_end = {0},
-                                              .next = {5},
-                                              .arrived = Time(2ms + 100us),
-                                              .delay = 0ns,
-                                              .spurious = 1});
+  paths.on_ack(Time(2ms + 100us), {.largest_acked = {3},
+                                   .known_end = {0},
+                                   .next = {5},
+                                   .arrived = Time(2ms + 100us),
+                                   .delay = 0ns,
+                                   .spurious = 1});
   EXPECT_GT(reorder_window(1), 25us) << "the repetition of its frame was spurious";
   EXPECT_EQ(reorder_window(2), 25us) << "that of its frame has not arrived yet";
 }
@@ -277,20 +277,20 @@ TEST_F(PathManagerTest, WhatWasNotFoundLostDoesNotWidenTheReorderWindow) {
   std::uint32_t largest = 1;
   const auto report_spurious = [&] {
     const Time now = Time(largest * 1ms);
-    paths.recovery().on_ack(now, {.largest_acked = {largest},
-                                  .known_end = {0},
-                                  .next = {largest + 1},
-                                  .arrived = now,
-                                  .delay = 0ns,
-                                  .spurious = 1});
+    paths.on_ack(now, {.largest_acked = {largest},
+                       .known_end = {0},
+                       .next = {largest + 1},
+                       .arrived = now,
+                       .delay = 0ns,
+                       .spurious = 1});
     ++largest;
     return path.losses().reorder_window(path.reply_time()) > path.reply_time().smoothed() / 4;
   };
-  paths.recovery().on_zero_window_probe({1});
+  paths.on_zero_window_probe({1});
   EXPECT_FALSE(report_spurious());
-  paths.recovery().on_retransmit(0, {1}, {2}, true);
+  paths.on_retransmit(0, {1}, {2}, true);
   EXPECT_FALSE(report_spurious());
-  paths.recovery().on_retransmit(0, {2}, {3}, false);
+  paths.on_retransmit(0, {2}, {3}, false);
   EXPECT_TRUE(report_spurious());
 }
 
@@ -334,10 +334,10 @@ TEST(PathRecoveryTest, ALostPmtuProbeDoesNotNarrowTheWindow) {
 TEST_F(PathManagerTest, KeepAlivesTakeNoPathThatHasFailedWhileAnotherIsValidated) {
   validate_both();
   ASSERT_TRUE(path_error(1ms, 1));
-  for (int i = 0; i < 6; ++i) EXPECT_NE(paths.scheduler().next_validated().link, 1u);
+  for (int i = 0; i < 6; ++i) EXPECT_NE(paths.next_validated().link, 1u);
   for (const std::size_t path : {0u, 2u}) paths[path].validator.fail(Time(2ms));
   std::vector<unsigned> links;
-  for (int i = 0; i < 3; ++i) links.push_back(paths.scheduler().next_validated().link);
+  for (int i = 0; i < 3; ++i) links.push_back(paths.next_validated().link);
   std::sort(links.begin(), links.end());
   EXPECT_EQ(links, (std::vector<unsigned>{0, 1, 2})) << "none is validated: all that have worked";
 }
@@ -345,11 +345,11 @@ TEST_F(PathManagerTest, KeepAlivesTakeNoPathThatHasFailedWhileAnotherIsValidated
 TEST_F(PathManagerTest, KeepAlivesTakeTheValidatedPathsInTurn) {
   paths.join(addresses);
   paths.on_response(Time{}, Time{}, way(2, 2), true);
-  const std::uint8_t first = paths.scheduler().next_validated().link;
-  const std::uint8_t second = paths.scheduler().next_validated().link;
+  const std::uint8_t first = paths.next_validated().link;
+  const std::uint8_t second = paths.next_validated().link;
   EXPECT_NE(first, second);
   EXPECT_EQ(first + second, 0 + 2);
-  EXPECT_EQ(paths.scheduler().next_validated().link, first);
+  EXPECT_EQ(paths.next_validated().link, first);
 }
 
 /// Found by the simulator (siege): all challenges left by the rail that was tried last, which the peer does

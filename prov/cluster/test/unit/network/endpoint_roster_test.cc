@@ -46,11 +46,5 @@ TEST_F(EndpointRosterTest, OneWhoseNameTheApplicationHasAskedForComesFirst) {
   EXPECT_TRUE(roster->sibling_of(second).empty());
 }
 
-TEST_F(EndpointRosterTest, AnEndpointWithoutRosterIsAlone) {
-  EndpointRoster::Entry entry(nullptr, first);
-  entry.set_published();
-  EXPECT_FALSE(lists(first));
-}
-
 }  // namespace
 }  // namespace cluster::engine

@@ -1,12 +1,11 @@
 // Which hosts the process probe learns as hosts of members.
-#include "network/member_hosts.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "network/network_transport.h"
 #include "support/node.h"
 
 namespace cluster::network {

@@ -151,11 +151,13 @@ TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotSpuriousRetransmissions) {
 
 TEST_F(ReceiveWindowTest, NothingBeyondTheWindow) {
   arrive(63, false);
-  arrive(64, false, Arrival::outside);
+  using Place = ReceiveWindow::Place;
+  EXPECT_EQ(window.place_of({64}), Place::outside);
+  EXPECT_EQ(window.place_of({0u - 64}), Place::within);
   arrive(0u - 64, false, Arrival::duplicate);
-  arrive(0u - 65, false, Arrival::late);  // no peer whose frames were acknowledged so far sends it
-  arrive(0xFFFF0000u, false, Arrival::late);
-  arrive(0xFFFEFFFFu, false, Arrival::outside);  // too far behind to be an old one
+  EXPECT_EQ(window.place_of({0u - 65}), Place::late) << "no peer whose frames were acknowledged sends it";
+  EXPECT_EQ(window.place_of({0xFFFF0000u}), Place::late);
+  EXPECT_EQ(window.place_of({0xFFFEFFFFu}), Place::outside) << "too far behind to be an old one";
   arrive(0, false);
   arrive(64, false);
 }

@@ -1,7 +1,7 @@
 // How late the turns of an endpoint are.
-#include "reliability/turn_delay.h"
-
 #include <gtest/gtest.h>
+
+#include "reliability/retransmission_timer.h"
 
 namespace cluster::reliability {
 namespace {
