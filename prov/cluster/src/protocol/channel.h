@@ -4,6 +4,7 @@
 // Each nested struct is changed by one class, named in its comment; the others only read it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -57,13 +58,41 @@ struct TxQueues {
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
 
-/// Eager credit. (CreditManager)
+/// Eager credit. A sender charges every eager message (its length and a fixed overhead) against a limit that the receiver
+/// raises as messages leave its store of unexpected messages (ControlSender::release). A message that would pass the limit is
+/// announced instead: it waits in the sender's memory. So a receiver bounds its own memory without ever dropping a message, or
+/// blocking one that others wait for.
 struct Credit {
   std::uint64_t charged = 0;  ///< by this side, since the session began
   std::uint64_t limit = kInitialCredit;
   std::uint64_t charged_by_peer = 0;
   std::uint64_t released = 0;  ///< of what the peer charged
   std::uint64_t granted = kInitialCredit;
+
+  static std::uint64_t charge_of(std::size_t length) { return length + kMessageCharge; }
+
+  // --- sender ---
+  bool covers(std::size_t length) const { return charged + charge_of(length) <= limit; }
+  void charge(std::size_t length) { charged += charge_of(length); }
+  /// Credit segments may overtake each other: the largest one holds.
+  void raise(std::uint64_t to) { limit = std::max(limit, to); }
+
+  // --- receiver ---
+  /// False if the peer would charge more for a message than it was granted.
+  bool allows(std::uint64_t length) const {
+    return length <= granted && charged_by_peer + charge_of(length) <= granted;
+  }
+  /// The peer has charged a message, which it may.
+  void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
+  /// A message comes and goes past the store. False: it has not been counted, since it is not allowed, or credit is to be
+  /// advertised: the peer has been granted no more than `ahead` beyond what was released.
+  bool pass(std::uint32_t length, std::uint64_t ahead) {
+    const std::uint64_t charge = charge_of(length);
+    if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
+    charged_by_peer += charge;
+    released += charge;
+    return true;
+  }
 };
 
 /// The eager message whose parts are arriving: at most one of the two is set. (EagerProtocol, GroupProtocol)

@@ -21,6 +21,15 @@ void ControlSender::send_failed(Channel& channel, std::uint32_t id) {
        {.kind = wire::SegmentKind::failed, .id = id, .total = static_cast<std::uint64_t>(Status::access)});
 }
 
+void ControlSender::release(Channel& channel, std::uint64_t charge) {
+  Credit& credit = channel.credit;
+  credit.released += charge;
+  const std::uint64_t limit = credit.released + context_.settings.eager_credit;
+  if (limit < credit.granted + context_.settings.eager_credit / 4) return;
+  credit.granted = limit;
+  advertise_credit(channel);
+}
+
 bool ControlSender::flush(Channel& channel) {
   RingQueue<wire::Segment>& kept = channel.tx.control;
   while (!kept.empty()) {

@@ -25,6 +25,12 @@ class ControlSender {
   void send_done(Channel& channel, std::uint32_t id);
   /// The peer's request accesses memory that it must not.
   void send_failed(Channel& channel, std::uint32_t id);
+  /// A message that the peer charged has left the store, or never entered it: the peer may use its charge again. Advertised
+  /// in steps, so that a credit segment travels once per many messages.
+  void release(Channel& channel, std::uint64_t charge);
+  void advertise_credit(Channel& channel) {
+    send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
+  }
   /// Posts what was kept. False if the carrier has not enough free bytes for all.
   static bool flush(Channel& channel);
 

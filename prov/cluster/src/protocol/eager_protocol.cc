@@ -47,7 +47,7 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
     if (request != nullptr) outgoing_.withdraw(*request);
     return false;
   }
-  CreditManager::charge(channel, op.length);
+  channel.credit.charge(op.length);
   ++context_.counters.eager_sent;
   context_.counters.bytes_sent += op.length;
   if (request == nullptr) {
@@ -96,7 +96,7 @@ bool EagerProtocol::advance(SendRequest& request) {
     if (!carrier.post(segment, request.bytes(request.posted, part), PayloadMode::copy, token)) return false;
     if (token != 0) ++request.unanswered;
     if (first) {
-      CreditManager::charge(channel, request.length);
+      channel.credit.charge(request.length);
       ++context_.counters.eager_sent;
     }
     request.posted += part;
@@ -111,19 +111,19 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
   const bool whole = segment.kind == wire::SegmentKind::eager;
   const std::uint64_t total = whole ? payload.size() : segment.total;
   // No correct sender begins a message inside another one, or charges more than it was granted.
-  if (channel.assembly.active() || total < payload.size() || !CreditManager::allows(channel, total)) {
+  if (channel.assembly.active() || total < payload.size() || !channel.credit.allows(total)) {
     return context_.refuse_segment();
   }
-  Assembly assembly = matcher_.begin(channel, segment, total, CreditManager::charge_of(total));
+  Assembly assembly = matcher_.begin(channel, segment, total, Credit::charge_of(total));
   if (!assembly.active()) return context_.refuse_segment();
-  CreditManager::accept(channel, total);
+  channel.credit.accept(total);
   assembly.append(payload);
   if (RecvRequest* const receive = assembly.receive;
       whole && receive != nullptr && !receive->confirm && receive->buffer == nullptr) [[likely]] {
     reporter_.received(*receive, Status::ok);
     pulls_.pool().release(*receive);
     // Last: without memory for what it tells the peer the session ends, and the message must have been reported.
-    return credit_.release(channel, CreditManager::charge_of(total));
+    return control_.release(channel, Credit::charge_of(total));
   }
   channel.assembly = assembly;
   if (assembly.complete()) assembled(channel);
@@ -140,7 +140,7 @@ void EagerProtocol::assembled(Channel& channel) {
   if (RecvRequest* receive = channel.assembly.receive) {
     channel.assembly.receive = nullptr;
     if (receive->confirm) control_.send_done(channel, receive->sender_id);
-    credit_.release(channel, CreditManager::charge_of(receive->total));
+    control_.release(channel, Credit::charge_of(receive->total));
     return pulls_.complete(*receive, Status::ok);
   }
   UnexpectedMessage& message = *channel.assembly.unexpected;

@@ -15,8 +15,7 @@ class EagerProtocol : MessengerParts {
 
   // --- sender ---
   static bool eligible(const Channel& channel, std::size_t length, CompletionLevel level) {
-    return level != CompletionLevel::match && channel.allows_eager(length) &&
-           CreditManager::covers(channel, length);
+    return level != CompletionLevel::match && channel.allows_eager(length) && channel.credit.covers(length);
   }
   /// Posts a message in one segment, if nothing is in its way. True if it is dealt with, with its status;
   /// false if it has to queue.

@@ -31,11 +31,10 @@ void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
 }  // namespace
 
 Matcher::Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter,
-                 CreditManager& credit, PullReceiver& pulls)
+                 PullReceiver& pulls)
     : context_(context),
       control_(control),
       reporter_(reporter),
-      credit_(credit),
       pulls_(pulls),
       messages_(context.settings.unexpected_hard_max) {}
 
@@ -211,7 +210,7 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   Channel& channel = *message.channel;
   const std::uint64_t charge = message.charge;
   drop(message);
-  if (charge > 0) credit_.release(channel, charge);
+  if (charge > 0) control_.release(channel, charge);
 }
 
 /// The store has lost or got a message. Below the smallest part of it no peer can have too much.

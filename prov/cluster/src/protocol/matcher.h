@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/pool.h"
-#include "protocol/credit_manager.h"
+#include "protocol/control_sender.h"
 #include "protocol/match_queue.h"
 #include "protocol/pull_receiver.h"
 
@@ -18,8 +18,7 @@ namespace cluster::protocol {
 
 class Matcher {
  public:
-  Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter, CreditManager& credit,
-          PullReceiver& pulls);
+  Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter, PullReceiver& pulls);
 
   // --- from the application ---
   /// `from` null: from any sender.
@@ -94,7 +93,6 @@ class Matcher {
   const Context& context_;
   ControlSender& control_;
   CompletionReporter& reporter_;
-  CreditManager& credit_;
   PullReceiver& pulls_;
   MatchQueues queues_;
   Pool<UnexpectedMessage> messages_;

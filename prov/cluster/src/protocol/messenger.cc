@@ -15,9 +15,8 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Addr
       reporter_(context_),
       control_(context_),
       outgoing_(context_, reporter_),
-      credit_(context_, control_),
       pulls_(context_, control_, reporter_),
-      matcher_(context_, control_, reporter_, credit_, pulls_) {}
+      matcher_(context_, control_, reporter_, pulls_) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                        const ArrivalInfo& info) {
@@ -32,7 +31,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::placed: return pulls_.on_placed(channel, segment, info);
     case SegmentKind::done: return on_answer(channel, segment, Status::ok);
     case SegmentKind::failed: return on_answer(channel, segment, Status::access);
-    case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
+    case SegmentKind::credit: return channel.credit.raise(segment.total);
     case SegmentKind::write: return rma_target_.on_write(channel, segment, payload);
     case SegmentKind::write_next: return rma_target_.on_write_next(channel, payload);
     case SegmentKind::write_announce: return rma_target_.on_announce(channel, segment);

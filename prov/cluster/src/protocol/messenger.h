@@ -86,7 +86,7 @@ class Messenger {
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
   ControlSender& control() { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
-  void remind(Channel& channel) { credit_.advertise(channel); }
+  void remind(Channel& channel) { control_.advertise_credit(channel); }
 
   const EndpointBindings& bindings() const { return context_.bindings; }
   /// For what completes messages beside this: short ones (shm/fast_lane.h), and those of groups.
@@ -109,10 +109,9 @@ class Messenger {
   CompletionReporter reporter_;
   ControlSender control_;
   OutgoingRequests outgoing_;
-  CreditManager credit_;
   PullReceiver pulls_;
   Matcher matcher_;
-  const MessengerParts parts_{context_, reporter_, control_, outgoing_, credit_, pulls_, matcher_};
+  const MessengerParts parts_{context_, reporter_, control_, outgoing_, pulls_, matcher_};
   EagerProtocol eager_{parts_};
   RendezvousProtocol rendezvous_{parts_};
   RemoteAccess rma_{parts_};

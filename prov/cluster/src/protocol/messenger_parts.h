@@ -11,7 +11,6 @@ struct MessengerParts {
   CompletionReporter& reporter_;  ///< every completion and counter
   ControlSender& control_;        ///< segments outside any order; which channels have something left to post
   OutgoingRequests& outgoing_;    ///< operations of this side and responses to peers: memory, limit, order
-  CreditManager& credit_;         ///< how much a sender may have waiting here
   PullReceiver& pulls_;           ///< everything that is pulled
   Matcher& matcher_;              ///< posted receives and unexpected messages
 };

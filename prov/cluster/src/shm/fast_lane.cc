@@ -26,9 +26,7 @@ void FastLane::review(LocalPeer& peer) const {
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;
-  if (rx_queue_ == nullptr || !matcher_.plentiful() ||
-      !protocol::CreditManager::allows(channel, header.length))
-    return false;
+  if (rx_queue_ == nullptr || !matcher_.plentiful() || !channel.credit.allows(header.length)) return false;
   try {
     const protocol::MessageHeader kept{.tagged = header.tagged,
                                        .has_data = header.has_data,
@@ -38,11 +36,11 @@ bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
     protocol::UnexpectedMessage* const stored =
         matcher_.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
     if (stored == nullptr) return false;
-    stored->charge = protocol::CreditManager::charge_of(header.length);
+    stored->charge = protocol::Credit::charge_of(header.length);
   } catch (const std::bad_alloc&) {
     return false;
   }
-  protocol::CreditManager::accept(channel, header.length);
+  channel.credit.accept(header.length);
   ++context_.counters.fast_received;
   peer.ring->pop();
   return true;

@@ -70,11 +70,11 @@ class FastLane : protocol::MessengerParts {
       return false;
     auto* const ring = static_cast<Outbox*>(peer.lane);
     const std::size_t length = message.header.length;
-    if (length > peer.channel.eager_max || !protocol::CreditManager::covers(peer.channel, length) ||
+    if (length > peer.channel.eager_max || !peer.channel.credit.covers(length) ||
         !ring->post_short(message.header, message.payload)) [[unlikely]] {
       return false;
     }
-    protocol::CreditManager::charge(peer.channel, length);
+    peer.channel.credit.charge(length);
     Counters& counters = context_.counters;
     ++counters.fast_sent;
     ++counters.eager_sent;
@@ -154,7 +154,8 @@ class FastLane : protocol::MessengerParts {
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) || !credit_.pass(channel, header.length)) {
+        (!direct && !protocol::CompletionQueue::none_starved()) ||
+        !channel.credit.pass(header.length, ahead_)) {
       return false;
     }
     std::byte* const buffer = receive.buffers()[0].data();
@@ -197,6 +198,8 @@ class FastLane : protocol::MessengerParts {
   }
 
   bool enabled_;
+  /// As long as a peer has been granted more than this beyond what was released, no credit is due.
+  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
   /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
   protocol::CompletionQueue* rx_queue_ = nullptr;
 };

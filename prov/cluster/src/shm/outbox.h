@@ -43,7 +43,6 @@ class Outbox final : public Recall, public carrier::Lane {
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
   bool drained() const override { return writer_.drained(); }
-  /// post() of a whole eager message.
   bool post_short(const wire::EagerHeader& header, const void* payload) {
     if (!writer_.post_short(header, payload)) [[unlikely]]
       return false;
@@ -64,7 +63,6 @@ class Outbox final : public Recall, public carrier::Lane {
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();
-  /// True once the peer has closed its end, as it says itself.
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
   /// The peer has attached the ring: an open connection has done its work.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
@@ -87,11 +85,9 @@ class Outbox final : public Recall, public carrier::Lane {
   bool process_observable() const { return !process_ || process_->observable(); }
   void release_process() { process_.reset(); }
 
-  /// Bytes of memory that are mapped; pages that were never used take no memory.
   std::size_t footprint() const { return memory_.bytes().size(); }
 
-  /// From now on the peer rings the doorbell when it frees space. True if it had not been asked: then
-  /// os::fence_processes() and one more attempt to post are due before the caller sleeps.
+  /// As Inbox::request_doorbell(), for space.
   bool request_doorbell() { return writer_.request_doorbell(); }
   /// Rings the peer's doorbell without being asked, once, if segments wait and the peer has taken none since
   /// the last call.

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "protocol/credit_manager.h"
+#include "protocol/control_sender.h"
 #include "support/queue_carrier.h"
 
 namespace cluster::protocol {
@@ -70,15 +70,14 @@ TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
 }
 
 TEST_F(ControlSenderTest, CreditIsAdvertisedInSteps) {
-  CreditManager credit(context, control);
   channel.credit.granted = 1000;
-  EXPECT_TRUE(CreditManager::allows(channel, 900));
-  CreditManager::accept(channel, 900);
-  EXPECT_FALSE(CreditManager::allows(channel, 900)) << "more than was granted";
-  EXPECT_FALSE(CreditManager::allows(channel, ~std::uint64_t{0})) << "nor by overflow";
-  credit.release(channel, 200);
+  EXPECT_TRUE(channel.credit.allows(900));
+  channel.credit.accept(900);
+  EXPECT_FALSE(channel.credit.allows(900)) << "more than was granted";
+  EXPECT_FALSE(channel.credit.allows(~std::uint64_t{0})) << "nor by overflow";
+  control.release(channel, 200);
   EXPECT_TRUE(carrier.items.empty());
-  credit.release(channel, 50);
+  control.release(channel, 50);
   ASSERT_EQ(carrier.items.size(), 1u);
   EXPECT_EQ(carrier.items.front().segment.kind, wire::SegmentKind::credit);
   EXPECT_EQ(carrier.items.front().segment.total, 1250u);
@@ -86,16 +85,16 @@ TEST_F(ControlSenderTest, CreditIsAdvertisedInSteps) {
 
 TEST_F(ControlSenderTest, TheLargestCreditHolds) {
   channel.credit.limit = 500;
-  EXPECT_TRUE(CreditManager::covers(channel, 500 - kMessageCharge));
-  EXPECT_FALSE(CreditManager::covers(channel, 501 - kMessageCharge));
+  EXPECT_TRUE(channel.credit.covers(500 - kMessageCharge));
+  EXPECT_FALSE(channel.credit.covers(501 - kMessageCharge));
   wire::Segment segment;
   for (const std::uint64_t limit : {900u, 700u}) {
     segment.total = limit;
-    CreditManager::on_credit(channel, segment);
+    channel.credit.raise(segment.total);
   }
-  CreditManager::charge(channel, 900 - 2 * kMessageCharge);
-  EXPECT_TRUE(CreditManager::covers(channel, 0));
-  EXPECT_FALSE(CreditManager::covers(channel, 1));
+  channel.credit.charge(900 - 2 * kMessageCharge);
+  EXPECT_TRUE(channel.credit.covers(0));
+  EXPECT_FALSE(channel.credit.covers(1));
 }
 
 }  // namespace
