@@ -10,7 +10,7 @@ using test::FakeTransport;
 using test::Listener;
 
 TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   const std::uint64_t id = team.id();
   transport_.sends_until_exhausted = 0;
   EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
@@ -48,7 +48,7 @@ TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) 
 /// The application repeats a refused call. If that took the next number, the others would see another
 /// operation.
 TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   collectives_.join(team, listener_);
   complete_operations(team);
   transport_.sends_until_exhausted = 0;
@@ -62,7 +62,7 @@ TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
 
 /// No event of the protocol comes twice.
 TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   collectives_.join(team, listener_);
   complete_operations(team);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
@@ -80,7 +80,7 @@ TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
 }
 
 TEST_F(CollectivesTest, AFailureForWhichThereIsNoMemoryIsSpreadLater) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   collectives_.join(team, listener_);
   complete_operations(team);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
