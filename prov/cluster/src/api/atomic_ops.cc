@@ -23,7 +23,8 @@ static_assert(static_cast<int>(AtomicType::uint128) == FI_UINT128);
 
 enum class Form { base, fetch, compare };
 
-/// False if this form of call does not have the operation, or the operation is not defined for the type.
+/// Translates an operation and a datatype of libfabric. Returns false if this form of call lacks the
+/// operation, or the type does not support it.
 bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   const auto op_number = static_cast<std::size_t>(op);
   const auto type_number = static_cast<std::size_t>(type);
@@ -34,7 +35,8 @@ bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   return protocol::supported(code.op, code.type);
 }
 
-/// The buffers of a vector of elements; false if there are too many, or one has more elements than allowed.
+/// Fills `buffers` from `vector`. Returns false if there are too many buffers, or one has more elements than
+/// allowed.
 template <typename Bytes>
 bool read_elements(IovecSpans<Bytes>& buffers, std::span<const fi_ioc> vector, std::size_t element_size) {
   if (vector.size() > protocol::kIovMax || (!vector.empty() && vector.data() == nullptr)) return false;
@@ -52,8 +54,8 @@ struct AtomicArguments {
   std::span<const fi_ioc> operands{};
   std::span<const fi_ioc> compares{};
   std::span<const fi_ioc> results{};
-  std::span<const fi_rma_ioc> remote{};  ///< empty: one range of the length of the local buffers
-  std::uint64_t address = 0;             ///< of that range
+  std::span<const fi_rma_ioc> remote{};  ///< empty: one range as long as the local buffers
+  std::uint64_t address = 0;             ///< of that one range
   std::uint64_t key = 0;
 };
 
@@ -65,7 +67,7 @@ ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& ca
   IovecSpans<ConstBytes> operands;
   IovecSpans<ConstBytes> compares;
   IovecSpans<Bytes> results;
-  // FI_ATOMIC_READ has no operands; those of the call are ignored.
+  // FI_ATOMIC_READ has no operands, so operands that the caller passes are ignored.
   const auto operand_vector = op.code.operands() == 0 ? std::span<const fi_ioc>{} : call.operands;
   if (!read_elements(operands, operand_vector, element_size) ||
       !read_elements(compares, call.compares, element_size) ||
@@ -169,7 +171,7 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                     key, type, op, context);
 }
 
-/// The three calls with flags: those of the call replace the endpoint's.
+/// Serves the three calls with flags. The flags of the call replace the endpoint's.
 ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                      std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                      std::uint64_t flags) noexcept {
@@ -203,7 +205,8 @@ ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_io
                       flags);
 }
 
-/// fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid: how many elements one call takes.
+/// fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid: writes into `count` how many elements one
+/// call takes.
 template <Form form>
 int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   AtomicCode code;
@@ -222,7 +225,7 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
   const bool fetch = flags & FI_FETCH_ATOMIC;
   if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch))
     return -FI_EBADFLAGS;
-  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // on buffers of tagged receives
+  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // atomics on the buffers of tagged receives
   AtomicCode code;
   const Form form = compare ? Form::compare : fetch ? Form::fetch : Form::base;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
@@ -248,7 +251,7 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-/// The queries work before fi_enable.
+/// Of an endpoint that is not enabled yet: the valid calls already work.
 constinit fi_ops_atomic atomic_ops_disabled = [] {
   auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
   ops.writevalid = valid<Form::base>;

@@ -1,5 +1,5 @@
-// An authorization key as applications give it: the auth_key of fi_domain_attr, fi_ep_attr and fi_mr_attr, 16 to 64 bytes that no
-// other host can guess. Callers of an API before 1.5 do not set these fields.
+// An authorization key as applications give it: the auth_key of fi_domain_attr, fi_ep_attr and fi_mr_attr. It
+// has 16 to 64 bytes that no other host can guess. Callers of an API before 1.5 do not set these fields.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -13,10 +13,11 @@
 
 namespace cluster::api {
 
-/// FI_AV_AUTH_KEY of libfabric 1.20, in place of the size of a domain's key, asks for a key for each address. It is refused.
+/// Since libfabric 1.20 this size (FI_AV_AUTH_KEY) asks for one key per address. The provider refuses it.
 inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 
-/// As a caller of this API version has filled it in, in fi_domain_attr, fi_ep_attr or fi_mr_attr.
+/// The key in an fi_domain_attr, fi_ep_attr or fi_mr_attr; empty if the caller's API version has no such
+/// field.
 struct GivenAuthKey {
   template <typename Attributes>
   GivenAuthKey(const Attributes& attributes, std::uint32_t version) {
@@ -24,7 +25,7 @@ struct GivenAuthKey {
     bytes = attributes.auth_key;
     size = attributes.auth_key_size;
   }
-  /// Why it is not allowed; null if it is. None at all is allowed.
+  /// Returns why the key is not allowed; null if it is allowed. An application may also give no key.
   const char* refusal() const {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey
@@ -39,7 +40,7 @@ struct GivenAuthKey {
 class AuthKey {
  public:
   AuthKey() = default;
-  /// An allowed one.
+  /// `given` must be allowed.
   explicit AuthKey(const GivenAuthKey& given) : size_(given.size) {
     if (size_ != 0) std::memcpy(bytes_.data(), given.bytes, size_);
   }

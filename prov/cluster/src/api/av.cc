@@ -36,7 +36,8 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// What later versions of libfabric added behind these, callers find missing by the size: -FI_ENOSYS.
+/// Later versions of libfabric append functions to this table. A caller finds by the size that they are
+/// missing: -FI_ENOSYS.
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = Method<&Av::insert>::entry,
@@ -48,7 +49,7 @@ constinit fi_ops_av av_ops = {
     .av_set = open_object<AvSet, Av>,
 };
 
-/// A name that ends in digits, which fi_av_insertsym counts up: "node007" is "node", 7, 3 digits.
+/// A name that ends in digits. fi_av_insertsym counts the digits up: "node007" is "node", 7, 3 digits.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;
@@ -71,13 +72,13 @@ struct Countable {
   }
 };
 
-/// An element of an array that may be null.
+/// Returns the element of an array; null if the array is null.
 template <typename Value>
 Value* element(Value* array, std::size_t index) {
   return array != nullptr ? array + index : nullptr;
 }
 
-/// True if a peer can have this address: it has host and port. A group is no peer.
+/// Returns true if a peer can have this address: a host and a port, and no multicast group.
 bool usable(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
 }
@@ -89,7 +90,7 @@ Av::Av(Domain& domain, void* context)
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
-  if (attributes->name != nullptr) return -FI_ENOSYS;  // shared between processes
+  if (attributes->name != nullptr) return -FI_ENOSYS;  // a name asks for a vector that processes share
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;
   switch (number_of(attributes->type)) {

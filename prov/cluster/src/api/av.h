@@ -1,5 +1,5 @@
-// An address vector over transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the lowest
-// free index. Inserting an address sends nothing.
+// An address vector over transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the
+// lowest free index. Inserting an address sends nothing.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -15,15 +15,16 @@ class Av : public fid_av, public RefCounted {
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
 
-  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets a positive error number, or
-  // 0, for each address.
+  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets 0 or a positive error number
+  // for each address.
   int insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
              void* context);
-  /// A name and a service, or (`service` null) an address as text: "fi_sockaddr_in://10.0.0.1:9228".
+  /// Takes a node and a service. If `service` is null, `node` is an address as text:
+  /// "fi_sockaddr_in://10.0.0.1:9228".
   int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                      void* context);
-  /// Every one of `nodes` names with every one of `services`; names count up from the digits that they end
-  /// with.
+  /// Inserts each of `nodes` names with each of `services` services. Names count up from the digits at their
+  /// end.
   int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);

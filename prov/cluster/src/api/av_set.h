@@ -1,5 +1,5 @@
-// An address vector set: handles of an address vector in an order that all members of a collective team share.
-// Nothing is sent.
+// An address vector set: handles of an address vector, in an order that all members of a collective team
+// share. A set sends nothing.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -24,14 +24,14 @@ class AvSet : public fid_av_set, public RefCounted {
   int address(fi_addr_t* team);
 
   const std::vector<fi_addr_t>& members() const { return members_; }
-  /// fi_av_set_attr::comm_key: tells teams of the same members apart. 0: none.
+  /// fi_av_set_attr::comm_key, which tells teams with the same members apart; 0 if none is set.
   std::uint64_t key() const { return key_; }
   Av& av() { return *av_; }
 
  private:
   AvSet(Av& av, void* context);
   bool contains(fi_addr_t address) const;
-  /// Keeps the members that `other` has, or has not.
+  /// Keeps the members that `other` has, or (`common` false) lacks.
   int keep(const fid_av_set* other, bool common);
 
   std::vector<fi_addr_t> members_;

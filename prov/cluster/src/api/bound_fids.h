@@ -1,5 +1,5 @@
-// The objects bound to an endpoint with fi_ep_bind: address vector, queues and counters. The endpoint holds each, so that it cannot
-// be closed before the endpoint.
+// The objects that are bound to an endpoint with fi_ep_bind: address vector, queues and counters. The
+// endpoint holds a reference to each, so none can be closed before the endpoint.
 #pragma once
 
 #include <array>
@@ -19,15 +19,16 @@ class BoundFids {
   explicit BoundFids(Domain& domain) : domain_(domain) {}
 
   int bind(fid_t object, std::uint64_t flags);
-  /// 0, or a negative libfabric error after a warning that names what is missing for these capabilities.
+  /// Returns 0 if everything is bound that these capabilities need. Otherwise it logs what is missing and
+  /// returns a negative libfabric error.
   int check_complete(std::uint64_t caps) const;
 
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// Until remove_engine(), reading a bound queue or counter makes progress on `engine`. If it `joins` teams, reading the event queue
-  /// does so, too.
+  /// Until remove_engine(), each read of a bound queue or counter makes progress on `engine`. If the engine
+  /// `joins` teams, so does each read of the event queue.
   void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 

@@ -5,10 +5,10 @@
 namespace cluster::api {
 namespace {
 
-/// How long all but the first waiting thread of one counter sleep at a time.
+/// If several threads wait on one counter, all but the first sleep for this long at a time.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
-/// fi_cntr_add, fi_cntr_set and the like.
+/// Serves fi_cntr_add, fi_cntr_set and the like.
 template <void (protocol::Counter::*change)(std::uint64_t)>
 int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
   (object_of<Cntr>(cntr).counter().*change)(value);
@@ -44,7 +44,8 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   return 0;
 }
 
-/// A read cannot report an error; progress that failed for lack of memory is repeated by the next read.
+/// A read of a counter cannot report an error. If progress fails for lack of memory, the next read tries
+/// again.
 void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();
@@ -88,7 +89,8 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
         return verdict();
       },
       [&](engine::Sleeper& sleep_on) {
-        // One thread arms the sleeper and lowers its signal. The others would take each other's, so they look now and then.
+        // Only one thread arms the sleeper and takes its wake-ups. Other threads would miss theirs, so they
+        // check the counter at intervals.
         if (claimed == nullptr && sleep_on.claim()) claimed = &sleep_on;
         if (claimed == nullptr) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);

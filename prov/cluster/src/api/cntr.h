@@ -1,5 +1,5 @@
-// A counter of successes and errors. Programs that count do not read queues, so every read of a counter makes
-// progress on its endpoints.
+// A counter of successes and errors. Programs that use counters do not read queues, so every read of a
+// counter makes progress on its endpoints.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -17,11 +17,12 @@ class Cntr : public fid_cntr, public RefCounted {
 
   static int open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context);
 
-  /// Until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
+  /// Waits until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
   int wait(std::uint64_t threshold, int timeout);
   std::uint64_t value();
   std::uint64_t errors();
-  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if the counter may have changed since it was read.
+  /// fi_trywait: returns 0 if the descriptor is armed, and -FI_EAGAIN if the counter may have changed since
+  /// the last read.
   int arm();
 
   protocol::Counter& counter() { return counter_; }
@@ -35,7 +36,7 @@ class Cntr : public fid_cntr, public RefCounted {
 
   protocol::Counter counter_;
   Progress progress_;
-  std::atomic<std::uint64_t> value_read_{0};  ///< the application need not be woken for this value
+  std::atomic<std::uint64_t> value_read_{0};  ///< arm() need not wake the application for this value
   std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
   Ref<Domain> domain_;

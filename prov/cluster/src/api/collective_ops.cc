@@ -1,5 +1,5 @@
 // Collective operations: the ops table of fi_collective, and fi_query_collective. `count` is what one member
-// contributes or gets: the buffer that holds something for each member has as many elements for each.
+// contributes or gets. A buffer with something for each member holds `count` elements for each.
 #include <rdma/fi_collective.h>
 
 #include "api/endpoint.h"
@@ -17,14 +17,15 @@ using wire::AtomicType;
 static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
 static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
 
-/// No team is larger: the numbers of messages and the notices of a failure are made for that many.
+/// The largest team. Message numbers and failure notices are designed for this size.
 constexpr std::size_t kMembersMax = 65536;
 
 bool reduces(Kind kind) {
   return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::reduce_scatter;
 }
 
-/// What the caller's enumerators stand for; false if there is no such element, or no such operation on it.
+/// Translates libfabric's type and operation. Returns false if the provider lacks the type, or the operation
+/// on it.
 bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& reduction) {
   const auto type_number = static_cast<std::size_t>(type);
   const auto op_number = static_cast<std::size_t>(op);
@@ -36,7 +37,7 @@ bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& red
   return protocol::combines(reduction.op) && protocol::supported(reduction.op, reduction.type);
 }
 
-/// What the calls have in common, in the order of their arguments.
+/// The arguments that the calls share, in the order in which the calls take them.
 struct Call {
   Kind kind;
   const void* source;
@@ -54,7 +55,7 @@ bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::scatter || kind == Kind::gather;
 }
 
-/// Which of the two buffers this member has, and how many blocks of `size` bytes each holds.
+/// Sets the buffers that this member uses, and how many blocks of `size` bytes each holds.
 void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root,
                  Arguments& arguments) {
   std::size_t sources = 1;
@@ -121,7 +122,7 @@ ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_a
                flags);
 }
 
-/// alltoall, allgather: everything goes to all.
+/// alltoall, allgather: every member sends to every other member.
 template <Kind kind>
 ssize_t exchange(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                  fi_addr_t team, fi_datatype type, std::uint64_t flags, void* context) noexcept {
@@ -141,7 +142,7 @@ ssize_t reduce(fid_ep* endpoint, const void* buffer, std::size_t count, void*, v
   return start(endpoint, {Kind::reduce, buffer, count, result, team, root, type, op, context}, flags);
 }
 
-/// scatter, gather: between the root and all.
+/// scatter, gather: blocks go between the root and all members.
 template <Kind kind>
 ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                     fi_addr_t team, fi_addr_t root, fi_datatype type, std::uint64_t flags,
@@ -149,7 +150,7 @@ ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, voi
   return start(endpoint, {kind, buffer, count, result, team, root, type, FI_NOOP, context}, flags);
 }
 
-/// The call that names its operation; of either buffer one piece.
+/// fi_collective's msg: the message names the operation. Each buffer is one contiguous piece.
 ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**,
                 std::size_t result_count, std::uint64_t flags) noexcept {
   if (call == nullptr || call->iov_count > 1 || result_count > 1) return -FI_EINVAL;

@@ -11,9 +11,9 @@
 namespace cluster::api {
 namespace {
 
-/// fi_cq_err_entry belongs to the application and has grown twice; what is written depends on the version
-/// that the fabric was opened for. Headers older than kSourceVersion declare it without src_addr, so that is
-/// written by its offset.
+/// fi_cq_err_entry belongs to the application, and it has grown twice. The API version of the fabric decides
+/// which fields are written. Headers older than kSourceVersion declare no src_addr, so it is written by its
+/// offset.
 constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< err_data_size exists
 constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);    ///< src_addr exists, at the end
 
@@ -72,7 +72,7 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
       backoff_(domain.platform()),
       domain_(domain) {}
 
-/// The size in the attributes is ignored: the queue grows as needed and never overruns.
+/// Ignores the size in the attributes: the queue grows as needed and never overruns.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   const fi_cq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
@@ -83,7 +83,7 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   return 0;
 }
 
-/// A fi_cq_signal ends the wait. FI_CQ_COND_THRESHOLD is a hint that is ignored.
+/// fi_cq_signal ends the wait. FI_CQ_COND_THRESHOLD is only a hint, and it is ignored.
 template <typename Entry>
 ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
@@ -100,8 +100,8 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
   return signaled ? -FI_EAGAIN : result;
 }
 
-/// The queue is armed before the engines: entries that their turn of progress adds must find the sleeper
-/// listed.
+/// Arms the queue before the engines. Arming the engines takes a turn of progress, and a completion of that
+/// turn must wake the sleeper.
 bool Cq::prepare_sleep(engine::Sleeper& sleeper) {
   return queue_.wake_at_next(sleeper) && !signaled_.load() && progress_.arm() && queue_.empty();
 }
@@ -144,7 +144,7 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry, std::uint64_t) {
   return 1;
 }
 
-/// err_data is the socket address of the peer, in the application's buffer or in error_data_.
+/// Sets err_data to the socket address of the peer, in the application's buffer or in error_data_.
 void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized) {
   const std::size_t size = peer.to(error_data_);
   if (sized && entry.err_data_size > 0) {
@@ -157,8 +157,8 @@ void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool
   if (sized) entry.err_data_size = size;
 }
 
-/// The size of err_data is not passed to fi_cq_strerror, so the peer's name comes from the error that was
-/// read last; it is left out if that was another error.
+/// fi_cq_strerror does not pass the size of err_data. So the peer's name comes from the error that was read
+/// last, and is left out if that error had another status.
 const char* Cq::error_text(int provider_error, char* buffer, std::size_t size) {
   const std::lock_guard guard(error_lock_);
   const auto status = static_cast<Status>(provider_error);

@@ -1,7 +1,9 @@
-// A completion queue: a protocol::CompletionQueue that engines fill, read in the format it was opened for.
+// A completion queue: a protocol::CompletionQueue that engines fill. The application reads it in the format
+// that it chose when it opened the queue.
 //
-// A read makes progress only if the queue is empty, so that a batch of completions costs one turn of the engines. One read in
-// kReadsPerProgress always makes progress, so that a reader that never empties its queue does not stop the engines.
+// A read makes progress only if the queue is empty, so a batch of completions costs one turn of the engines.
+// Every kReadsPerProgress-th read makes progress in any case. Otherwise a reader that never empties its queue
+// would stop the engines.
 #pragma once
 
 #include <netinet/in.h>
@@ -18,7 +20,8 @@
 
 namespace cluster::api {
 
-/// The flags that fi_cq(3) defines for an operation, and no others: some programs compare them for equality.
+/// Returns exactly the flags that fi_cq(3) defines for the operation: some programs compare them for
+/// equality.
 inline std::uint64_t flags_of(const protocol::Completion& completion) {
   using Kind = protocol::Completion::Kind;
   switch (completion.kind) {
@@ -57,8 +60,8 @@ void write_entry(Entry& entry, const Outcome& completion) {
   if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
 
-/// The entries of a caller that is reading `queue`. While the queue is empty, and so nothing is overtaken, arrivals of the fast
-/// lane are written there instead of into the queue. It lives for one turn of the engines.
+/// The entries of a caller that reads `queue`. While the queue is empty, arrivals of the fast lane go
+/// directly into these entries, and none is overtaken. The object lives for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:
@@ -74,7 +77,7 @@ class DirectEntries {
     if (sources_ != nullptr) *sources_++ = arrival.source;
   }
   std::size_t taken() const { return taken_; }
-  /// Behind the entries taken.
+  /// Points behind the entries taken.
   Entry* next() const { return next_; }
   fi_addr_t* sources() const { return sources_; }
 
@@ -95,12 +98,12 @@ class Cq : public fid_cq, public RefCounted {
   /// `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Returns once there is an entry.
+  /// Sleeps until the queue has an entry. Returns -FI_EAGAIN after `timeout` milliseconds or fi_cq_signal.
   template <typename Entry>
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
   int signal();
-  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if there may be something to read.
+  /// fi_trywait: returns 0 if the descriptor is armed, and -FI_EAGAIN if there may be something to read.
   int arm();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
@@ -118,7 +121,7 @@ class Cq : public fid_cq, public RefCounted {
   template <typename Entry>
   ssize_t drain(Entry* entry, std::size_t count, fi_addr_t* sources);
 
-  /// Counts a read. True if it must make progress although the queue is not empty.
+  /// Counts a read. Returns true if this read must make progress although the queue is not empty.
   bool count_read() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
     reads_.store(reads, std::memory_order_relaxed);
@@ -128,7 +131,7 @@ class Cq : public fid_cq, public RefCounted {
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  std::atomic<std::uint32_t> reads_{0};  ///< imprecise with several readers, which changes the rhythm only
+  std::atomic<std::uint32_t> reads_{0};  ///< imprecise with several readers, who then poll at other times
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
   Ref<Domain> domain_;
@@ -149,14 +152,14 @@ ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   return drain(entries, count, sources);
 }
 
-/// flatten: a calm turn of the engine becomes one function.
+/// `flatten` makes one function of a turn of an idle engine.
 template <typename Entry>
 [[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count,
                                                           fi_addr_t* sources) {
   DirectEntries<Entry> direct(queue_, entries, count, sources);
   try {
     progress_.poll(direct);
-  } catch (...) {  // the caller must get the entries already written; the next read fails again
+  } catch (...) {  // the caller must get the entries already written; the next read reports the failure
     if (direct.taken() == 0) throw;
   }
   const std::size_t taken = direct.taken();
@@ -169,7 +172,7 @@ template <typename Entry>
     backoff_.record_event();
     return static_cast<ssize_t>(taken);
   }
-  // Then the entries that the turn has put into the queue; a failure stays there.
+  // The turn may also have put entries into the queue. A failed one stays there for the next read.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

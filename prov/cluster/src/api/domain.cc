@@ -27,7 +27,8 @@ constinit fi_ops_domain domain_ops = {
     .endpoint2 = open_object2<Endpoint, Domain>,
 };
 
-/// The old enumeration's value, or the bits that have replaced it, which are granted together or not at all.
+/// Returns true for the old enumeration's value, and for the bits that replaced it. The bits are granted
+/// together or not at all.
 bool is_basic(int mr_mode) { return mr_mode == FI_MR_BASIC || (mr_mode & FI_MR_PROV_KEY) != 0; }
 
 }  // namespace

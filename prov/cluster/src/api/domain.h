@@ -1,5 +1,5 @@
-// A domain: one network interface, on which endpoints, address vectors, queues and counters are opened. It
-// owns the table of registered memory regions.
+// A domain: one network interface. Applications open endpoints, address vectors, queues and counters on it.
+// It owns the table of registered memory regions.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -20,25 +20,26 @@ class Domain : public fid_domain, public RefCounted {
   using Handle = fid_domain;
 
   static int open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context);
-  /// The name with which it was opened, or null: the handle is another provider's.
+  /// Returns the name with which the domain was opened; null if another provider opened it.
   static const std::string* name_of(const fid_domain& handle);
 
-  /// Binds an event queue. Asynchronous registration is not supported, so no event is ever written to it.
+  /// Binds an event queue. The provider does not support asynchronous registration, so it never writes an
+  /// event to this queue.
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }
   Platform& platform() { return fabric_->platform(); }
-  /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or another value: the family of each address decides.
+  /// FI_SOCKADDR_IN or FI_SOCKADDR_IN6. With any other value the family of each address decides.
   std::uint32_t address_format() const { return address_format_; }
-  /// FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
+  /// True with FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
-  /// FI_MR_BASIC: the provider draws keys, at random, and remote addresses are virtual. Otherwise the application
-  /// chooses keys, and addresses are offsets in the region.
+  /// True with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual. Otherwise the
+  /// application chooses keys, and addresses are offsets in the region.
   bool basic_registration() const { return basic_registration_; }
-  /// Of endpoints that have none of their own.
+  /// The key of endpoints that have none of their own.
   const AuthKey& auth_key() const { return auth_key_; }
 
  private:

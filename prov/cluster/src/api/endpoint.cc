@@ -45,13 +45,14 @@ ssize_t tx_size_left(fid_ep* handle) noexcept {
   return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
-/// The number of posted receives is limited by memory only.
+/// The number of posted receives is limited only by memory.
 ssize_t rx_size_left(fid_ep* handle) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
-// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h): an endpoint's counters and the path to each peer.
+// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h): an endpoint's counters and the path to each
+// peer.
 
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
@@ -102,7 +103,7 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
-/// Endpoints without connections have a name and no peer.
+/// An endpoint without connections has a name but no peer.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
@@ -148,7 +149,7 @@ Endpoint::~Endpoint() {
   }
   served_regions_.reset();
   roster_entry_.reset();
-  owned_engine_.reset();  // before the objects it reports to are released
+  owned_engine_.reset();  // before the objects that it reports to are released
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
@@ -163,7 +164,8 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
   return 0;
 }
 
-/// The flags name one direction and replace its operation flags; those of the other direction are inherited.
+/// Opens an alias. The flags name one direction and replace its operation flags; the other direction keeps
+/// the original's.
 int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
@@ -184,17 +186,17 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    bound_.add_engine(*owned_engine_, advances);  // needs no memory: it has just been there
+    bound_.add_engine(*owned_engine_, advances);  // needs no memory: the engine was listed a moment ago
     throw;
   }
   bound_.add_engine(*owned_engine_, advances);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
-    served_regions_.reset();  // peers must no longer bypass this side: it counts
+    served_regions_.reset();  // this side counts accesses, so peers must no longer bypass it
   if (error == 0) connect_bound();
   return error;
 }
 
-/// The engine is built when the endpoint's name is asked for, at the latest by enable().
+/// Builds the engine when the application first asks for the endpoint's name, at the latest in enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
   const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
@@ -216,7 +218,7 @@ int Endpoint::enable() {
     bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     connect_bound();
-  } catch (...) {  // no memory: nothing may poll an engine that is not enabled
+  } catch (...) {  // no memory; nothing may poll an engine that is not enabled
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
     throw;
@@ -224,7 +226,7 @@ int Endpoint::enable() {
   return 0;
 }
 
-/// From now on the engine writes to the bound objects, and data operations lead to the engine.
+/// From here on the engine writes to the bound objects, and data operations reach the engine.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr) {
@@ -241,7 +243,8 @@ void Endpoint::connect_bound() {
   point_to_ops(true);
 }
 
-/// The tables decide which operations an endpoint has: by its capabilities, and by whether it is enabled.
+/// Chooses the ops tables, and so the operations of the endpoint, by its capabilities and by whether it is
+/// enabled.
 void Endpoint::point_to_ops(bool enabled) {
   const auto choose = [&]<typename Table>(std::uint64_t capability, Table& live, Table& disabled) {
     if (!(options_.caps() & capability)) return &unsupported_ops<Table>;
@@ -254,7 +257,8 @@ void Endpoint::point_to_ops(bool enabled) {
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
-/// A receive that is not found was matched already; its completion follows. That is no error.
+/// If cancel() does not find the receive, a message has already matched it and its completion follows. That
+/// is no error.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   engine_->cancel(context);
@@ -267,7 +271,7 @@ ssize_t Endpoint::access(protocol::WriteOp& op, const TxFlags& flags) noexcept {
   return post<&engine::Engine::write>(op);
 }
 
-/// FI_INJECT says nothing about buffers that are read into.
+/// FI_INJECT has no meaning for buffers that are read into.
 ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
   if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
@@ -299,7 +303,7 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-/// FI_SHUTDOWN, and behind its entry the peer and the cause (include/rdma/fi_ext_cluster.h).
+/// Writes FI_SHUTDOWN. The peer and the cause follow its entry (include/rdma/fi_ext_cluster.h).
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
   struct {
     std::byte entry[sizeof(fi_eq_cm_entry)];

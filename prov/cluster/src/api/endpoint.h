@@ -1,11 +1,11 @@
-// An endpoint: a fid_ep over an engine. It is opened, bound to its queues (BoundFids) and enabled; only then
-// do its ops tables lead to the engine, so that data operations do not check the state.
+// An endpoint: a fid_ep over an engine. The application opens it, binds its queues (BoundFids) and enables
+// it. Only then do its ops tables lead to the engine, so data operations need not check the state.
 //
-// Counters may also be bound later: OpenSHMEM libraries enable the endpoint of the process first and bind a
-// counter for each context that they open on it.
+// Counters may also be bound later. OpenSHMEM libraries first enable the endpoint of the process, and then
+// bind a counter for each context that they open on it.
 //
-// An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds its original, and uses the original's engine,
-// bindings and name. An alias of an alias is an alias of the original.
+// An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds its original and uses the
+// engine, bindings and name of the original. An alias of an alias is an alias of the original.
 //
 // libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint, so
 // nothing is locked here. The engine has its own lock.
@@ -32,13 +32,15 @@ class Endpoint : public fid_ep, public RefCounted {
   static int open(Domain& domain, const fi_info* info, fid_ep** handle, void* context);
   ~Endpoint();
 
-  // Data operations, of enabled endpoints only. `flags` are those of the call, or the endpoint's.
+  // Data operations of enabled endpoints only. `flags` are the flags of the call or of the endpoint.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
-  /// The same along the fast lane, for a message without flags of its own. kGeneralRoad: the caller must use send().
+  /// Sends along the fast lane a message without flags of its own. If this returns kGeneralRoad, the caller
+  /// must use send().
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
-  /// A receive of one buffer without flags of its own. False: the caller must use receive().
+  /// Posts a receive of one buffer without flags of its own. If this returns false, the caller must use
+  /// receive().
   bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
@@ -46,19 +48,20 @@ class Endpoint : public fid_ep, public RefCounted {
 
   EpOptions& options() { return options_; }
 
-  /// -FI_EOPBADSTATE before fi_enable.
+  /// Returns -FI_EOPBADSTATE before fi_enable.
   int open_alias(fid_t* handle, std::uint64_t flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// Null before fi_enable, unless the endpoint's name has been asked for.
+  /// Returns null before fi_enable, unless the application has asked for the endpoint's name.
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
-  /// True if the receiver of a message to `to` reports that a receive has matched it: it must be one peer, in a session.
+  /// Returns true if `to` is one peer in a session. Only such a receiver reports that a receive has matched
+  /// the message.
   bool learns_of_matches(fi_addr_t to) const {
     return type_ == engine::EndpointType::rdm && !engine::is_group(to);
   }
@@ -68,7 +71,7 @@ class Endpoint : public fid_ep, public RefCounted {
   Endpoint(Domain& domain, const fi_info& info, void* context);
   explicit Endpoint(Endpoint& original);
 
-  /// Puts events into the queue that is bound.
+  /// Writes events to the bound event queue.
   struct Events final : protocol::LossListener, protocol::GroupListener {
     explicit Events(Endpoint& of) : endpoint(of) {}
     void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) override;
@@ -84,19 +87,19 @@ class Endpoint : public fid_ep, public RefCounted {
   template <auto engine_call, typename Op>
   Status repeat_after_progress(const Op& op);
 
-  engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's
+  engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias uses its original's
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
-  Ref<Endpoint> original_;  ///< null: this is no alias
+  Ref<Endpoint> original_;  ///< null unless this is an alias
   Events events_{*this};
-  AuthKey auth_key_;                              ///< empty: its domain's
-  std::unique_ptr<engine::Engine> owned_engine_;  ///< from fi_enable, or when its name is asked for
+  AuthKey auth_key_;                                           ///< empty: the domain's key applies
+  std::unique_ptr<engine::Engine> owned_engine_;               ///< made by fi_enable or the first get_name()
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< while it has an engine
-  std::shared_ptr<void> served_regions_;  ///< peers of this node reach the domain's regions
+  std::shared_ptr<void> served_regions_;  ///< while set, peers on this node reach the domain's regions
 };
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }
@@ -109,8 +112,8 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// If the engine has no capacity, the call is repeated once after a turn of progress (of another thread, if one is inside): some
-/// applications only repeat their call and never make progress.
+/// Calls the engine. If the engine has no capacity, this takes a turn of progress, or waits for another
+/// thread's turn, and calls once more. Some applications only repeat their call and never make progress.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

@@ -11,7 +11,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info has no size
+constexpr std::size_t kSizeDefault = 1024;  ///< operations; used if fi_info has no size
 
 std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
 
@@ -27,7 +27,7 @@ protocol::Ordering ordering_for(std::uint64_t order) {
   };
 }
 
-/// FI_TRANSMIT or FI_RECV, or 0 if `flags` names not exactly one of them.
+/// Returns FI_TRANSMIT or FI_RECV; 0 if `flags` does not name exactly one of them.
 std::uint64_t direction_of(std::uint64_t flags) {
   const std::uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
   return direction == FI_TRANSMIT || direction == FI_RECV ? direction : 0;
@@ -71,18 +71,19 @@ void EpOptions::set_completion_mode(const CompletionMode& mode) {
 
 void EpOptions::translate_flags() {
   tx_flags_ = tx_flags(tx_op_flags_);
-  tx_flags_.has_data = tx_flags_.more = false;  // per call, never by default
+  tx_flags_.has_data = tx_flags_.more = false;  // each call sets these itself
   report_receives_ = report_receive(rx_op_flags_);
   inject_flags_ = {};
   inject_flags_.report = false;
   inject_flags_.inject = true;
-  // The success of an injected message is seen by a counter only, which counts at the endpoint's level.
+  // Only a counter sees the success of an injected message, and it counts at the completion level of the
+  // endpoint.
   inject_flags_.completion_level =
       mode_.counts_sends ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
   find_fast_ends();
 }
 
-/// Computes everything that a plain send asks for, so that the fast lane compares one number.
+/// Reduces all conditions of the fast lane to one length, so that a plain send makes one comparison.
 void EpOptions::find_fast_ends() {
   const Limits& msg = limits(Operation::msg);
   const Limits& tagged = limits(Operation::tagged);
@@ -133,7 +134,7 @@ int EpOptions::set_option(int name, const void* value, std::size_t size) {
   if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
   std::memcpy(&wanted, value, sizeof wanted);
   if (name == FI_OPT_MIN_MULTI_RECV) {
-    *found = std::max<std::size_t>(wanted, 1);  // a full buffer is released at any minimum
+    *found = std::max<std::size_t>(wanted, 1);  // a full buffer is released whatever the minimum is
     return 0;
   }
   if (wanted > *found) return -FI_EINVAL;

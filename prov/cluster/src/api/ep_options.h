@@ -1,5 +1,5 @@
-// What an endpoint was opened with (fi_info), and what fi_setopt and FI_SETOPSFLAG change: capabilities, limits, sizes and
-// operation flags. The flags are translated into the form that operations need.
+// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info;
+// fi_setopt and FI_SETOPSFLAG change them. The flags are translated into the form that operations need.
 //
 // libfabric forbids changes while other threads use the endpoint, so nothing here is locked.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace cluster::api {
 
-/// Endpoint options that libfabric defined after 1.17, whose headers the provider is compiled with: from 1.18
-/// to 1.20. Programs built with newer headers use them. Values as in libfabric 2.x.
+/// Endpoint options that libfabric added in 1.18 to 1.20. The provider is compiled with the headers of 1.17,
+/// but programs built with newer headers use these options. The values are those of libfabric 2.x.
 namespace compat {
 inline constexpr int kOptionMaxMessageSize = 12;
 inline constexpr int kOptionMaxTaggedSize = 13;
@@ -24,10 +24,10 @@ inline constexpr int kOptionInjectRmaSize = 18;
 inline constexpr int kOptionInjectAtomicSize = 19;
 }  // namespace compat
 
-/// The operation flags of transmits in the form that operations need. Those of the endpoint are translated when they are
-/// set, so that a plain fi_send tests no flag.
+/// The operation flags of transmits in the form that operations need. The flags of the endpoint are
+/// translated when they are set, so a plain fi_send tests no flag.
 struct TxFlags {
-  // In the order of protocol::SendOp, so that they are copied at once.
+  // The order is that of protocol::SendOp, so the compiler copies these at once.
   bool inject = false;
   bool report = true;
   bool more = false;
@@ -36,14 +36,14 @@ struct TxFlags {
   bool has_data = false;
 };
 
-/// Flags that are refused, because ignoring them would break what they ask for. FI_MATCH_COMPLETE is possible for messages
-/// to one peer (Endpoint::learns_of_matches).
+/// Flags that the provider refuses because it cannot do what they ask for. FI_MATCH_COMPLETE is possible only
+/// for messages to one peer (Endpoint::learns_of_matches).
 inline constexpr std::uint64_t kMessageFlagsUnsupported = FI_COMMIT_COMPLETE | FI_TRIGGER;
 inline constexpr std::uint64_t kTxFlagsUnsupported = kMessageFlagsUnsupported | FI_MATCH_COMPLETE;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
 
-/// `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. Of several completion levels the strongest
-/// counts; without any, the default FI_TRANSMIT_COMPLETE.
+/// Translates operation flags. `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. If several
+/// completion levels are set, the strongest applies; if none is set, FI_TRANSMIT_COMPLETE.
 inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   TxFlags result;
   if (flags & FI_MATCH_COMPLETE) {
@@ -74,7 +74,7 @@ class EpOptions {
     std::size_t max_size;
     std::size_t inject_size;
 
-    /// 0, or a negative libfabric error: the operation is too long, or its data too long to be injected.
+    /// Returns 0, or a negative libfabric error if the operation, or data to inject, is too long.
     ssize_t check(std::size_t length, bool inject) const {
       if (length <= (inject ? inject_size : max_size)) [[likely]]
         return 0;
@@ -85,13 +85,13 @@ class EpOptions {
 
   explicit EpOptions(const fi_info& info);
 
-  /// 0, or a negative libfabric error: endpoints cannot be opened with this fi_info.
+  /// Returns 0, or a negative libfabric error if no endpoint can be opened with this fi_info.
   static int check(const fi_info& info);
 
   int get_option(int name, void* value, std::size_t* size) const;
-  /// Limits and sizes can only be reduced.
+  /// Limits and sizes can only be reduced; FI_OPT_MIN_MULTI_RECV takes any value.
   int set_option(int name, const void* value, std::size_t size);
-  /// FI_GETOPSFLAG, FI_SETOPSFLAG: the flags of the one direction that `flags` names.
+  /// FI_GETOPSFLAG, FI_SETOPSFLAG: read and replace the flags of the one direction that `flags` names.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
@@ -100,17 +100,18 @@ class EpOptions {
   const TxFlags& tx_flags() const { return tx_flags_; }
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
-  /// Shorter messages may take the fast lane (shm/fast_lane.h); none if plain sends ask for more.
+  /// Messages shorter than this may take the fast lane (shm/fast_lane.h). It is 0 if plain sends need more
+  /// than the lane offers.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }
   bool report_receives() const { return report_receives_; }
   bool report_receive(std::uint64_t flags) const { return !mode_.rx_selective || (flags & FI_COMPLETION); }
-  /// FI_OPT_MIN_MULTI_RECV if the flags make a multi-receive buffer, else 0.
+  /// Returns FI_OPT_MIN_MULTI_RECV if the flags make a multi-receive buffer, else 0.
   std::size_t min_multi_recv(std::uint64_t flags) const {
     return flags & FI_MULTI_RECV ? min_multi_recv_ : 0;
   }
   std::size_t default_min_multi_recv() const { return min_multi_recv(rx_op_flags_); }
-  /// The source to receive from: any, unless the endpoint has FI_DIRECTED_RECV.
+  /// Returns the source to receive from: any source, unless the endpoint has FI_DIRECTED_RECV.
   std::uint64_t source(fi_addr_t address) const { return address | source_mask_; }
   const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
 

@@ -10,7 +10,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::size_t kEventsMin = 1024;  ///< capacity, even if the attributes ask for less
+constexpr std::size_t kEventsMin = 1024;  ///< events; the capacity even if the attributes ask for less
 constexpr std::size_t kEventBytesMax = 4096;
 
 const char* eq_error_text(fid_eq*, int provider_error, const void*, char* buffer, std::size_t size) noexcept {
@@ -76,7 +76,7 @@ void Eq::push(Event&& event) {
   progress_.wake();
 }
 
-/// Accepted even if the queue is full: nothing else reports the failure.
+/// Accepts the event even if the queue is full, because nothing else reports the failure.
 void Eq::write_error(struct fid& object, Status cause) {
   fi_eq_err_entry entry{};
   entry.fid = &object;
@@ -88,7 +88,7 @@ void Eq::write_error(struct fid& object, Status cause) {
   push({0, {bytes, bytes + sizeof entry}, true});
 }
 
-/// There is no err_data; the fields of the entry for it stay as the caller set them.
+/// Writes no err_data: these fields of the entry stay as the caller set them.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);

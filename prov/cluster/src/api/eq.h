@@ -1,7 +1,9 @@
-// An event queue. The provider puts lost peers and joined groups (endpoint.cc) and the outcome of joining a team (mc.cc) into
-// it, the application whatever it likes. Reading it makes progress on endpoints that may join teams.
+// An event queue. The provider writes lost peers, joined groups (endpoint.cc) and the results of joining a
+// team (mc.cc) to it. The application may write events of its own. Each read makes progress on endpoints that
+// may join teams.
 //
-// Its descriptor is readable when an event comes, and when an engine that makes progress here has something to do.
+// Its descriptor becomes readable when an event is written, or when an engine that makes progress here has
+// work.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -24,25 +26,25 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
-  /// An asynchronous operation of `object` has failed.
+  /// Reports that an asynchronous operation of `object` has failed.
   void write_error(struct fid& object, Status cause);
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// fi_trywait: 0 if there is no event.
+  /// fi_trywait: returns 0 if the queue is armed and has no event.
   int arm();
-  /// Engines whose events need progress: those of endpoints that join teams.
+  /// The engines whose progress produces events: those of endpoints that join teams.
   Progress& progress() { return progress_; }
 
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes;  ///< of an error: fi_eq_err_entry
+    std::vector<std::byte> bytes;  ///< of an error: an fi_eq_err_entry
     bool error = false;
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
-  // Under the lock, but for occupied().
+  // The caller of pop() and push() holds the lock; occupied() takes it.
   void pop();
   void push(Event&& event);
   bool occupied();

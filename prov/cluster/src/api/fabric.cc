@@ -19,7 +19,7 @@ int arm(fid* object) {
   }
 }
 
-/// 0 if the descriptors of all objects are armed.
+/// Returns 0 if the descriptors of all objects are armed.
 int trywait(fid_fabric*, fid** objects, int count) noexcept {
   if (count < 0 || (count > 0 && objects == nullptr)) return -FI_EINVAL;
   return guarded([&]() -> int {

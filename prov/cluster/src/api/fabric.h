@@ -1,8 +1,9 @@
-// A fabric: the root of an application's objects. provider/ opens it and passes the Platform, from which all objects below get their
-// engines, clock and log.
+// A fabric: the root of an application's objects. provider/ opens it and passes the Platform. All objects
+// below get their engines, clock and log from the Platform.
 //
-// This component checks arguments and translates. Every way to send becomes one protocol::SendOp, every way to receive one
-// protocol::RecvOp. Results are read from protocol::CompletionQueue and written as entries in the queue's format.
+// This component checks and translates arguments. Each call that sends becomes one protocol::SendOp, and each
+// call that receives one protocol::RecvOp. Results come from protocol::CompletionQueue and become entries in
+// the queue's format.
 //
 // Sources: the manual pages of libfabric 1.17 to 2.x.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace cluster::api {
 
-/// The provider's fi_fabric. `platform` outlives the fabric.
+/// Serves fi_fabric of the provider. `platform` outlives the fabric.
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform);
 
 class Fabric : public fid_fabric, public RefCounted {
@@ -25,7 +26,7 @@ class Fabric : public fid_fabric, public RefCounted {
 
   Fabric(Platform& platform, const fi_fabric_attr* attributes, void* context);
 
-  /// The name with which it was opened, or null: the handle is another provider's.
+  /// Returns the name with which the fabric was opened; null if another provider opened it.
   static const std::string* name_of(const fid_fabric& handle);
 
   Platform& platform() { return platform_; }

@@ -46,7 +46,7 @@ int fi_errno_of_exception() noexcept {
 
 namespace {
 
-/// Immortal: objects are closed, and processes fork, while static destructors run.
+/// Never destroyed: applications close objects, and processes fork, while static destructors run.
 struct Registry {
   std::mutex mutex;
   std::vector<fid*> open;
@@ -109,7 +109,7 @@ InheritedFid::~InheritedFid() {
 void lock_fids_to_inherit() { registry().mutex.lock(); }
 void unlock_fids_to_inherit() { registry().mutex.unlock(); }
 
-/// The registry is then empty: what the child opens is its own.
+/// Empties the registry, because all that the child opens later is its own.
 void disable_inherited_fids() {
   for (fid* object : registry().open) disable(object);
   registry().open.clear();

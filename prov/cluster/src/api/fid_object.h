@@ -1,9 +1,9 @@
-// What every object of this component is made of. An object derives from libfabric's handle (fid_cq,
-// fid_ep...), whose first member is a fid: a cast turns the handle into the object, and the application's
-// context stays where libfabric and its hooks look for it.
+// The base of all objects of this component. An object derives from libfabric's handle (fid_cq, fid_ep, ...),
+// whose first member is a fid. So a cast turns the handle into the object, and libfabric and its hooks find
+// the application's context in its usual place.
 //
-// Invariants: no table and no entry of a table is null, because most inline functions of libfabric do not check. No exception
-// crosses into C. An object that another one holds cannot be closed.
+// Invariants: no table and no entry of a table is null, because most inline functions of libfabric do not
+// check them. No exception crosses into C. An object that another object holds cannot be closed.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -21,14 +21,14 @@
 
 namespace cluster::api {
 
-/// The positive FI_E* of a status; 0 for Status::ok. Each cause has its own number where libfabric has one, so that an application
-/// can tell a dead peer from one that refuses it.
+/// Returns the positive FI_E* of a status; 0 for Status::ok. Each cause has its own number where libfabric
+/// has one. So an application can tell a dead peer from a peer that refuses it.
 int fi_errno_of(Status status);
-/// The positive FI_E* for the exception that is being handled.
+/// Returns the positive FI_E* for the exception that is being handled.
 int fi_errno_of_exception() noexcept;
 
-/// Converts to a function of any signature that returns -Error (or null): fills the entries of ops tables that are not
-/// implemented.
+/// Converts to a function of any signature that returns -Error (or null). Such functions fill the entries of
+/// ops tables that the provider does not implement.
 template <int Error>
 struct ErrorStub {
   template <typename Result, typename... Arguments>
@@ -57,7 +57,7 @@ constexpr Table stub_ops(Stub stub) {
   (std::make_index_sequence<kEntries>());
 }
 
-/// The entries of fi_ops that objects of this provider have; the others are not implemented.
+/// The entries of fi_ops that objects of this provider implement.
 struct FidOps {
   int (*close)(fid*);
   int (*bind)(fid*, fid*, std::uint64_t) = kEnosys;
@@ -68,7 +68,7 @@ constexpr fi_ops fid_ops(const FidOps& ops) {
   return {sizeof(fi_ops), ops.close, ops.bind, ops.control, ops.ops_open, kEnosys, kEnosys};
 }
 
-/// Calls what may throw; an exception becomes a negative libfabric error.
+/// Calls a function that may throw, and turns an exception into a negative libfabric error.
 template <typename Call>
 auto guarded(Call&& call) noexcept -> decltype(call()) {
   try {
@@ -78,7 +78,7 @@ auto guarded(Call&& call) noexcept -> decltype(call()) {
   }
 }
 
-/// The object behind its libfabric handle, Object::Handle, or behind that one's fid.
+/// Returns the object behind its libfabric handle (Object::Handle), or behind the fid of this handle.
 template <typename Object>
 Object& object_of(typename Object::Handle* handle) {
   return static_cast<Object&>(*handle);
@@ -88,8 +88,9 @@ Object& object_of(fid* plain) {
   return object_of<Object>(reinterpret_cast<typename Object::Handle*>(plain));
 }
 
-/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments. Methods that sleep catch
-/// exceptions themselves (api/wait.h), because nothing in an entry may hinder a thread that is cancelled in its sleep.
+/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments. Methods
+/// that sleep catch exceptions themselves (api/wait.h): a thread may be cancelled in its sleep, and the entry
+/// must not stop the unwinding.
 template <auto method>
 struct Method;
 template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
@@ -104,7 +105,7 @@ struct Method<method> {
   }
 };
 
-/// fi_domain, fi_cq_open and the like: the table entry of a parent that opens an Object.
+/// The table entry of a parent that opens an Object: fi_domain, fi_cq_open and the like.
 template <typename Object, typename Parent, typename Attributes>
 int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,
                 void* context) noexcept {
@@ -112,14 +113,14 @@ int open_object(typename Parent::Handle* parent, Attributes* attributes, typenam
   return guarded([&] { return Object::open(object_of<Parent>(parent), attributes, handle, context); });
 }
 
-/// fi_domain2, fi_endpoint2: no flags are supported.
+/// fi_domain2, fi_endpoint2. No flags are supported.
 template <typename Object, typename Parent>
 int open_object2(typename Parent::Handle* parent, fi_info* info, typename Object::Handle** handle,
                  std::uint64_t flags, void* context) noexcept {
   return flags == 0 ? open_object<Object, Parent>(parent, info, handle, context) : -FI_ENOSYS;
 }
 
-/// The attributes that an application passes; all zero if it passes none.
+/// Returns the attributes that an application passes; all zero if it passes none.
 template <typename Attributes>
 const Attributes& attributes_at(const Attributes* attributes) {
   static constexpr Attributes kNone{};
@@ -128,13 +129,13 @@ const Attributes& attributes_at(const Attributes* attributes) {
 
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-/// Base of objects that others hold. It counts the holders.
+/// The base of objects that others hold. It counts the holders.
 class RefCounted {
  public:
   bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
   void add_ref() { count_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() { count_.fetch_sub(1, std::memory_order_release); }
-  /// True in a forked child if the parent has opened the object.
+  /// Returns true in a forked child if the parent has opened the object.
   bool inherited() const { return process_ != process_generation.load(std::memory_order_relaxed); }
 
  private:
@@ -142,7 +143,7 @@ class RefCounted {
   const unsigned process_ = process_generation.load(std::memory_order_relaxed);
 };
 
-/// A pointer that counts at its object, which is RefCounted; may be null.
+/// A pointer that counts itself as a holder of its object, which is RefCounted. It may be null.
 template <typename Object>
 class Ref {
  public:
@@ -170,8 +171,8 @@ class Ref {
   Object* object_ = nullptr;
 };
 
-/// fi_close of an object that others may hold. A forked child keeps its copy of the parent's object: what the object refers to
-/// still belongs to the parent.
+/// fi_close of an object that others may hold. A forked child only forgets its copy of the parent's object,
+/// because everything behind the object still belongs to the parent.
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);
@@ -181,10 +182,10 @@ int close_object(fid* plain) noexcept {
   return 0;
 }
 
-/// A member of each object whose operations must fail in a child of fork(): there they return -FI_EOPBADSTATE, and closing the
-/// object does nothing. The child has copies of the objects' memory, but it shares rings and registered memory with the
-/// parent, the sessions are the parent's, and the parent's threads do not run there. The child exchanges the ops tables, which
-/// costs data operations nothing.
+/// A member of each object whose operations must fail in a child of fork(): operations return
+/// -FI_EOPBADSTATE, and closing the object does nothing. The child has copies of the objects' memory. But
+/// rings, registered memory and sessions belong to the parent, and the parent's threads do not run in the
+/// child. The child exchanges the ops tables, so data operations need no check.
 class InheritedFid {
  public:
   explicit InheritedFid(fid& object);
@@ -196,10 +197,10 @@ class InheritedFid {
   fid& object_;
 };
 
-/// Called around fork(): no object is opened or closed between lock and unlock.
+/// Called around fork(). Between lock and unlock no object is opened or closed.
 void lock_fids_to_inherit();
 void unlock_fids_to_inherit();
-/// In the child, instead of unlock.
+/// Called in the child instead of unlock.
 void disable_inherited_fids();
 
 }  // namespace cluster::api

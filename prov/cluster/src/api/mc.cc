@@ -1,4 +1,4 @@
-// What an endpoint has joined (fi_join), each a fid_mc: a multicast group, or a team of collective operations.
+// What an endpoint has joined (fi_join) as a fid_mc: a multicast group, or a team for collective operations.
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
@@ -13,8 +13,8 @@
 namespace cluster::api {
 namespace {
 
-/// A multicast group. Its fi_addr is the destination of messages to the group. Closing it leaves the group; messages that were sent
-/// before still reach the members.
+/// A multicast group. Its fi_addr is the destination of messages to the group. fi_close leaves the group;
+/// messages sent before still reach the members.
 class Mc : public fid_mc, public RefCounted {
  public:
   using Handle = fid_mc;
@@ -30,14 +30,16 @@ class Mc : public fid_mc, public RefCounted {
   Ref<Endpoint> endpoint_;
 };
 
-/// A team, as fi_join_collective returns it. Its fi_addr, by which collective calls name the team, is the identity of the team.
+/// A team, as fi_join_collective returns it. Its fi_addr is the identity of the team, and collective calls
+/// name the team by it.
 class CollectiveMc final : public fid_mc, public RefCounted, private collective::JoinListener {
  public:
   using Handle = fid_mc;
 
-  /// fi_join with FI_COLLECTIVE: the outcome goes to the event queue.
+  /// fi_join with FI_COLLECTIVE: reports the result in the event queue.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
-  /// Aborts the operations under way. -FI_EBUSY while a peer still reads a buffer of one.
+  /// Aborts the operations under way. Returns -FI_EBUSY while a peer still reads a buffer of such an
+  /// operation.
   int leave();
 
  private:
@@ -45,13 +47,13 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   void joined(Status status) override;
 
   Ref<Endpoint> endpoint_;
-  Eq& eq_;  ///< held by the endpoint
+  Eq& eq_;  ///< the endpoint holds it
   collective::Team* team_ = nullptr;
 };
 
 constinit fi_ops mc_fid_ops = fid_ops({.close = close_object<Mc>});
 
-/// Equal at all members that name the same address.
+/// Returns the same key at all members that name the same address.
 std::uint64_t key_of(const SocketAddress& address) {
   std::uint64_t key = 0xcbf29ce484222325;  // FNV-1a
   const auto mix = [&key](std::uint8_t byte) { key = (key ^ byte) * 0x100000001b3; };
@@ -61,7 +63,8 @@ std::uint64_t key_of(const SocketAddress& address) {
   return key;
 }
 
-/// The parts that the flags name, or all that the endpoint has.
+/// Sets the roles that the flags name, or all that the endpoint has. Returns false if the endpoint lacks one
+/// of them.
 bool role_of(std::uint64_t flags, std::uint64_t caps, group::Role& role) {
   role = {(caps & FI_SEND) != 0, (caps & FI_RECV) != 0};
   if ((flags & (FI_SEND | FI_RECV)) == 0) return true;
@@ -80,7 +83,7 @@ int close_team(fid* plain) noexcept {
 
 constinit fi_ops team_fid_ops = fid_ops({.close = close_team});
 
-/// The members in the order of the set. `self` becomes the position of this endpoint.
+/// Returns the members in the order of the set. Sets `self` to the position of this endpoint.
 std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddress& own,
                                                   collective::Member& self) {
   std::vector<collective::MemberAddress> members;
@@ -140,7 +143,7 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
   if (self == collective::kNoMember || !known) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
-  *handle = mc.get();  // the event names it, and may come before this returns
+  *handle = mc.get();  // before the join, because the event names the team and may come before this returns
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());
     mc->fi_addr = mc->team_->id();

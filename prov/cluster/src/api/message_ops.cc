@@ -1,6 +1,6 @@
-// Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched apart; apart
-// from the tag their calls are the same, so both tables have the same templates: `Tag...` is nothing in that
-// of fi_msg and std::uint64_t in that of fi_tagged, where receives have a second one, the bits to ignore.
+// Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched separately, but
+// their calls differ only in the tag. So both tables use the same templates. `Tag...` is empty for fi_msg.
+// For fi_tagged it is one std::uint64_t, and for its receives a second one: the bits to ignore.
 #include <algorithm>
 #include <type_traits>
 
@@ -20,7 +20,7 @@ struct TagMatch {
   std::uint64_t ignore = 0;
 };
 
-/// The arguments that fi_msg and fi_msg_tagged have and the others have not.
+/// Copies the tag, which only fi_msg_tagged has.
 template <typename Op, typename Message>
 void take_tag(const Message& message, Op& op) {
   if constexpr (std::is_same_v<Message, fi_msg_tagged>) {
@@ -30,7 +30,7 @@ void take_tag(const Message& message, Op& op) {
   }
 }
 
-// --- sending: `op` lacks the buffers. Calls that may take the fast lane contain all of it (flatten) ---
+// --- sending: `op` still lacks the buffers. `flatten` inlines the fast lane where a function may take it ---
 
 template <typename... Tag>
 [[gnu::always_inline]] inline SendOp send_op(fi_addr_t to, void* context, Tag... tag) {
@@ -54,7 +54,7 @@ template <typename... Tag>
 
 static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
 
-/// The same message for the fast lane, which takes none longer than kBytesMax.
+/// Builds the message for the fast lane. The length is cut to kBytesMax + 1, which the lane refuses.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
   return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),
@@ -67,7 +67,8 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
-/// Apart, for the sake of the fast lane: there the descriptor is never in memory.
+/// A function of its own, because the descriptor has an address here. On the fast lane it stays in a
+/// register.
 [[gnu::noinline]] ssize_t send_generally(Endpoint& endpoint, const void* buffer, std::size_t size,
                                          void* descriptor, SendOp& op) noexcept {
   if (descriptor != nullptr) op.handles = &descriptor;
@@ -85,7 +86,7 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
   return send_generally(endpoint, buffer, size, descriptor, op);
 }
 
-/// No completion reports the success of an injected message; a failure is reported.
+/// Success of an injected message gets no completion; a failure does.
 ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_inject_end();
@@ -153,7 +154,8 @@ template <typename... Tag>
 
 // --- receiving ---
 
-/// With the endpoint's flags; it lacks the buffers. FI_MULTI_RECV is for untagged messages.
+/// Builds a receive with the endpoint's flags and without buffers. FI_MULTI_RECV applies to untagged messages
+/// only.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {
@@ -209,7 +211,7 @@ ssize_t recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
   return endpoint.receive(op);
 }
 
-/// Makes a receive a peek or a claim. False if the flags contradict each other.
+/// Makes a receive a peek or a claim. Returns false if the flags contradict each other.
 bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
   const bool claim = flags & FI_CLAIM;
   const bool discard = flags & FI_DISCARD;

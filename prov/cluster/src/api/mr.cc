@@ -1,5 +1,5 @@
-// Memory regions: a fid_mr over an entry of the domain's region table. Registration pins and reads no memory, so a region may be
-// the whole address space.
+// Memory regions: a fid_mr over an entry of the domain's region table. Registration neither pins nor reads
+// memory, so a region may be the whole address space.
 #include <rdma/fi_domain.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cluster::api {
 namespace {
 
-/// Descriptors are null.
+/// A memory region. Its descriptor is the object itself.
 class Mr : public fid_mr {
  public:
   using Handle = fid_mr;
@@ -21,9 +21,10 @@ class Mr : public fid_mr {
   ~Mr();
 
   int bind(fid_t object, std::uint64_t flags);
-  /// After it no peer accesses the region. False if a peer does not stop; the call may be repeated.
+  /// Ends all accesses of peers to the region. Returns false if a peer does not stop; the caller may try
+  /// again.
   bool withdraw();
-  /// True in a forked child: the region is the parent's.
+  /// Returns true in a forked child: the region belongs to the parent.
   bool inherited() const { return domain_->inherited(); }
 
  private:
@@ -39,7 +40,8 @@ class Mr : public fid_mr {
 constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteAccess;
 
-/// Fails while a peer of this node still accesses the region: the application must not take its memory back.
+/// Fails while a peer on this node still accesses the region, because the application must not reuse the
+/// memory yet.
 int mr_close(fid* plain) noexcept {
   Mr& mr = object_of<Mr>(plain);
   if (mr.inherited()) return 0;
@@ -48,7 +50,7 @@ int mr_close(fid* plain) noexcept {
   return 0;
 }
 
-/// A region is usable from its registration on; FI_ENABLE and FI_REFRESH have nothing to do.
+/// A region is usable once it is registered, so FI_ENABLE and FI_REFRESH do nothing.
 int mr_control(fid*, int command, void*) noexcept {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
@@ -56,14 +58,15 @@ int mr_control(fid*, int command, void*) noexcept {
 constinit fi_ops mr_fid_ops =
     fid_ops({.close = mr_close, .bind = Method<&Mr::bind>::entry, .control = mr_control});
 
-/// One that no peer can guess, and that no region has: 64 random bits are not drawn twice.
+/// Returns a key that no peer can guess. No other region has it, because 64 random bits do not repeat.
 std::uint64_t draw_key(Domain& domain) {
   std::uint64_t key = FI_KEY_NOTAVAIL;
   while (key == FI_KEY_NOTAVAIL) key = domain.platform().random().next();
   return key;
 }
 
-/// A region is for the peers of its domain's endpoints: it has the domain's key, or none is given.
+/// Returns true if the region's key is the domain's, or the application gives none. A region serves only the
+/// peers of its domain's endpoints.
 bool allows(Domain& domain, const GivenAuthKey& given) {
   return given.size == 0 || (given.refusal() == nullptr &&
                              std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));
@@ -111,7 +114,7 @@ bool Mr::withdraw() {
 }
 
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
-  // Unknown flags are checked first, because they may change the meaning of the fields. FI_RMA_EVENT needs no
+  // Checks the flags first, because unknown flags may change the meaning of the fields. FI_RMA_EVENT needs no
   // preparation.
   if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
@@ -142,8 +145,8 @@ void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
   slot.set(cntr);
 }
 
-/// A counter counts accesses of peers; binding an endpoint has no effect. A region that is not in the table
-/// is not accessed, and its key there may belong to another region.
+/// A counter counts accesses of peers. Binding an endpoint has no effect. Peers cannot access a region that
+/// is not in the table, and another region there may have the same key.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

@@ -1,5 +1,5 @@
-// The ops tables of an endpoint. Which one an endpoint points to depends on its capabilities and on whether
-// it is enabled, so that data operations check neither.
+// The ops tables of an endpoint. Its capabilities, and whether it is enabled, decide which table an endpoint
+// points to. So data operations check neither.
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -17,7 +17,7 @@
 
 namespace cluster::api {
 
-// Of enabled endpoints with the capability.
+// Of enabled endpoints that have the capability.
 extern fi_ops_msg msg_ops;
 extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
@@ -37,20 +37,20 @@ int query_collective(fid_domain* domain, fi_collective_op coll, fi_collective_at
                      std::uint64_t flags) noexcept;
 extern fi_ops_mr mr_ops;
 
-/// fi_join (mc.cc): a multicast group, or with FI_COLLECTIVE a team (fi_join_collective).
+/// fi_join (mc.cc): joins a multicast group or, with FI_COLLECTIVE, a team (fi_join_collective).
 int join(fid_ep* endpoint, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept;
 
-/// The buffers of an iovec as spans, and their total length: what every call with a vector passes on.
+/// The buffers of an iovec as spans, with their total length.
 template <typename Bytes>
 class IovecSpans {
  public:
-  /// False if there are more than protocol::kIovMax.
+  /// Returns false if there are more buffers than protocol::kIovMax.
   bool read(const iovec* vector, std::size_t count) {
     if (count > protocol::kIovMax || (count > 0 && vector == nullptr)) return false;
     for (std::size_t i = 0; i < count; ++i) add(as_bytes(vector[i].iov_base, vector[i].iov_len));
     return true;
   }
-  /// There must be fewer than kIovMax.
+  /// The object must hold fewer than kIovMax buffers.
   void add(Bytes bytes) {
     spans_.add(bytes);
     length_ += bytes.size();

@@ -2,14 +2,14 @@
 
 namespace cluster::api {
 
-/// What the turns of kReadsPerCheck reads take, with a margin.
+/// Returns how many ticks the turns of progress of kReadsPerCheck reads take, with a margin.
 std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void()>& turn) {
   const std::uint32_t checks = slow_checks_.load(std::memory_order_relaxed);
   slow_checks_.store(checks + 1, std::memory_order_relaxed);
   if (checks % kChecksPerTiming == 0) {
     turn();
     const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
-    // The smaller of two: one in which the thread lost the processor says nothing.
+    // Takes the smaller of two timings: a timing during which the thread lost the processor is useless.
     own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)),
                      std::memory_order_relaxed);
   }

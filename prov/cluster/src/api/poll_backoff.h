@@ -1,19 +1,20 @@
 // Decides when a reader of an empty queue or counter yields the processor.
 //
-// With more ranks than processors, the peer that must answer may wait for the reader's processor. A reader that spins would use up
-// its time slice. So a reader that spins without a break yields.
+// With more ranks than processors, the peer that must answer may wait for the reader's processor. A reader
+// that spins would keep that processor until the end of its time slice. So a reader that spins without a
+// break yields.
 //
-// Invariant: a look is not a wait. No read sleeps, and a program that works for some microseconds between its reads, or finds
-// something now and then, never yields. Spinning is unbroken while every kReadsPerCheck idle reads take at most kTicksUnbroken beyond
-// their own turns of progress. Those turns are long where there are many peers, so an extra one is timed now and then. After a
-// longer gap, and after an event, the reads up to the next yield are counted from the start. The first kReadsBeforeCheck idle
-// reads do not read the clock.
+// Invariant: no read sleeps. A program that works for some microseconds between its reads, or finds something
+// now and then, never yields. A reader spins without a break while every kReadsPerCheck idle reads take at
+// most kTicksUnbroken beyond their own turns of progress. With many peers these turns are long, so now and
+// then an extra turn is timed. After a longer gap, and after an event, the count of reads up to the next
+// yield starts again. The first kReadsBeforeCheck idle reads do not read the clock.
 //
 // The yield interval follows how long other threads kept the processor after the last yield:
 //
 //   none ran         twice as long, at most kYieldIntervalMax reads
-//   a short time     kYieldIntervalMin: they wait as well, or do little and wait for this one
-//   a long time      kYieldIntervalMax: they compute, and each yield costs a whole time slice
+//   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this one
+//   a long time      kYieldIntervalMax: the other threads compute, and each yield costs a whole time slice
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class PollBackoff {
  public:
   explicit PollBackoff(Platform& platform) : platform_(platform) {}
 
-  /// A read found nothing new. `turn` takes a turn of progress, as the reads do.
+  /// A read has found nothing new. `turn` takes a turn of progress, as reads do.
   template <typename Turn>
   void record_idle(const Turn& turn) {
     const std::uint32_t reads = idle_reads_.load(std::memory_order_relaxed) + 1;
@@ -36,7 +37,7 @@ class PollBackoff {
     if (reads >= kReadsBeforeCheck && reads % kReadsPerCheck == 0) [[unlikely]]
       check(reads, turn);
   }
-  /// A read found something.
+  /// A read has found something.
   void record_event() { idle_reads_.store(0, std::memory_order_relaxed); }
 
   static constexpr std::uint32_t kReadsPerCheck = 8;
@@ -45,17 +46,18 @@ class PollBackoff {
   static constexpr std::uint32_t kYieldIntervalMax = 1024;
   static constexpr std::uint64_t kTicksUnbroken = 1 << 15;  ///< ten to thirty microseconds
 
-  /// The next interval, if others had the processor for `away` ticks in the yield after `interval` reads.
+  /// Returns the next interval, if other threads had the processor for `away` ticks in the yield after
+  /// `interval` reads.
   static constexpr std::uint32_t next_yield_interval(std::uint32_t interval, std::uint64_t away) {
     if (away < kTicksAlone) return interval < kYieldIntervalMax ? 2 * interval : kYieldIntervalMax;
     return away < kTicksLong ? kYieldIntervalMin : kYieldIntervalMax;
   }
 
  private:
-  static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< the cost of the system call itself
-  static constexpr std::uint64_t kTicksLong = 1 << 21;   ///< waiting ranks take turns of some hundred us
+  static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< ticks; the cost of the system call itself
+  static constexpr std::uint64_t kTicksLong = 1 << 21;  ///< ticks; waiting ranks run for some hundred us each
 
-  /// Counting restarts here after a gap, so that a yield is due one interval later.
+  /// After a gap the count restarts here, so the next yield comes one interval later.
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
   static constexpr std::uint32_t kChecksPerTiming = 16;
@@ -64,7 +66,8 @@ class PollBackoff {
   void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
-  /// All relaxed: with several readers the counts are imprecise, which only changes the intervals.
+  /// All atomics are relaxed: with several readers the counts are imprecise, which only changes the
+  /// intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check

@@ -1,8 +1,8 @@
-// The engines that write to a queue or counter. Reading it makes progress on all of them, because libfabric demands that
-// reading any bound object makes progress on the whole endpoint. Waiting on it sleeps on all of them.
+// The engines that write to a queue or counter. A read makes progress on all of them, because libfabric
+// demands progress on the whole endpoint from a read of any bound object. A wait sleeps on all of them.
 //
-// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does the same work. Only
-// closing an endpoint and arming wait for the lock.
+// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does
+// the same work. Only closing an endpoint and arming wait for the lock.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -24,11 +24,11 @@ class Progress {
   Progress(Platform& platform, fi_wait_obj wait_object)
       : platform_(platform), wait_object_(wait_object), lock_(platform.fence()) {}
 
-  /// An engine may be added more than once; it must be removed as often.
+  /// Adds an engine, perhaps more than once; the caller must remove it as often.
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
-  /// Arrivals of the fast lane go into `read` if it accepts them.
+  /// Polls all engines. Arrivals of the fast lane go into `read` if it accepts them.
   template <typename Read = protocol::NoDirectRead>
   void poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -39,11 +39,12 @@ class Progress {
 
   Platform& platform() { return platform_; }
   fi_wait_obj wait_object() const { return wait_object_; }
-  /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.
+  /// Opens the sleeper on first use. Returns null if waiting threads poll instead of sleeping, or no
+  /// descriptor is left.
   engine::Sleeper* sleeper();
-  /// Null if it has not been opened yet.
+  /// Returns null if the sleeper has not been opened yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Polls every engine; true if nothing came in and the sleeper wakes when something does.
+  /// Polls every engine. Returns true if nothing came in, and the sleeper wakes when something does.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {
@@ -64,16 +65,16 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access it through every endpoint
-/// of its domain that serves remote access. So reading such a counter makes progress on the engines of all these endpoints, also of
-/// endpoints that are enabled later.
+/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access
+/// it through every endpoint of its domain that serves remote access. So a read of such a counter makes
+/// progress on the engines of all these endpoints, even those enabled later.
 class MrProgress {
  public:
-  /// An engine that serves the regions of the domain.
+  /// Adds an engine that serves the regions of the domain.
   void add_engine(engine::Engine& engine);
   void remove_engine(engine::Engine& engine);
 
-  /// A counter that is bound to a region. It may be added more than once; it must be removed as often.
+  /// Adds a counter that is bound to a region, perhaps more than once; the caller must remove it as often.
   void add_counter(Progress& counter_progress);
   void remove_counter(Progress& counter_progress);
 

@@ -12,7 +12,7 @@ using protocol::ReadOp;
 using protocol::RmaIov;
 using protocol::WriteOp;
 
-// In all of these `op` is a ReadOp or a WriteOp that lacks buffers and ranges.
+// In all these functions `op` is a ReadOp or a WriteOp that still lacks buffers and ranges.
 
 template <typename Op>
 ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typename Op::Buffer> buffers,
@@ -23,7 +23,7 @@ ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typenam
   return endpoint.access(op, flags);
 }
 
-/// `inject`: no completion reports the success; a failure is reported.
+/// With `inject`, success gets no completion; a failure does.
 template <typename Op>
 ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, void* descriptor, std::uint64_t address,
                       std::uint64_t key, Op op, bool inject = false) noexcept {

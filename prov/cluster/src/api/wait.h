@@ -1,13 +1,14 @@
-// Waiting for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep and then sleeps on the descriptors of
-// the engines. Without such a descriptor (FI_WAIT_YIELD, or no descriptors are left) it goes on polling, and yields in between.
+// Waits for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep, and then sleeps
+// on the descriptors of the engines. Without such a descriptor (FI_WAIT_YIELD, or none is left) the thread
+// keeps polling and yields in between.
 //
-// A thread that is cancelled (pthread_cancel) ends while it sleeps here, and nowhere else in the provider (os/cancellation.h). At
-// that moment it has taken nothing and holds nothing: from the table entry down to the sleep there is no lock, no object to
-// destroy, no try and no noexcept. So it does not matter whether the C library unwinds the thread or just ends it, nor whether the
-// unwinder of the process can handle the code that is linked into the plugin.
+// A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
+// (os/cancellation.h). At that moment the thread has taken nothing and holds nothing. From the table entry
+// down to the sleep there is no lock, no object to destroy, no try and no noexcept. So the C library may
+// unwind the thread or just end it, and the unwinder need not understand the plugin's code.
 //
-// fi_control(FI_GETWAIT) returns the same descriptor. Only fi_trywait makes it valid: it polls the engines, and arms them if
-// nothing came in.
+// fi_control(FI_GETWAIT) returns the same descriptor. An application may sleep on it only after fi_trywait,
+// which polls the engines and arms them if nothing came in.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -22,7 +23,7 @@
 
 namespace cluster::api {
 
-/// 0 if an object can be opened with this wait object.
+/// Returns 0 if the provider supports this wait object.
 inline int check_wait_object(const fi_wait_obj& object) {
   switch (number_of(object)) {
     case FI_WAIT_NONE:
@@ -33,7 +34,7 @@ inline int check_wait_object(const fi_wait_obj& object) {
   }
 }
 
-/// fi_control of queues and counters.
+/// Serves fi_control of queues and counters.
 template <typename Object>
 int control_wait(fid* plain, int command, void* argument) noexcept {
   if (command != FI_GETWAITOBJ && command != FI_GETWAIT) return -FI_ENOSYS;
@@ -53,17 +54,18 @@ int control_wait(fid* plain, int command, void* argument) noexcept {
   });
 }
 
-/// How long a thread polls before it sleeps: about what a sleep costs.
+/// How long a thread polls before it sleeps: about as long as a sleep and wake-up cost.
 inline constexpr Duration kSpinBeforeSleep = 20us;
 inline constexpr unsigned kSpinsBeforeYield = 64;
 inline constexpr unsigned kSpinsPerSleep = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it returns anything but -FI_EAGAIN, or until `timeout` milliseconds have passed (negative: for ever; 0:
-/// one attempt). A signal does not end the wait: debuggers and jobs that are continued send signals, and applications take
-/// an early return for a failure. `arm(sleeper)` says for how long a sleep on the sleeper of `progress` is safe:
-/// kForever if the sleeper wakes as soon as another attempt may succeed. If either throws, the error is the result.
+/// Repeats `attempt` until it returns anything but -FI_EAGAIN, or until `timeout` milliseconds have passed. A
+/// negative timeout means for ever, and 0 means one attempt. A signal does not end the wait: debuggers and
+/// resumed jobs send signals, and applications take an early return for a failure. `arm(sleeper)` returns for
+/// how long a sleep is safe. It returns kForever if the sleeper wakes as soon as another attempt may succeed.
+/// If either function throws, the error is the result.
 template <typename Attempt, typename Arm>
 ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);
@@ -86,7 +88,7 @@ ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       sleep_on->wait(std::min(safe, left));
     }
-    result = guarded(attempt);  // if sleeping was not safe, something may be there already
+    result = guarded(attempt);  // even if sleeping was not safe, something may be there already
     if (result != -FI_EAGAIN) return result;
     if (safe > 0ms) continue;
     if (spins % kSpinsPerSleep == 0) {
