@@ -9,7 +9,7 @@
 namespace cluster::collective {
 namespace {
 
-/// The failure that another member has announced; reset if this version does not know it.
+/// Returns the failure that another member has announced; reset if this version does not know the status.
 Status status_from(std::uint64_t data) {
   const auto status = static_cast<Status>(data);
   return data > static_cast<std::uint64_t>(Status::ok) && data <= static_cast<std::uint64_t>(Status::access)
@@ -32,7 +32,7 @@ void Collectives::join(Team& team, JoinListener& listener) {
   try {
     std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
     const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
-    // A join that gave way has lost what members said in it.
+    // If messages of this team were evicted before this join, a failure may have been among them.
     if (failed || has_left(team.id())) note_failure(team, Status::reset);
     Operation& operation = team.begin(compose(team.layout(), {}));
     operation.join = &listener;
@@ -93,19 +93,20 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
   const bool spread =
       spreads(team.layout(), possible) && team.layout().leads() && team.status() == Status::ok;
-  // All leaders open it for the same operation of the team.
+  // All leaders open the group in the same operation of the team.
   if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
   if (operation.awaits_group) transport_.expect(*team.group(), true);
-  // Not before: a call that fails for lack of memory is repeated, and all members must count alike.
+  // Counted only here: the application repeats a call that failed for lack of memory, and all members must
+  // count alike.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
   try {
     begin(operation);
   } catch (const std::bad_alloc&) {
-    stalled_ = pending_ = true;  // it has its number; a repeated call would be another operation
+    stalled_ = pending_ = true;  // keeps its number; a repeated call would begin another operation
   }
   return Status::ok;
 }
@@ -135,7 +136,8 @@ void Collectives::issue(Ticket& ticket) {
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    // The sender of a long multicast must be able to repeat what is lost, so it keeps the buffer. A short one is copied.
+    // The sender of a long multicast keeps its buffer to retransmit what is lost. A short multicast is
+    // copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
     status = transport_.send(op);
@@ -145,7 +147,7 @@ void Collectives::issue(Ticket& ticket) {
     status = transport_.receive(op);
     ticket.awaited = status == Status::ok;
   }
-  // Not before: the call may throw. Until here its outcome is only noted.
+  // Counted only here, because the call may throw. Until here a result is only noted.
   if (status == Status::ok) {
     ++operation.in_flight;
     return;
@@ -159,7 +161,7 @@ void Collectives::issue(Ticket& ticket) {
 }
 
 void Collectives::sent(void* context, Status status) {
-  if (context == nullptr) return;  // an announcement of a failure
+  if (context == nullptr) return;  // the announcement of a failure has no context
   received(context, status, 0);
 }
 
@@ -171,8 +173,8 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-/// All members of a joined team are in the address vector. A member of a team to come may not be in it yet: its messages are kept,
-/// but they push out no messages of known members.
+/// All members of a joined team are in the address vector. A member of a team not yet joined may be missing
+/// there. Its messages are stored, but they evict no messages of known members.
 bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {
@@ -209,7 +211,7 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Tickets that are blocked again keep their order, and so do those that are left when memory runs out.
+/// Tickets that block again keep their order. So do the remaining tickets if memory runs out.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
   while (!waiting.empty()) {
@@ -224,8 +226,8 @@ void Collectives::issue_blocked() {
   }
 }
 
-/// Continues operations that ran out of memory, or could not be reported. A listener that hears of the end of one may make or
-/// leave teams.
+/// Continues operations that ran out of memory or could not be reported. A listener may create or leave teams
+/// when it hears that an operation has ended.
 void Collectives::resume_stalled() {
   std::vector<std::uint64_t> ids;
   ids.reserve(teams_.size());
@@ -242,13 +244,13 @@ void Collectives::resume_stalled() {
 }
 
 void Collectives::advance() {
-  const bool resumes = std::exchange(stalled_, true);  // until this call comes to its end
+  const bool resumes = std::exchange(stalled_, true);  // stays true if this call throws
   pending_ = true;
   issue_blocked();
   if (resumes) resume_stalled();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
-    // New failures are spread before other outcomes are settled: what those would begin would only be canceled.
+    // Spreads new failures before it settles other results: anything that those begin would only be canceled.
     while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
   for (; !evicted_.empty(); evicted_.pop_back())
@@ -265,7 +267,7 @@ void Collectives::settle(Ticket& ticket) {
   ticket.awaited = false;
   const Action& action = operation.run.action(ticket.step);
   Status status = ticket.status;
-  // Members that disagree about the length would otherwise continue with bytes that were never sent.
+  // Checks the length, because members that disagree about it would continue with bytes that were never sent.
   if (status == Status::ok && action.kind == Action::Kind::receive && ticket.length != action.target.size())
     status = Status::truncated;
   if (status != Status::ok) {
@@ -282,7 +284,8 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
-/// One after another: a listener that hears of the end of an operation may make or leave teams.
+/// Spreads one failure at a time: a listener may create or leave teams when it hears that an operation has
+/// ended.
 void Collectives::spread_failures() {
   for (;;) {
     const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });
@@ -291,7 +294,7 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory runs out, the next call begins again, but notifies no member twice.
+/// If memory runs out, the next call starts again, but notifies no member twice.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -324,13 +327,14 @@ void Collectives::notify_neighbors(Team& team) {
   }
 }
 
-/// Reports and drops the operations that are over, each as soon as it is, the oldest first. One whose report throws stays.
+/// Reports and removes each operation that is over, the oldest first. If the report of an operation throws,
+/// the operation stays.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   const auto over = [&](const std::unique_ptr<Operation>& each) {
     return !each->reported && each->in_flight == 0 && (each->run.finished() || team.status() != Status::ok);
   };
-  for (;;) {  // the report of one may begin another, which comes here as well
+  for (;;) {  // the report of one may begin another operation, which calls this function again
     const auto next = std::ranges::find_if(operations, over);
     if (next == operations.end()) return;
     Operation& operation = **next;

@@ -9,18 +9,20 @@
 namespace cluster::collective {
 namespace {
 
-// --- Exchanges: what operations are made of. Each function writes this member's part into a schedule, to begin after a step,
-// and returns the step after which that part is done. `phase` keeps the messages of several exchanges in one schedule apart. ---
+// --- Exchanges: the building blocks of operations. Each function adds this member's part of an exchange to a
+// schedule, to begin after a given step. It returns the step after which this part is done. `phase` separates
+// the messages of several exchanges in one schedule. ---
 
-/// Messages of one exchange have numbers below this.
+/// The message numbers of one exchange are below this.
 constexpr unsigned kPhaseNumbers = 256;
-/// A piece ends where an element ends, whatever its type is.
+/// Pieces are multiples of this, so that no element of any type is split.
 constexpr std::size_t kPieceUnit = 64;
 
-/// A long buffer travels in pieces, so that a member passes one on while it receives the next.
+/// The pieces of a long buffer. A member passes one piece on while it receives the next.
 class Pieces {
  public:
-  /// Of at least `shortest` bytes, and no more of them than an exchange has numbers.
+  /// Pieces but the last have at least `shortest` bytes. There are at most as many as an exchange has message
+  /// numbers.
   Pieces(std::size_t length, std::size_t shortest) {
     const std::size_t needed = (length + kPhaseNumbers - 1) / kPhaseNumbers;
     size_ = std::max(shortest, (needed + kPieceUnit - 1) / kPieceUnit * kPieceUnit);
@@ -39,12 +41,12 @@ class Pieces {
   std::size_t count_;
 };
 
-/// The step for one piece out of one for each, or one for all.
+/// Returns the step of one piece. `steps` has one step for each piece, or one for all.
 Step of_piece(std::span<const Step> steps, std::size_t index) {
   return steps.size() == 1 ? steps[0] : steps[index];
 }
 
-/// Two buffers that take turns: one is received into while the other is combined.
+/// Two buffers that take turns: this member receives into one while it combines the other.
 class Alternating {
  public:
   Alternating(Schedule& schedule, std::size_t size) : bytes_(schedule.scratch(2 * size)), size_(size) {}
@@ -62,16 +64,17 @@ class Alternating {
 /// One block for each member of a list, in the order of the list.
 using Blocks = std::vector<Bytes>;
 
-/// How bytes cross the network by multicast: from the leader of the root's node to the leaders of the others.
+/// How bytes cross the network by multicast: from the leader of the root's node to the leaders of the other
+/// nodes.
 struct Multicast {
   Member spreader;
   unsigned phase;
-  bool arrives;  ///< this node is another one than the root's
+  bool arrives;  ///< the root is on another node
   bool spreads;  ///< this member is the spreader
 };
 
-/// The root's `buffer` reaches all members of a tree, which is that of one node if there is a multicast. `after` is one step for
-/// each piece, or one for all. Members write nothing into their buffers before it.
+/// Sends the root's `buffer` to all members of a tree. With a multicast the tree covers one node. `after` is
+/// one step for each piece, or one for all. Members write nothing into their buffers before that step.
 Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffer, const Pieces& pieces,
                std::span<const Step> after, const Multicast* multicast = nullptr) {
   std::vector<Step> done;
@@ -87,7 +90,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
       here = schedule.receive(multicast->spreader, crossing, piece, {here});
     }
     if (multicast != nullptr && multicast->spreads) {
-      // Before the node's own members: the network is slower.
+      // Before the sends inside the node, because the network is slower.
       done.push_back(schedule.spread(crossing, piece, {here}));
     } else if (multicast != nullptr || tree.parent != kNoMember || tree.children.empty()) {
       done.push_back(here);
@@ -97,9 +100,9 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
   return schedule.join(done);
 }
 
-/// Combines the contributions of all members of a tree at its root. `own` is this member's contribution. Its children's are
-/// combined into `sum`, which may be the same memory, and is used only at the root and where there are children. Returns a
-/// step for each piece.
+/// Combines the contributions of all members of a tree at its root. `own` is this member's contribution. The
+/// contributions of its children are combined into `sum`, which may be the same memory. Only the root and
+/// members with children use `sum`. Returns a step for each piece.
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {
   const bool combines = !tree.children.empty() || tree.parent == kNoMember;
@@ -112,7 +115,7 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
     const ConstBytes mine = pieces.of(own, i);
     const Bytes piece = combines ? pieces.of(sum, i) : Bytes{};
     Step here = combines && mine.data() != piece.data() ? schedule.copy(piece, mine, {after}) : after;
-    // The smallest subtree first: it is the first to be complete.
+    // The child with the smallest subtree comes first, because its sum is complete first.
     for (std::size_t child = tree.children.size(); child-- > 0;) {
       const Bytes arrived = arrivals[child].buffer(i, piece.size());
       const Step receive =
@@ -127,13 +130,14 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
   return done;
 }
 
-/// All members of a list combine `sum` (recursive doubling): for short ones. Members beyond the largest power of two first give
-/// their part to a neighbor, and get the result at the end.
+/// All members of a list combine `sum` by recursive doubling, which suits short buffers. If the number of
+/// members is no power of two, each surplus member first gives its part to a neighbor. It gets the result at
+/// the end.
 Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                    Bytes sum, Step after) {
   const std::size_t count = list.size();
   const std::size_t power = std::bit_floor(count);
-  const std::size_t pairs = count - power;  // of the first members
+  const std::size_t pairs = count - power;  // the first 2 * pairs members form pairs
   const unsigned first = phase * kPhaseNumbers;
   constexpr unsigned kLast = kPhaseNumbers - 1;
   const bool paired = self < 2 * pairs;
@@ -146,7 +150,7 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   const auto combine_with = [&](Member other, unsigned number, Step sent) {
     const Bytes arrived = arrivals.buffer(turn, sum.size());
     const Step receive = schedule.receive(other, number, arrived, {arrivals.used_by(turn), after});
-    // Both sides combine, so they wait until what they had has left.
+    // Both sides combine in place, so each first waits until its own part has been sent.
     const Step combined = schedule.combine(sum, arrived, {receive, sent});
     arrivals.used_by(turn++) = combined;
     return combined;
@@ -162,9 +166,9 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   return paired ? schedule.send(list[self - 1], first + kLast, sum, {after}) : after;
 }
 
-/// Blocks of all members of a list go around in a ring. Each member begins with block i + `shift` for the i-th one and passes on
-/// what it gets. Either it combines each block that comes with its own, and has the sum of the last one, block i + `shift` + 1;
-/// or it keeps them, and has all.
+/// Blocks of all members of a list travel around a ring. The i-th member begins with block i + `shift` and
+/// passes on what it receives. If `combines`, it adds each block that arrives to its own one, and ends with
+/// the sum of block i + `shift` + 1. Otherwise it keeps the blocks, and ends with all of them.
 Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                  const Blocks& blocks, std::size_t shift, bool combines, Step after) {
   const std::size_t count = list.size();
@@ -192,12 +196,13 @@ Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t s
   return schedule.join(done);
 }
 
-/// All members of a list get all blocks, if they are short (Bruck). At first member i has block i.
+/// All members of a list get all blocks, which suits short blocks (Bruck's algorithm). At first the i-th
+/// member has block i.
 Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                      ConstBytes own, const Blocks& blocks, Step after) {
   const std::size_t count = list.size();
   const std::size_t size = own.size();
-  // From the own block on, in the order of the list.
+  // The blocks in the order of the list, beginning with this member's own.
   const Bytes rotated = schedule.scratch(size * count);
   Step here = schedule.copy(rotated.first(size), own, {after});
   std::vector<Step> done;
@@ -217,13 +222,13 @@ Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size
 
 // --- Operations ---
 
-/// Exchanges of one operation: their messages have other numbers.
+/// The exchanges of one operation. Each has message numbers of its own.
 enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 
-/// Rounds of an alltoall under way at once: enough to fill a link, too few to overrun a receiver.
+/// Rounds of an alltoall that are under way at once: enough to fill a link, too few to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
-/// By one multicast for each piece, and by a tree inside each node.
+/// Sends one multicast for each piece to the other nodes, and uses a tree inside each node.
 void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, Bytes buffer,
                    const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();
@@ -231,7 +236,7 @@ void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, By
   send_down(schedule, layout.tree_here(root), kDown, buffer, pieces, after, &multicast);
 }
 
-/// `count` equal blocks of a buffer.
+/// Returns equal blocks of a buffer, one for each member, in the given order.
 Blocks blocks_of(Bytes buffer, const MemberList& order) {
   const std::size_t size = buffer.size() / order.size();
   Blocks blocks;
@@ -239,7 +244,7 @@ Blocks blocks_of(Bytes buffer, const MemberList& order) {
   return blocks;
 }
 
-/// Parts of a buffer that are as equal as whole elements permit.
+/// Returns `count` parts of a buffer, as equal as whole elements permit.
 Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   const std::size_t elements = buffer.size() / element;
   Blocks parts;
@@ -251,8 +256,9 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
-/// Few nodes meet at one of them. This takes two messages one after the other instead of one per doubling, the second carries the
-/// acknowledgement of the first, and a member waits once. Two nodes need no meeting point: each sends when it is there.
+/// Returns true if the nodes exchange through one of them. This takes two messages one after the other
+/// instead of one per doubling. The second message carries the acknowledgement of the first, and a member
+/// waits once. Two nodes need no meeting point: each sends as soon as it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;
@@ -269,7 +275,7 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  // With two members nobody passes pieces on, so the message is one.
+  // With two members nobody passes pieces on, so one piece suffices.
   const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }
@@ -284,7 +290,7 @@ void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
 }
 
-/// Of nothing it is a barrier.
+/// With an empty buffer it is a barrier.
 void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (meets_at_one(layout, arguments.source.size())) {
     const Tree tree = layout.tree(kMeeting, star_tree);
@@ -363,7 +369,7 @@ void gather(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   }
 }
 
-/// In each round every member sends to one and receives from one, so that no receiver is overrun.
+/// In each round every member sends to one member and receives from one, so that no receiver is overrun.
 void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   const std::size_t count = layout.size();
   const std::size_t size = arguments.target.size() / count;

@@ -1,9 +1,9 @@
-// What one member of a team does in one collective operation: sends, receives, combinations and copies. Each begins when the
-// actions before it are done. An algorithm (composition.cc) only writes such a schedule; ScheduleRun runs it and knows no
-// algorithm. Neither of them knows links, time or other operations.
+// The actions of one member of a team in one collective operation: sends, receives, combinations and copies.
+// Each begins when the actions before it are done. An algorithm (composition.cc) only writes such a schedule.
+// ScheduleRun runs it and knows no algorithm. Neither knows links, time or other operations.
 //
-// Sender and receiver of a message write the same number into their schedules. Messages of one number between the same two
-// members are matched in the order in which both sides begin them.
+// Sender and receiver of a message write the same number into their schedules. Messages with one number
+// between the same two members match in the order in which both sides begin them.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ namespace cluster::collective {
 
 /// The position of a member in its team.
 using Member = std::uint32_t;
-/// An action of a schedule.
+/// The index of an action in a schedule.
 using Step = std::uint32_t;
-/// An action after this one begins at once.
+/// The step before all actions: an action after it begins at once.
 inline constexpr Step kStart = ~Step{0};
 
-/// How elements are combined: one of the operations min to bxor.
+/// The operation that combines elements: one of min to bxor.
 struct Reduction {
   wire::AtomicOp op = wire::AtomicOp::sum;
   wire::AtomicType type = wire::AtomicType::uint8;
@@ -34,24 +34,24 @@ struct Reduction {
 
 struct Action {
   enum class Kind : std::uint8_t {
-    send,     ///< `source` to `member`
-    spread,   ///< `source` to the leaders of all other nodes, by multicast
-    receive,  ///< from `member` into `target`
+    send,     ///< sends `source` to `member`
+    spread,   ///< multicasts `source` to the leaders of all other nodes
+    receive,  ///< receives from `member` into `target`
     combine,  ///< `target` op= `source`
-    copy,     ///< `source` to `target`
-    join,     ///< nothing: several actions are done
+    copy,     ///< copies `source` to `target`
+    join,     ///< nothing: is done when several other actions are done
   };
 
   Kind kind = Kind::join;
   std::uint16_t number = 0;
   Member member = 0;
-  std::uint32_t awaited = 0;  ///< actions before it that are not done
-  Step first_edge = kStart;   ///< Schedule::edges, of those that come after it
+  std::uint32_t awaited = 0;  ///< how many actions before it are not done
+  Step first_edge = kStart;   ///< in Schedule::edges; leads to the actions after it
   Bytes target{};
   ConstBytes source{};
 };
 
-/// True for actions that send to other members or receive from them.
+/// Returns true for actions that send to other members or receive from them.
 constexpr bool is_message(Action::Kind kind) { return kind <= Action::Kind::receive; }
 
 class Schedule {
@@ -61,7 +61,7 @@ class Schedule {
     Step to;
     Step next;
   };
-  /// The largest number of a message; larger ones wrap around.
+  /// The largest message number; larger ones wrap around.
   static constexpr std::uint16_t kNumberMax = 0xfff;
 
   explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {
@@ -72,7 +72,7 @@ class Schedule {
   Step send(Member to, unsigned number, ConstBytes bytes, After after) {
     return add(Action::Kind::send, number, to, {}, bytes, after);
   }
-  /// To all members that receive from this one under the number.
+  /// Sends to all members that receive from this one under the number.
   Step spread(unsigned number, ConstBytes bytes, After after) {
     return add(Action::Kind::spread, number, 0, {}, bytes, after);
   }
@@ -85,12 +85,12 @@ class Schedule {
   Step copy(Bytes target, ConstBytes source, After after) {
     return add(Action::Kind::copy, 0, 0, target, source, after);
   }
-  /// Done when all of these are.
+  /// Adds an action that is done when all `steps` are done.
   Step join(After steps) { return add(Action::Kind::join, 0, 0, {}, {}, steps); }
   Step join(std::span<const Step> steps) {
     return steps.size() == 1 ? steps.front() : add(Action::Kind::join, 0, 0, {}, {}, steps);
   }
-  /// Memory that lives as long as the schedule.
+  /// Returns memory that lives as long as the schedule.
   Bytes scratch(std::size_t size);
 
   const Reduction& reduction() const { return reduction_; }
@@ -99,7 +99,7 @@ class Schedule {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
-  static constexpr std::size_t kActionsFew = 8;  ///< of most short operations
+  static constexpr std::size_t kActionsFew = 8;  ///< enough for most short operations
 
   Step add(Action::Kind kind, unsigned number, Member member, Bytes target, ConstBytes source,
            std::span<const Step> after);
@@ -110,14 +110,14 @@ class Schedule {
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
 };
 
-/// Runs one schedule: knows which actions may begin. Messages are handed to the caller, which says when each is done;
-/// combinations and copies are done here.
+/// Runs one schedule: decides which actions may begin. The caller carries out messages and reports when each
+/// is done; this class does combinations and copies.
 class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
 
-  /// Calls issue(step, action) for each send, spread and receive that may begin. If issue() throws, resume() calls it again for
-  /// that action.
+  /// Calls issue(step, action) for each send, spread and receive that may begin. If issue() throws, resume()
+  /// calls it again for this action.
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -125,7 +125,7 @@ class ScheduleRun {
     }
     proceed(issue);
   }
-  /// A message that was issued is done.
+  /// A message that the caller has issued is done.
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
@@ -144,7 +144,8 @@ class ScheduleRun {
   void finish(Step step);
   void perform(const Action& action) const;
 
-  /// In the order in which actions became ready, so that messages of one number leave in the order of the schedule.
+  /// Begins actions in the order in which they became ready, so that messages of one number leave in the
+  /// order of the schedule.
   template <typename Issue>
   void proceed(Issue& issue) {
     for (; next_ready_ < ready_.size(); ++next_ready_) {
@@ -160,7 +161,7 @@ class ScheduleRun {
   }
 
   Schedule schedule_;
-  std::vector<Step> ready_;  ///< so far; each step once
+  std::vector<Step> ready_;  ///< all steps that were ready so far, each once
   std::size_t next_ready_ = 0;
   std::size_t done_ = 0;
 };

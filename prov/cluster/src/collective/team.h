@@ -1,5 +1,5 @@
-// A team as one member sees it, and the operations of the team that are under way here. Collectives (collectives.h) decides what
-// happens to it.
+// A team as one member sees it, and the operations of the team that are under way here. Collectives
+// (collectives.h) drives it.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,22 @@
 
 namespace cluster::collective {
 
-/// The tag of a message between members: the team, its operation within the team, its number within the operation. Every member
-/// computes the identity of a team from the names of the members, so agreeing on one takes no message.
+/// The tag of a message between members: the team, its operation within the team, and its number within the
+/// operation. Every member computes the identity of a team from the names of the members, so the members
+/// exchange no message to agree on one.
 ///
-/// Operations of a team are numbered modulo kOperations. Both sides begin the operations of a team in one order, so a
-/// message of a later operation with the same number is matched later.
+/// Operations of a team are numbered modulo kOperations. Both sides begin the operations of a team in the
+/// same order. So a message of a later operation that has the same number matches later.
 class TeamTag {
  public:
   static constexpr unsigned kNumberBits = 12;
   static constexpr unsigned kOperationBits = 12;
   static constexpr unsigned kTeamShift = kNumberBits + kOperationBits;
   static constexpr unsigned kTeamBits = 64 - kTeamShift;
-  /// The number of the operation that says that the team has failed.
+  /// The operation number that announces that the team has failed.
   static constexpr std::uint32_t kFailure = 0xfff;
   static constexpr std::uint32_t kOperations = kFailure;
-  /// The bits that all messages of a team do not share.
+  /// The bits in which the tags of one team differ.
   static constexpr std::uint64_t kAnyOfTeam = 0xffffff;
 
   explicit TeamTag(std::uint64_t bits) : bits_(bits) {}
@@ -55,7 +56,7 @@ struct MemberAddress {
   SocketAddress name;
 };
 
-/// Hears that a join has ended, under the engine's lock.
+/// Is told when a join has ended, under the engine's lock.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;
@@ -64,19 +65,19 @@ class JoinListener {
 
 struct Operation;
 
-/// The context of one message of an operation. The message is under way, or its outcome waits for advance(), or it waits to be
-/// issued again; for the last two it is in a TicketQueue.
+/// The context of one message of an operation. Either the message is under way, or its result waits for
+/// advance(), or it waits to be issued again. In the latter two cases the ticket is in a TicketQueue.
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;
-  bool awaited = false;        ///< a receive that has been posted and is not complete
-  Status status = Status::ok;  ///< its outcome
-  std::size_t length = 0;      ///< of what was received
+  bool awaited = false;        ///< a receive is posted and not complete
+  Status status = Status::ok;  ///< the result
+  std::size_t length = 0;      ///< bytes received
   Ticket* next = nullptr;
 };
 
-/// Tickets that wait for the same thing, in order. Each ticket holds the link to the next one, so adding one never
-/// allocates. A ticket is in one queue at most.
+/// Tickets that wait for the same thing, in order. A ticket holds the link to the next one, so adding a
+/// ticket never allocates. A ticket is in at most one queue.
 class TicketQueue {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -96,7 +97,7 @@ class TicketQueue {
 
  private:
   Ticket* first_ = nullptr;
-  Ticket* last_ = nullptr;  ///< of a queue that is not empty
+  Ticket* last_ = nullptr;  ///< valid if the queue is not empty
 };
 
 class Team;
@@ -109,20 +110,20 @@ struct Operation {
   std::uint32_t number;  ///< within the team
   ScheduleRun run;
   std::vector<Ticket> tickets;   ///< by step
-  std::size_t in_flight = 0;     ///< messages whose outcome is outstanding: their buffers are in use
-  void* context = nullptr;       ///< of the application
+  std::size_t in_flight = 0;     ///< messages without a result yet: their buffers are in use
+  void* context = nullptr;       ///< the application's
   bool report = true;            ///< write a completion on success
-  JoinListener* join = nullptr;  ///< of the operation by which the members join
+  JoinListener* join = nullptr;  ///< set for the operation by which the members join
   bool awaits_group = false;     ///< a multicast from another node is outstanding
-  bool reported = false;         ///< or its report is under way
+  bool reported = false;         ///< true also while its report is under way
 };
 
 class Team {
  public:
-  /// This many broadcasts do without a group, unless they are long.
+  /// A team opens a multicast group after this many broadcasts, or for a long message.
   static constexpr std::uint32_t kBroadcastsBefore = 8;
 
-  /// The identity of the `instance`th team with this key and these members, in this order.
+  /// Returns the identity of the `instance`th team with this key and these members in this order.
   static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key,
                                 std::uint64_t instance);
 
@@ -131,13 +132,13 @@ class Team {
   std::uint64_t id() const { return id_; }
   const TeamLayout& layout() const { return layout_; }
   const MemberAddress& address(Member member) const { return members_[member]; }
-  /// kNoMember if the team has no member with this handle or name.
+  /// Returns kNoMember if the team has no member with this handle or name.
   Member find(std::uint64_t handle) const;
   Member find(const SocketAddress& name) const;
 
-  /// Why the team has failed; ok as long as it works.
+  /// Returns why the team has failed; ok as long as it works.
   Status status() const { return status_; }
-  /// Notes the first cause of a failure; false if there was one already. Never allocates.
+  /// Notes the first cause of a failure. Returns false if a cause was already noted. Never allocates.
   bool note_failure(Status cause) {
     if (noted_ != Status::ok) return false;
     noted_ = cause;
@@ -151,18 +152,18 @@ class Team {
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
-  /// True if its join has thrown: the team is left once nothing of it is under way.
+  /// Returns true if the team's join has thrown. The team is left once none of its messages is under way.
   bool orphaned() const { return orphaned_; }
   void set_orphaned() { orphaned_ = true; }
-  /// The multicast group of the nodes' leaders, once an operation has needed it.
+  /// Returns the multicast group of the nodes' leaders; empty until an operation needs it.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
-  /// True after so many broadcasts that a group pays, however short they are.
+  /// Returns true after so many broadcasts that a group pays, however short they are.
   bool broadcasts_often() const { return broadcasts_ == kBroadcastsBefore; }
   void count_broadcast() { broadcasts_ = std::min(broadcasts_ + 1, kBroadcastsBefore); }
-  /// The names of the leaders.
+  /// Returns the names of the leaders.
   std::vector<SocketAddress> leaders() const;
-  /// True once all members have joined.
+  /// Returns true once all members have joined.
   bool complete() const { return complete_; }
   void set_complete() { complete_ = true; }
 
@@ -171,7 +172,7 @@ class Team {
   std::vector<MemberAddress> members_;
   TeamLayout layout_;
   Status noted_ = Status::ok;   ///< the first cause of a failure
-  Status status_ = Status::ok;  ///< the same, once the team has failed here
+  Status status_ = Status::ok;  ///< equals noted_ once the team has failed here
   std::size_t notified_ = 0;
   bool failure_spread_ = false;
   bool complete_ = false;

@@ -60,7 +60,7 @@ Tree TeamLayout::tree_here(Member root) const {
 }
 
 Tree TeamLayout::tree(Member root, MakeTree between) const {
-  // The root leads its node.
+  // The root replaces the leader of its node.
   MemberList leaders = leaders_;
   leaders[place_[root].node] = root;
   const Member leader = leaders[node()];

@@ -1,5 +1,6 @@
-// The members of a team by node, and the trees that lead through them. A tree goes from node to node first, by one
-// member of each (its leader), and then inside each node, so that every byte crosses the network once per node.
+// The members of a team by node, and the trees that connect them. A tree first connects the nodes through one
+// member of each (its leader), and then the members inside each node. So every byte crosses the network once
+// per node.
 #pragma once
 
 #include <cstddef>
@@ -12,49 +13,51 @@ namespace cluster::collective {
 
 inline constexpr Member kNoMember = ~Member{0};
 
-/// Some members of a team, in an order that is the same at all of them.
+/// Some members of a team, in the same order at all of them.
 using MemberList = std::vector<Member>;
 
-/// Where one member stands in a tree.
+/// The place of one member in a tree.
 struct Tree {
-  Member parent = kNoMember;  ///< of the root: none
+  Member parent = kNoMember;  ///< kNoMember at the root
   std::vector<Member> children;
 };
 
-/// From the root to twice as many members in each round.
+/// A tree in which each round reaches twice as many members as the round before.
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// From the root to the next one, and so on.
+/// A tree from the root to the next member, and from each member to the next.
 Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// From the root to each.
+/// A tree from the root to every other member.
 Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 
 class TeamLayout {
  public:
   using MakeTree = Tree (*)(std::span<const Member> list, std::size_t self, std::size_t root);
 
-  /// `node_of`: for each member a number that members of one node have in common; `self` is this one.
+  /// `node_of` has one number for each member, the same for members of one node. `self` is this member.
   TeamLayout(std::span<const std::size_t> node_of, Member self);
 
   std::size_t size() const { return place_.size(); }
   Member self() const { return self_; }
-  /// All members, those of one node behind each other.
+  /// All members, grouped by node.
   const MemberList& by_node() const { return by_node_; }
   /// The first member of each node.
   const MemberList& leaders() const { return leaders_; }
   /// The first member of this node.
   Member leader() const { return leaders_[node()]; }
   bool leads() const { return leader() == self_; }
-  /// The members of this node, and where this one stands among them.
+  /// The members of this node. position_in_node() is this member's place among them.
   const MemberList& neighbors() const { return nodes_[place_[self_].node]; }
   std::size_t node() const { return place_[self_].node; }
   std::size_t node_of(Member member) const { return place_[member].node; }
   std::size_t position_in_node() const { return place_[self_].position; }
-  /// The place of this member in by_node().
+  /// Returns the place of this member in by_node().
   std::size_t position_by_node() const;
 
-  /// A tree over the members of this node; at its top is the root if it is one of them, else their leader.
+  /// Returns a tree over the members of this node. Its top is the root if the root is on this node, else the
+  /// node's leader.
   Tree tree_here(Member root) const;
-  /// A tree over all members: of the shape `between` from node to node, and binomial inside each.
+  /// Returns a tree over all members: it has the shape `between` between nodes, and is binomial inside each
+  /// node.
   Tree tree(Member root, MakeTree between) const;
 
  private:
