@@ -18,7 +18,8 @@ int socket_family(Family family) {
   return family == Family::v4 ? AF_INET : family == Family::v6 ? AF_INET6 : AF_UNSPEC;
 }
 
-/// The first IPv4 address, else the first of any kind; empty, with the resolver's error in `reason`.
+/// Returns the first IPv4 address, else the first address of any kind. Returns an empty address, with the
+/// resolver's error in `reason`, if there is none.
 SocketAddress resolve(const char* host, const char* service, Family family, std::uint64_t flags,
                       std::string& reason) {
   addrinfo hints{};
@@ -45,7 +46,7 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
   return first;
 }
 
-/// Node and service as the caller gave them; the node may be an address text that has its own port.
+/// Resolves node and service as the caller gave them. The node may be an address text that has its own port.
 SocketAddress resolve_node(const char* node, const char* service, Family family, std::uint64_t flags,
                            std::string& reason) {
   const std::optional<AddressText> text = node != nullptr ? parse_address_text(node) : std::nullopt;
@@ -67,7 +68,8 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
   return resolve(node, service, family, flags, reason);
 }
 
-/// An address in the hints, in the format that the hints name.
+/// Returns an address of the hints; empty, with the cause in `reason`, if it is not in the format that the
+/// hints name.
 SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::string& reason) {
   const Family family = api::family_of_format(format);
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);

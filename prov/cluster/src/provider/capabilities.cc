@@ -11,10 +11,10 @@
 namespace cluster::provider {
 namespace {
 
-/// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
+/// Returns true if mr_mode is an enumeration (FI_MR_BASIC or FI_MR_SCALABLE) for callers of this version.
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Keeps the first mismatch.
+/// Compares hints with what is offered, and keeps the first mismatch.
 class Check {
  public:
   void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
@@ -58,7 +58,7 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  // Credit decides what is buffered.
+  // Flow control by credit decides how much is buffered.
   check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
@@ -76,7 +76,7 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_order_raw_size", hint.max_order_raw_size, capabilities.ordered_max);
   check.at_most("max_order_war_size", hint.max_order_war_size, capabilities.ordered_max);
   check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
-  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
+  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest value
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   check.none(api::GivenAuthKey(hint, version).refusal());
 }
@@ -87,15 +87,15 @@ bool is_progress(const fi_progress& field) {
          level == kProgressControlUnified;
 }
 
-/// FI_MR_BASIC and FI_MR_SCALABLE are values of an enumeration and stand alone. Since 1.5 other bits say what the caller
-/// permits.
+/// FI_MR_BASIC and FI_MR_SCALABLE are values of an enumeration and must stand alone. Since 1.5 mr_mode has
+/// other bits, which say what the caller permits.
 bool is_registration_mode(int mode, std::uint32_t version) {
   if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
   return mode == 0 || !old_registration(version);
 }
 
 void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
-  // Control operations are complete when their call returns, so every control_progress is satisfied.
+  // Control operations are complete when their call returns, which satisfies every control_progress.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
   check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,
@@ -115,7 +115,7 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
   check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
   check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
-  if (old_registration(caller.version)) return;  // the fields below did not exist for such callers
+  if (old_registration(caller.version)) return;  // for such callers the fields below do not exist
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
@@ -131,14 +131,14 @@ bool known_format(std::uint32_t format) {
          format == FI_SOCKADDR_IN6 || format == kSockaddrIp;
 }
 
-/// Messages and remote access without a direction have all directions.
+/// Adds the implied bits: messages and remote access without a direction have all directions.
 std::uint64_t with_direction(std::uint64_t caps) {
   if ((caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0) caps |= kDirectionCaps;
   if ((caps & kRemoteCaps) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
   return caps;
 }
 
-/// What the hints of one side ask for, the endpoint gets.
+/// Returns what the endpoint gets. It also gets what the hints of only one side ask for.
 std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
   const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitSide) |
                                  (api::attributes_at(asked.rx_attr).caps & kReceiveHints);
@@ -146,18 +146,18 @@ std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& aske
   return with_direction(all | of_sides) | kDomainCaps;
 }
 
-/// The granted capabilities of one side: all of them, or those that the hint of that side names.
+/// Returns the granted capabilities of one side: all of them, or those that the hint of the side names.
 std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hinted) {
   const std::uint64_t all = granted & side;
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-/// Programs ask for a traffic class without need. The answer says that all traffic has the same class.
+/// Programs ask for a traffic class that they do not need. The answer says that all traffic has one class.
 std::uint32_t traffic_class(std::uint32_t asked) {
   return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT;
 }
 
-/// The fields that fi_tx_attr and fi_rx_attr have in common.
+/// Writes the fields that fi_tx_attr and fi_rx_attr have in common.
 template <typename Attributes>
 void describe_side(Attributes& attributes, const Capabilities& capabilities, std::uint64_t granted,
                    std::uint64_t side, const Attributes* hint) {
@@ -183,12 +183,13 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities)
   attributes.rx_ctx_cnt = 1;
 }
 
-/// The three bits that FI_MR_BASIC stands for since 1.5.
+/// The three bits that have replaced FI_MR_BASIC since 1.5.
 constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
-/// Callers before 1.5 get one of two models. Newer callers that name exactly one of the two get that one. Callers that permit
-/// everything FI_MR_BASIC stands for get these bits, because nobody can guess keys drawn at random. All others get 0: the
-/// application chooses keys, and offsets start at 0.
+/// Callers before 1.5 get one of two models: the one that they name, or else FI_MR_SCALABLE. Newer callers
+/// that name exactly one of the two get it as well. Callers that permit all three bits of FI_MR_BASIC get
+/// these bits, because nobody can guess random keys. All others get 0: the application chooses keys, and
+/// offsets start at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
@@ -204,7 +205,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.resource_mgmt = FI_RM_ENABLED;
   attributes.av_type = FI_AV_UNSPEC;
   if (hint != nullptr) {
-    // Programs compare these with what they asked for.
+    // Programs compare these fields with what they asked for.
     if (hint->threading != FI_THREAD_UNSPEC) attributes.threading = hint->threading;
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;

@@ -1,5 +1,5 @@
-// What fi_getinfo offers: the table of capabilities, the limits and defaults of the two endpoint types, the comparison of a
-// caller's hints with them, and the answer.
+// The offer of fi_getinfo: the table of capabilities, the limits and defaults of the two endpoint types, the
+// comparison with a caller's hints, and the answer.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,24 +17,26 @@
 namespace cluster::provider {
 
 enum class Grant : std::uint8_t {
-  always,   ///< it costs nothing
-  primary,  ///< on request, or if the hints name no capability at all
-  request,  ///< on request alone, because it costs something
-  never,    ///< libfabric defines it, the provider does not have it
+  always,   ///< granted in any case, because it costs nothing
+  primary,  ///< granted on request, or if the hints name no capability
+  request,  ///< granted only on request, because it costs something
+  never,    ///< defined by libfabric, but the provider lacks it
 };
 
-/// The attributes in which libfabric lists a capability: tx_attr, rx_attr, or (no side) only those of the domain.
+/// The attributes in which libfabric lists a capability: tx_attr, rx_attr, or with kNoSide only those of the
+/// domain.
 enum Side : std::uint8_t { kNoSide = 0, kTransmit = 1, kReceive = 2, kBothSides = kTransmit | kReceive };
 
 struct CapabilityRow {
   std::uint64_t bit;
   Grant grant;
   Side side;
-  bool datagrams = false;  ///< FI_EP_DGRAM endpoints have it, too
+  bool datagrams = false;  ///< FI_EP_DGRAM endpoints also have it
 };
 
-/// All that is said about capabilities. FI_SOURCE costs a look-up per message. Endpoints without FI_COLLECTIVE need not keep
-/// messages of teams. Members of a group receive without FI_MULTICAST in rx_attr: libfabric lists it for the sender.
+/// The table of all capabilities. FI_SOURCE costs a look-up per message. Endpoints without FI_COLLECTIVE need
+/// not keep messages of teams. Members of a group receive without FI_MULTICAST in rx_attr, because libfabric
+/// lists this capability for the sender.
 inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_MSG, Grant::primary, kBothSides, true},
     {FI_TAGGED, Grant::primary, kBothSides},
@@ -63,7 +65,7 @@ inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_VARIABLE_MSG, Grant::never, kReceive},
 };
 
-/// The bits of the rows whose value in `column` is one of `wanted`.
+/// Returns the bits of the rows whose value in `column` is one of `wanted`.
 template <typename Value>
 constexpr std::uint64_t capabilities_with(Value CapabilityRow::*column, std::initializer_list<Value> wanted) {
   std::uint64_t bits = 0;
@@ -78,12 +80,13 @@ inline constexpr std::uint64_t kDomainCaps = capabilities_with(&CapabilityRow::g
 inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
 inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
-/// What tx_attr and rx_attr may list. Hints of a side that belong to the other side are ignored, because old callers put the
-/// whole capability word into both.
+/// The capabilities that tx_attr and rx_attr may list. Old callers put the whole capability word into both,
+/// so hints of one side that belong to the other are ignored.
 inline constexpr std::uint64_t kTransmitSide =
     capabilities_with(&CapabilityRow::side, {kTransmit, kBothSides});
 inline constexpr std::uint64_t kReceiveSide = capabilities_with(&CapabilityRow::side, {kReceive, kBothSides});
-/// What the hints of a receive side ask of the endpoint. A receiver that asks for FI_MULTICAST wants to join groups.
+/// What the hints of the receive side may ask of the endpoint. A receiver that asks for FI_MULTICAST wants to
+/// join groups.
 inline constexpr std::uint64_t kReceiveHints = kReceiveSide | FI_MULTICAST;
 
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
@@ -91,12 +94,13 @@ inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-// Flags that may be the default of all operations. FI_MORE may not: the last operation would wait for one that never comes.
+// Flags that may be the default of all operations. FI_MORE may not be: the last operation would wait for
+// another that never comes.
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MULTI_RECV;
-/// Every order is supported, at any size. Orders that cost nothing are always granted; the others may delay operations
-/// (protocol/ops.h: Ordering) and are granted on request.
+/// Every order is supported, at any size. Orders that cost nothing are always granted. The others may delay
+/// operations (protocol/ops.h: Ordering), so they are granted only on request.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR |
                                             FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 inline constexpr std::uint64_t kMessageOrder =
@@ -106,9 +110,9 @@ inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
 inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
 inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
 inline constexpr std::uint64_t kTagFormat =
-    0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask is possible
+    0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit, so any mask is possible
 
-inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
+inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless the hints name one
 inline constexpr std::size_t kReceivesMax = 1 << 20;
 inline constexpr std::size_t kKeySize = 8;
 inline constexpr std::size_t kRegionSlicesMax = 1;
@@ -122,7 +126,7 @@ struct Capabilities {
   std::uint64_t caps;
   std::uint64_t transmit_flags;
   std::uint64_t message_order;
-  std::size_t ordered_max;  ///< largest remote access that is ordered against others
+  std::size_t ordered_max;  ///< the longest remote access that can be ordered relative to others
   std::size_t message_max;
   std::size_t remote_ranges_max;
 };
@@ -135,7 +139,7 @@ inline constexpr Capabilities kRdmCapabilities{
     .message_max = kMessageMax,
     .remote_ranges_max = protocol::kRmaIovMax,
 };
-/// Datagrams: untagged messages without order and without reliability.
+/// Datagrams: untagged messages, without order or reliability.
 inline constexpr Capabilities kDgramCapabilities{
     .type = FI_EP_DGRAM,
     .caps = kDatagramCaps,
@@ -145,25 +149,27 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// The same for an interface with frames of at most `frame_max` bytes.
+/// Returns the capabilities on an interface whose frames have at most `frame_max` bytes.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
-/// The caller of fi_getinfo, and limits that depend on settings.
+/// The caller of fi_getinfo, and the limits that depend on settings.
 struct GetinfoCaller {
-  std::uint32_t version = 0;       ///< of the interface that the caller was written for
-  std::uint32_t core_version = 0;  ///< decides the length of the core's structs
-  std::size_t sends_max = 4096;    ///< concurrent sends of an endpoint
+  std::uint32_t version = 0;       ///< the API version that the caller was written for
+  std::uint32_t core_version = 0;  ///< the core's version, which decides the length of its structs
+  std::size_t sends_max = 4096;    ///< concurrent sends of one endpoint
   std::uint32_t provider_version = 0;
 };
 
-/// Empty if the hints can be satisfied, else the first mismatch, for the log. Hints and each of their parts may be missing. Zero
-/// means "any", except for modes, where it means "the caller supports none"; this provider needs none. Names and addresses are
-/// checked elsewhere (interface_addresses.h).
+/// Returns an empty text if the provider can satisfy the hints, else the first mismatch for the log. Hints
+/// and each part of them may be missing. Zero means "any", except for modes, where it means "the caller
+/// supports none"; this provider needs none. Names and addresses are checked elsewhere
+/// (interface_addresses.h).
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);
 
-/// Writes `capabilities` and the attributes into `info`, which comes from fi_allocinfo of the bound core: what is not written
-/// is zero. The hints, if any, have passed hint_mismatch(). Addresses and names are not written.
+/// Writes `capabilities` and the attributes into `info`, which comes from the core's fi_allocinfo. Fields
+/// that are not written stay zero. The hints, if any, have passed hint_mismatch(). Addresses and names are
+/// written elsewhere.
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version);
 

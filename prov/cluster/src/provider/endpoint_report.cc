@@ -5,7 +5,7 @@
 namespace cluster::provider {
 namespace {
 
-/// The unit after a value: sizes contain theirs, choices and names have none.
+/// Returns the unit that follows a value. Sizes contain their unit; choices and names have none.
 const char* unit_of(const OptionRow& row) {
   return row.kind == OptionKind::duration || row.kind == OptionKind::number ? row.unit : "";
 }

@@ -1,6 +1,7 @@
 // fi_prov_ini, the only symbol that the plugin exports. libfabric calls it when it loads the file, once per
-// path on which it finds it, under a lock that forbids calls to fi_getinfo and the like. The provider reports
-// the version of the core that loads it, because callers of a newer version skip providers of an older one.
+// path on which it finds the file. libfabric holds a lock meanwhile, so fi_prov_ini must not call fi_getinfo
+// and the like. The provider reports the version of the core that loads it, because callers of a newer
+// version skip providers of an older one.
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -24,8 +25,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Log lines through libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select them; without FI_LOG_LEVEL libfabric writes
-/// nothing, not even warnings.
+/// Writes log lines to libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select them. Without FI_LOG_LEVEL
+/// libfabric writes nothing, not even warnings.
 class CoreLog final : public Log {
  public:
   explicit CoreLog(const fi_provider& provider) : provider_(provider) {}
@@ -66,10 +67,10 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   return options;
 }
 
-/// The provider of this process: the options as read at load, and what needs them. Created once, in fi_prov_ini, and never
-/// destroyed.
+/// The provider of this process: its options, and the objects that need them. fi_prov_ini creates it once;
+/// nothing destroys it.
 struct Provider {
-  /// Defines the options with the core and reads them, which libfabric allows at load only.
+  /// Defines the options with the core and reads them. libfabric allows this only at load.
   explicit Provider(fi_provider& handle)
       : log(handle),
         options(read_options(handle, log, refused)),
@@ -77,7 +78,7 @@ struct Provider {
         machine(log, options) {}
 
   CoreLog log;
-  bool refused = false;  ///< an option has a value that is not allowed
+  bool refused = false;  ///< true if an option has a value that is not allowed
   Options options;
   GetInfo getinfo;
   Machine machine;
@@ -90,7 +91,7 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
   if (provider->refused) return -FI_ENODATA;
   try {
     return provider->getinfo.get(version, node, service, flags, hints, list);
-  } catch (const std::bad_alloc&) {  // no exception may reach libfabric, which is C
+  } catch (const std::bad_alloc&) {  // libfabric is C, so no exception may reach it
     return -FI_ENOMEM;
   } catch (const std::exception& failure) {
     provider->log.warn("%s", failure.what());
@@ -105,11 +106,11 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
   return api::open_fabric(attributes, fabric, context, provider->machine);
 }
 
-/// Nothing to do: the provider lives as long as the process, and calls may still follow this one.
+/// Does nothing: the provider lives as long as the process, and libfabric may still call it.
 void clean_up() {}
 
 constinit fi_provider handle = {
-    .version = FI_VERSION(CLUSTER_VERSION_MAJOR, CLUSTER_VERSION_MINOR),  // of CMake's project()
+    .version = FI_VERSION(CLUSTER_VERSION_MAJOR, CLUSTER_VERSION_MINOR),  // from CMake's project()
     .fi_version = 0,
     .context = {},
     .name = "cluster",
@@ -126,7 +127,7 @@ extern "C" FI_EXT_INI {
   try {
     std::string reason;
     if (!bind_core(__builtin_return_address(0), reason)) {
-      // Written only if the provider is bound already: without a core there is no log.
+      // Writes only if a core is already bound: without a core there is no log.
       FI_WARN(&handle, FI_LOG_CORE, "not loaded: %s\n", reason.c_str());
       return nullptr;
     }

@@ -25,13 +25,13 @@ struct FreeInfo {
 };
 using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 
-/// Of an object that the hints name, or of none.
+/// Returns the name of an object that the hints name; empty if they name none.
 template <typename Object>
 std::string opened_name(const typename Object::Handle* handle) {
   return handle == nullptr ? "" : *Object::name_of(*handle);
 }
 
-/// False if the hints name an object that another provider has opened.
+/// Returns false if the hints name an object that another provider opened.
 bool opened_here(const fi_info& hints) {
   const fid_domain* const domain = api::attributes_at(hints.domain_attr).domain;
   const fid_fabric* const fabric = api::attributes_at(hints.fabric_attr).fabric;
@@ -51,7 +51,7 @@ AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const
           .routed = {}};
 }
 
-/// Copies into memory that fi_freeinfo frees.
+/// Copies the address into memory that fi_freeinfo frees. Returns false if memory is short.
 bool copy_address(const SocketAddress& address, void*& target, std::size_t& size) {
   sockaddr_storage storage;
   size = address.to(storage);
@@ -73,7 +73,8 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// The answer carries the application's key. Callers before 1.5 set none.
+/// Copies the application's key into the answer. Callers before 1.5 set no key. Returns false if memory is
+/// short.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
   const api::AuthKey key = api::AuthKey(api::GivenAuthKey(api::attributes_at(hint), version));
@@ -85,14 +86,15 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
   return true;
 }
 
-/// True if endpoints of this caller seal their frames. The hints are not checked yet: a key that is not allowed counts, too.
+/// Returns true if endpoints of this caller seal their frames. The hints are not checked yet, so a key that
+/// is not allowed also counts.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
          api::GivenAuthKey(api::attributes_at(hints.ep_attr), version).size != 0 ||
          api::GivenAuthKey(api::attributes_at(hints.domain_attr), version).size != 0;
 }
 
-/// The endpoint types that satisfy the hints, FI_EP_RDM first; if none does, `reason` names the first
+/// Returns the endpoint types that satisfy the hints, FI_EP_RDM first. If none does, `reason` names the first
 /// mismatch.
 std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
@@ -111,7 +113,7 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
 
 }  // namespace
 
-/// Null, after one log line, if no interface fits.
+/// Returns the interface for the answer. Returns null, after one log line, if no interface fits.
 const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error,
                                               const fi_info* hints, const Addresses& addresses) {
   AddressFilter filter = filter_for(addresses, hints, options_);
@@ -127,7 +129,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   const std::string reason = no_address_reason(filter, places, listing_error);
   AddressFilter plain;
   plain.interface = filter.interface;
-  // No caller would find one: the cause is the node's configuration, not these hints.
+  // If no caller would get an interface, the node's configuration is the cause and not these hints.
   const bool concerns_all = choose_address(places, plain) == nullptr;
   if (concerns_all && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
@@ -140,7 +142,8 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
 int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
-  // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
+  // The caller is a layering provider (rxm, rxd) that looks for one to build on. This provider is reliable
+  // already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints is another provider's";

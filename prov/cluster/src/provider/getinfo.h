@@ -1,10 +1,11 @@
-// fi_getinfo: one entry per endpoint type, for the interface that the caller means, or none.
+// fi_getinfo: returns one entry for each endpoint type, on the interface that the caller asks for, or
+// nothing.
 //
-// The hints are compared with the capabilities (capabilities.h), the addresses are read and names resolved
-// (addressing.h), the interface is chosen (interface_addresses.h: the one with the address asked for, else
-// the one that routes to the peer, else the best), and the answer is written (capabilities.h) into memory of
-// the core. Nothing of the hints is kept. The core sets the provider's name; it would take a name in the entry for that of a
-// layered provider.
+// It compares the hints with the capabilities (capabilities.h), reads addresses and resolves names
+// (addressing.h), and chooses the interface (interface_addresses.h). Then it writes the answer
+// (capabilities.h) into memory of the core. The chosen interface has the address asked for, else it routes to
+// the peer, else it is the best one. Nothing of the hints is kept. The core sets the provider's name: it
+// would read a name in the entry as that of a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -22,11 +23,11 @@ namespace cluster::provider {
 
 class GetInfo {
  public:
-  /// `log` and `options` outlive this object.
+  /// `log` and `options` must outlive this object.
   GetInfo(Log& log, const Options& options, std::uint32_t core_version, std::uint32_t provider_version)
       : log_(log), options_(options), core_version_(core_version), provider_version_(provider_version) {}
 
-  /// fi_getinfo: 0 and a list in memory of the core, or a negative libfabric error.
+  /// Serves fi_getinfo: returns 0 and a list in memory of the core, or a negative libfabric error.
   int get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
           const fi_info* hints, fi_info** list);
 
@@ -38,7 +39,7 @@ class GetInfo {
   const Options& options_;
   std::uint32_t core_version_;
   std::uint32_t provider_version_;
-  std::atomic<bool> warned_{false};  ///< the warning that no interface is usable was written
+  std::atomic<bool> warned_{false};  ///< the warning "nothing is offered" was logged
 };
 
 }  // namespace cluster::provider

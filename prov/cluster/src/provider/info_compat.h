@@ -1,5 +1,5 @@
-// What libfabric added after 1.17, whose headers the provider is compiled with: constants and the end of
-// fi_domain_attr, each with the version that added it. Values do not change in later versions.
+// Constants that libfabric added after 1.17, and the end of fi_domain_attr, each with the version that added
+// it. The provider is compiled with the headers of 1.17. Later versions do not change the values.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -10,8 +10,8 @@
 
 namespace cluster::provider {
 
-// A flag of getinfo internal to the core (include/ofi.h of every version): a layered provider looks for a
-// core provider.
+// A flag of fi_getinfo that only the core uses (include/ofi.h of every version): a layered provider looks for
+// a core provider.
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
 // Address formats.
@@ -26,12 +26,12 @@ struct DomainTail {
   std::size_t offset;
   std::uint32_t since;  ///< FI_VERSION of the first core that has it
 
-  /// Does nothing if the core has no such field.
+  /// Writes the field; does nothing if the core has no such field.
   void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
     if (FI_VERSION_GE(core_version, since))
       std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
   }
-  /// Zero if the core has no such field.
+  /// Returns the field; zero if the core has no such field.
   Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {
     Value value{};
     if (FI_VERSION_GE(core_version, since))

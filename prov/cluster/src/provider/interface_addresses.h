@@ -1,6 +1,6 @@
 // The interface addresses of this node that endpoints can use, best first, and the choice among them. In
-// libfabric's terms the fabric is the network and the domain is the interface. choose_address() is pure;
-// list_interface_addresses() asks the kernel.
+// libfabric's terms the fabric is the network and the domain is the interface. list_interface_addresses()
+// asks the kernel; choose_address() depends only on its arguments.
 #pragma once
 
 #include <span>
@@ -14,14 +14,15 @@ namespace cluster::provider {
 
 using link::InterfaceAddress;
 
-/// Every address of every interface that is up: the best address of each interface in rank order, then the others, then `wanted` if
-/// it is local by a route alone. Empty if no interface is usable; `error` gets an errno if the kernel did not list them.
+/// Returns every address of every interface that is up: first the best address of each interface in rank
+/// order, then the other addresses. Adds `wanted` at the end if it is local only by a route. Returns an empty
+/// list if no interface is usable. If the kernel did not list the interfaces, `error` gets an errno.
 std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error);
 
-/// "10.88.0.0/24" for an address and the length of its prefix.
+/// Returns "10.88.0.0/24" for an address and the length of its prefix.
 std::string network_name(const SocketAddress& address, unsigned prefix_bits);
 
-/// What the caller asks for; empty fields match everything.
+/// The wishes of the caller; empty fields match everything.
 struct AddressFilter {
   std::string interface;      ///< the option FI_CLUSTER_IFACE
   std::string domain;         ///< hints->domain_attr->name
@@ -29,12 +30,12 @@ struct AddressFilter {
   std::string opened_domain;  ///< name of hints->domain_attr->domain
   std::string opened_fabric;  ///< name of hints->fabric_attr->fabric
   SocketAddress::Family family = SocketAddress::Family::none;
-  SocketAddress source;  ///< exactly this address, unless empty or a wildcard; precedes FI_CLUSTER_IFACE
-  SocketAddress routed;  ///< the address that the kernel would use towards the peer: preferred
+  SocketAddress source;  ///< only this address, unless empty or a wildcard; overrides FI_CLUSTER_IFACE
+  SocketAddress routed;  ///< preferred: the address that the kernel would use towards the peer
 };
 
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
-/// Why there is no match, and the remedy; `error` comes from list_interface_addresses().
+/// Returns why there is no match, and the remedy. `error` comes from list_interface_addresses().
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
                               int error);
 

@@ -24,10 +24,10 @@
 namespace cluster::provider {
 namespace {
 
-/// With fewer free descriptors than this an open endpoint warns: each peer of its node takes one.
+/// An endpoint that opens warns if fewer descriptors are free: each peer on its node takes one.
 constexpr std::size_t kSpareDescriptors = 8;
 
-/// The counters that are not 0, as " name=value".
+/// Returns the counters that are not 0 as " name=value".
 std::string text_of(const Counters& counters) {
   std::string text;
   counters.each([&text](const char* name, std::uint64_t value, const char*) {
@@ -43,11 +43,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// What lives as long as an engine; at its end the counters are logged.
+/// Objects that live as long as an engine. Their destructor logs the counters.
 struct EngineResources {
   EngineResources(const SocketAddress& engine_name, Log& to) : name(engine_name), log(to) {}
   ~EngineResources() {
-    // Not by info(), which would truncate a line of this length.
+    // Uses write(), because info() would truncate a line of this length.
     if (log.enabled(LogLevel::info))
       log.write(LogLevel::info, ("endpoint " + name.text() + " closed:" + text_of(counters)).c_str());
   }
@@ -61,20 +61,21 @@ struct EngineResources {
   std::shared_ptr<void> keys;                                ///< in EndpointKeys
 };
 
-/// An engine and its report server as clients of the progress thread; the client stops before its object
-/// goes.
+/// An engine and its report server as clients of the progress thread. Members are destroyed in reverse order,
+/// so each client stops before its object goes.
 struct BackgroundClients {
   std::shared_ptr<void> engine;
   std::unique_ptr<ReportServer> report_server;
   std::shared_ptr<void> report;
 };
 
-/// True if the user permits processes of this node to read and write each other's memory.
+/// Returns true if the user permits processes on this node to read and write each other's memory.
 bool reaches_memory(const transport::EngineSettings& settings) {
   return settings.shm && settings.single_copy;
 }
 
-/// Null, with the reason, if peers on this node are not reached through shared memory.
+/// Opens the listener for peers on this node. Returns null, with the cause in `reason`, if they are not
+/// reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
                                              const transport::EngineSettings& settings,
@@ -94,7 +95,8 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
-/// Answers keep-alives that carry what this endpoint's frames carry: a seal if there is a key, else a checksum.
+/// Answers keep-alives that carry what the frames of this endpoint carry: a seal if there is a key, else a
+/// checksum.
 os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials) {
   if (!credentials) return os::answer_plain_keep_alive;
   return [credentials = *credentials](ConstBytes frame, const SocketAddress& asked,
@@ -106,8 +108,8 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
   };
 }
 
-/// Real time: the epoch grows from one incarnation of an address to the next, also across restarts of the process and the
-/// node.
+/// Returns an epoch from the real time. So it grows from one incarnation of an address to the next, even if
+/// the process or the node restarts.
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
@@ -158,7 +160,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(name, log_);
-  // Before the first thread is started: the kernel registers a process of one thread without waiting.
+  // Before the first thread starts: the kernel registers a process with one thread without waiting.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
   const bool sessions = request.type == engine::EndpointType::rdm;
@@ -200,7 +202,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   return engine;
 }
 
-/// Once in a process.
+/// Warns at most once in a process.
 void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
   log_.warn(
@@ -215,7 +217,7 @@ std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
       clock_, random_, log_, [this](const SocketAddress& endpoint) { return endpoint_keys_.of(endpoint); });
 }
 
-/// Until the handle is released, the progress thread runs the engine and answers cluster-info about it.
+/// The progress thread runs the engine and answers cluster-info about it until the handle is released.
 std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const EndpointSetup& setup) {
   auto clients = std::make_shared<BackgroundClients>();
   int error = 0;

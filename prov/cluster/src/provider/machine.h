@@ -1,6 +1,6 @@
-// api::Platform over the operating system: the system's clock and random numbers, and for every endpoint
-// ports, links and a shared-memory listener. Engines hold references to what lives here; it is never
-// destroyed, because libfabric closes objects after the destructors of static objects have run.
+// api::Platform over the operating system: clock, random numbers, and ports, links and a shared-memory
+// listener for each endpoint. Engines hold references to it. It is never destroyed, because libfabric closes
+// objects after the destructors of static objects have run.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,14 @@
 
 namespace cluster::provider {
 
-/// The keys of the endpoints of this process by the endpoint's name, for objects that serve several endpoints (a domain's
-/// registered memory). For all threads.
+/// The keys of the endpoints of this process, by endpoint name. Objects that serve several
+/// endpoints, such as a domain's registered memory, look keys up here. All threads may use it.
 class EndpointKeys {
  public:
-  /// The keys stay until the handle is dropped.
+  /// Adds keys, which stay until the handle is dropped.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
-    // Before the lock: if no memory is left for the handle, its end takes the lock.
+    // Made before the lock is taken: if there is no memory for the handle, its deleter runs and takes the
+    // lock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;
@@ -50,7 +51,8 @@ class EndpointKeys {
 
 class Machine final : public api::Platform {
  public:
-  /// `log` and `options` outlive the machine, which wipes the key in them once it is derived.
+  /// `log` and `options` must outlive the machine. The machine wipes the key in `options` once it has derived
+  /// it.
   Machine(Log& log, Options& options) : log_(log), options_(options), keys_(options) {}
 
   Log& log() override { return log_; }
@@ -74,7 +76,7 @@ class Machine final : public api::Platform {
   EndpointKeys endpoint_keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
-  std::atomic<bool> few_descriptors_{false};  ///< said once
+  std::atomic<bool> few_descriptors_{false};  ///< the warning was logged
 };
 
 }  // namespace cluster::provider

@@ -29,7 +29,7 @@ std::string each_letter(std::string_view text, int (*change)(int)) {
 
 std::string lower(std::string_view text) { return each_letter(text, std::tolower); }
 
-/// True if the word is one of "one|two|three".
+/// Returns true if the word is one of "one|two|three".
 bool listed(std::string_view words, std::string_view word) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find('|'), words.size());
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> parse_boolean(std::string_view written) {
   return std::nullopt;
 }
 
-/// Digits, and for sizes one letter behind them.
+/// Parses digits and, for sizes, one letter after them.
 std::optional<std::uint64_t> parse_number(std::string_view written, bool with_suffix) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), number);
@@ -64,7 +64,7 @@ std::string size_text(std::uint64_t bytes) {
   return std::to_string(bytes);
 }
 
-/// At most kTextMax characters that a log line can show.
+/// Returns at most kTextMax characters, each of which a log line can show.
 std::string printable(std::string_view written) {
   std::string text(written.substr(0, kTextMax));
   std::replace_if(
@@ -81,7 +81,7 @@ std::string option_error(const OptionRow& row, std::string_view written) {
 constexpr std::string_view kPrefix = "FI_CLUSTER_";
 constexpr std::size_t kNameShown = 64;
 
-/// Empty if none is spelled similarly: of each three letters one may be wrong.
+/// Returns the most similar option; empty if none is similar. About one letter in three may be wrong.
 std::string nearest_option(std::string_view name) {
   std::string nearest;
   std::size_t least = name.size() > kPrefix.size() ? (name.size() - kPrefix.size()) / 3 + 2 : 0;
@@ -154,7 +154,7 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
     : Options() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     std::optional<std::string> written = ask(kRows[i]);
-    if (!written || written->empty()) continue;  // set to nothing is how scripts unset
+    if (!written || written->empty()) continue;  // scripts unset a variable by an empty value
     if (std::optional<Value> parsed = parse(kRows[i], *written)) {
       values_[i] = std::move(*parsed);
       values_[i].written = kRows[i].kind == OptionKind::secret ? kSecretShown : *written;

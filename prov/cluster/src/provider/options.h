@@ -1,7 +1,7 @@
-// The options of the provider, FI_CLUSTER_*: one row each in options.def. The list that fi_info -g prints,
-// the check of values and the help texts come from these rows. libfabric passes values as strings; they are
-// parsed here, so that units and ranges are checked. A value that is not allowed makes the provider offer
-// nothing; it is never replaced by a default.
+// The options of the provider, FI_CLUSTER_*, each one row of options.def. The list of fi_info -g, the check
+// of values and the help texts come from these rows. libfabric passes values as strings. They are parsed
+// here, so that units and ranges are checked. If a value is not allowed, the provider offers nothing; it
+// never falls back to a default.
 #pragma once
 
 #include <array>
@@ -32,11 +32,11 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
-/// Its environment variable.
+/// Returns the environment variable of the option.
 std::string variable(const OptionRow& row);
-/// The values allowed: "auto, packet, udp", "0 to 1m bytes".
+/// Returns the allowed values: "auto, packet, udp", "0 to 1m bytes".
 std::string allowed(const OptionRow& row);
-/// The help with unit, default and range, for `fi_info -g`.
+/// Returns the help with unit, default and range, for `fi_info -g`.
 std::string help_text(const OptionRow& row);
 
 class Options {
@@ -48,23 +48,23 @@ class Options {
     count
   };
 
-  /// All defaults.
+  /// Sets all options to their defaults.
   Options();
-  /// The values that `ask` returns for the rows (nullopt: the default). Every value that is not allowed adds
-  /// one line to `errors` with option, value and what is allowed.
+  /// Sets the options to the values that `ask` returns for the rows (nullopt: the default). Each value that
+  /// is not allowed adds one line to `errors`, with option, value and the allowed values.
   Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
           std::vector<std::string>& errors);
 
   const std::string& text(Name name) const { return value(name).text; }
-  /// True if the user has set it, even if it is a secret that has been wiped since.
+  /// Returns true if the user has set the option, even if it is a secret that has been wiped since.
   bool from_user(Name name) const { return !value(name).written.empty(); }
-  /// Its bytes are no longer in this object.
+  /// Overwrites the text of the option in this object.
   void wipe(Name name);
   std::uint64_t number(Name name) const { return value(name).number; }
   bool boolean(Name name) const { return value(name).number != 0; }
 
-  /// Calls visit(row, value, from_user) for every option in the order of the table; `value` is as the user
-  /// wrote it, or the default. That of a secret is not shown.
+  /// Calls visit(row, value, from_user) for every option in the order of the table. `value` is the default or
+  /// as the user wrote it; the value of a secret is not shown.
   template <typename Visitor>
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -79,9 +79,9 @@ class Options {
 
  private:
   struct Value {
-    std::string text;  ///< text and choice
+    std::string text;  ///< of text and choice
     std::uint64_t number = 0;
-    std::string written;  ///< as the user wrote it, a secret never; empty: the default is in force
+    std::string written;  ///< as the user wrote it, but never a secret; empty: the default is in force
   };
 
   static std::optional<Value> parse(const OptionRow& row, std::string_view written);
@@ -90,16 +90,17 @@ class Options {
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;
 };
 
-/// A variable that looks like an option of the provider and is none. It has no effect, though its user believes that it has.
+/// A variable that looks like an option of the provider but is none. It has no effect, although the user
+/// expects one.
 struct UnknownOption {
   std::string name;
-  std::string line;  ///< for the user: it has no effect, and which option is spelled most like it
+  std::string line;  ///< tells the user that it has no effect, and which option is spelled most like it
 };
 
-/// Those of an environment in the form of `environ`; null: an empty one.
+/// Returns the unknown options of an environment in the form of `environ`. `environment` may be null.
 std::vector<UnknownOption> unknown_options(const char* const* environment);
 
-/// How many letters must be changed, removed or added to turn one word into the other.
+/// Returns how many letters must be changed, removed or added to turn one word into the other.
 std::size_t spelling_distance(std::string_view one, std::string_view other);
 
 }  // namespace cluster::provider

@@ -11,7 +11,7 @@
 namespace cluster::provider {
 namespace {
 
-/// The remedy, beside what os::error_text() says. Port 0 asks for a free one.
+/// Returns the remedy, which follows the text of os::error_text(). Port 0 asks for a free port.
 const char* cure_for(int error, std::uint16_t port) {
   switch (error) {
     case EADDRINUSE:
@@ -36,7 +36,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else {
     os::PacketSettings settings = options.packet_settings();
     if (!sessions) settings.ethertype = false;
-    if (wanted == "packet") settings.rings.reset();  // asked for by name: no limit
+    if (wanted == "packet") settings.rings.reset();  // the user asks for packet, so there is no limit
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }
   if (choice.link == nullptr && wanted != "packet") {
@@ -96,7 +96,7 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   }
   for (const InterfaceAddress* place : further) {
     int error = 0;
-    // The same port number on every rail where it is free, so that a capture is easier to read.
+    // Uses the same port number on every rail where it is free, so that a capture is easier to read.
     const SocketAddress wanted = place->address.with_port(rails.ports.front()->name().port());
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);

@@ -10,12 +10,12 @@ namespace {
 
 constexpr Duration kReportInterval = 10ms;
 constexpr Duration kEngineBusy = 200us;
-/// Clients of other users that are turned away in one call, some 0.5 ms: they may not fill the kernel's queue, and the background thread
-/// has other things to do.
+/// One call turns away at most this many clients of other users, in about 0.5 ms. Fewer would let them fill
+/// the kernel's queue; more would keep the progress thread from its other work.
 constexpr int kForeignPerCall = 256;
 constexpr Duration kForeignPause = 1ms;
 
-/// Sent with the memfd, between processes of one host: in host byte order.
+/// Accompanies the memfd. It goes between processes of one host, so it is in host byte order.
 struct ReportMessage {
   std::uint64_t magic;
   std::uint64_t bytes;
@@ -27,14 +27,15 @@ constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
 std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
                                                  std::string& reason) {
   std::string text = std::string(kReportSocketPrefix) + name.text();
-  // The same link-local address may exist on several interfaces.
+  // Several interfaces may have the same link-local address.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   os::LocalSocket listener = os::LocalSocket::listen(text, reason);
   if (!listener) return nullptr;
   return std::unique_ptr<ReportServer>(new ReportServer(std::move(listener), std::move(describe)));
 }
 
-/// Takes the first client that gets an answer. If there was none: how long to wait for the next look; zero: until one comes.
+/// Takes the first client that may get an answer. If there is none, it returns how long to wait before the
+/// next look; zero means until a client comes.
 Duration ReportServer::accept_client() {
   for (int i = 0; i < kForeignPerCall; ++i) {
     std::string reason;
@@ -65,7 +66,7 @@ os::NextWake ReportServer::serve() {
   return {kReportInterval};
 }
 
-/// A client without an answer sees the connection close.
+/// Sends the report. Without an answer a client sees the connection close.
 void ReportServer::answer(const Report& report) {
   const std::string text = write_report(report);
   if (text.empty() || text.size() > kReportBytesMax) return;
@@ -94,7 +95,7 @@ std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reaso
   }
   const os::SharedMemory memory = os::SharedMemory::map(file, message.bytes, reason);
   if (!memory) return std::nullopt;
-  // A copy, because the server may still change the memory.
+  // Copied, because the server may still change the memory.
   const std::string text(reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size());
   std::optional<Report> report = read_report(text);
   if (!report || report->empty()) {
