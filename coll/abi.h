@@ -1,7 +1,8 @@
-// The MPI interface of this build: Open MPI's header, or the MPICH ABI. No other file knows which.
+// The MPI interface of this build: Open MPI's header or the MPICH ABI. No other file knows which it is.
 //
-// Every process of a job preloads the library, launchers included, and launchers have no MPI. So the library must load
-// without MPI's symbols: functions are bound at their first call, and Open MPI's handles, which are objects, are weak.
+// Every process of a job preloads the library, even launchers, which have no MPI. So the library must load
+// without MPI's symbols. Functions are bound at their first call. Open MPI's handles are objects, so they are
+// weak.
 #pragma once
 
 #ifdef COLL_MPICH_ABI

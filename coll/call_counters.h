@@ -1,5 +1,5 @@
-// Counts how often the program makes each call, and how often the library takes it over. With CLUSTER_COLL=report each
-// rank prints the counts when MPI_Finalize begins.
+// Counts how often the program makes each call, and how often the library takes the call over. With
+// CLUSTER_COLL=report each rank prints the counts when MPI_Finalize begins.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class CallCounters {
     counter.made.fetch_add(1, std::memory_order_relaxed);
     if (taken) counter.taken.fetch_add(1, std::memory_order_relaxed);
   }
-  /// "barrier 3 of 3, bcast 0 of 7"...: calls taken over, of all calls.
+  /// Returns "barrier 3 of 3, bcast 0 of 7, ...": how many of all calls the library took over.
   std::string text() const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 /// The data that each rank sends to the others of the communicator.
 struct Introduction {
   std::uint64_t fingerprint;  ///< of its settings
-  std::uint64_t team_key;     ///< the first rank's tells this team from others of the same ranks
+  std::uint64_t team_key;     ///< the first rank's key tells this team from others of the same ranks
   std::uint32_t usable;
   std::uint32_t name_size;
   std::array<std::byte, 48> name;
@@ -29,31 +29,33 @@ std::once_flag keys_made;
 int communicator_key = MPI_KEYVAL_INVALID;
 int process_key = MPI_KEYVAL_INVALID;
 
-/// MPI_Finalize first frees the attributes of MPI_COMM_SELF. This ends the endpoint where the program calls another
-/// MPI_Finalize than this library's.
+/// MPI_Finalize first frees the attributes of MPI_COMM_SELF. This function ends the endpoint if the program
+/// calls an MPI_Finalize other than this library's.
 int end_process(MPI_Comm, int, void*, void*) {
   Communicator::end_all(false);
   return MPI_SUCCESS;
 }
 
-/// A Communicator lives as long as MPI keeps its attribute. MPI frees that of MPI_COMM_WORLD later than the endpoint
-/// must close.
+/// A Communicator lives as long as MPI keeps its attribute. The endpoint must close before MPI frees the
+/// attribute of MPI_COMM_WORLD, so all communicators are listed here.
 std::mutex known_lock;
 std::set<Communicator*> known_communicators;
 std::atomic<bool> ended{false};
 std::atomic<std::uint64_t> communicators_forgotten{0};
 
-/// A probe for messages of other ranks makes MPI progress on everything, also on locks that peers request in windows of
-/// this rank. A probe on MPI_COMM_SELF makes none in MPICH 5.0.2: there a peer waited forever for its lock. A probe
-/// that finds a message may return at once, so the tag is one that programs hardly use; every MPI library permits it.
+/// A probe for messages of other ranks makes MPI progress on everything, even on locks that peers request in
+/// windows of this rank. In MPICH 5.0.2 a probe on MPI_COMM_SELF makes no such progress, and a peer waited
+/// forever for its lock. A probe that finds a message may return at once. So the tag is one that programs
+/// hardly use; every MPI library permits it.
 void make_progress_of_mpi() {
   constexpr int kUnusedTag = 32767;
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-/// A program that uses sessions without MPI_Init has no MPI_COMM_WORLD. Its attribute keys end with its last session,
-/// and the library would not notice. All ranks call MPI_Init together, so they agree on this.
+/// Returns false if the program uses sessions without MPI_Init. Such a program has no MPI_COMM_WORLD, and its
+/// attribute keys end with its last session, which the library would not notice. All ranks call MPI_Init
+/// together, so they agree on the result.
 bool has_world() {
   int initialized = 0;
   int finalized = 0;
@@ -85,8 +87,8 @@ void warn_once(const char* format, const char* reason) {
   std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
 }
 
-/// Programs often use one communicator again and again. So this finds the last one without asking MPI, until a
-/// communicator ends.
+/// Programs often use one communicator again and again. So this function remembers the last one, and asks MPI
+/// only after a communicator was freed.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   struct Last {
@@ -140,7 +142,7 @@ void Communicator::end_all(bool together) {
     std::fprintf(stderr, "libcluster-coll: rank %d: %s\n", rank, CallCounters::get().text().c_str());
 }
 
-/// Every rank takes part in both exchanges, whatever it finds.
+/// Every rank takes part in both exchanges, whatever it finds before.
 bool Communicator::make_team(MPI_Comm comm) {
   int inter = 0;
   if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
@@ -184,11 +186,11 @@ bool Communicator::make_team(MPI_Comm comm) {
   return true;
 }
 
-/// Another rank may need MPI progress of this waiting rank before it can join the operation, so this loop calls MPI.
-/// Where ranks share processors, the rank that must answer may need this processor. So this rank yields after each
-/// look, and soon sleeps until something arrives. If no other process wants the processor, a yield costs less than a
-/// look. A wake-up costs more than many looks: with 8 ranks on two processors a barrier takes 10 % less with 80 looks
-/// than with 20, and no less with 100.
+/// Another rank may need MPI progress of this waiting rank before it can join the operation, so this loop
+/// calls MPI. Where ranks share processors, the rank that must answer may need this processor. So this rank
+/// yields after each look, and soon sleeps until something arrives. If no other process wants the processor,
+/// a yield costs less than a look. A wake-up costs more than many looks. With 8 ranks on two processors a
+/// barrier takes 10 % less time with 80 looks than with 20, and no less with 100.
 int Communicator::wait(Pending& pending) const {
   constexpr unsigned kLooksFirst = 80;
   for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
@@ -203,7 +205,8 @@ int Communicator::wait(Pending& pending) const {
   return pending.error;
 }
 
-/// Ranks that did not communicate with the lost rank only learn that the team has failed.
+/// Prints why a call failed. A rank that did not communicate with the lost rank only learns that the team has
+/// failed.
 void Communicator::report_failure(Call call, int error) const {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;

@@ -1,8 +1,9 @@
-// The library's versions of the calls that a program makes; they come before MPI's. A call that the library does not
-// take over goes on to the next library that has it: a profiling tool's or MPI's own.
+// The library's versions of the calls that a program makes; the loader finds them before MPI's. A call that
+// the library does not take over goes on to the next library that has it: a profiling tool's or MPI itself.
 //
-// All ranks of a communicator must agree on whether to take over a call. So that depends only on properties that are
-// equal on all ranks: kind, bytes, operation. Datatypes may differ: the library packs elements that are not contiguous.
+// All ranks of a communicator must agree whether to take over a call. So the decision depends only on
+// properties that are equal on all ranks: kind, bytes, operation. Datatypes may differ: the library packs
+// elements that are not contiguous.
 #include <dlfcn.h>
 #include <rdma/fi_errno.h>
 
@@ -20,13 +21,13 @@
 namespace coll {
 namespace {
 
-/// The next library's function of this name.
+/// Returns the function of this name in the next library.
 template <typename Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// The length of the data of one call; false if the arguments are wrong, which MPI then reports.
+/// Measures the data of one call. Returns false if the arguments are wrong, which MPI then reports.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
@@ -35,8 +36,8 @@ bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   return bytes <= INT_MAX;
 }
 
-/// True for a predefined type without gaps: its elements are contiguous. Such a type is never freed, so this remembers
-/// the last one.
+/// Returns true for a predefined type without gaps: its elements are contiguous. Such a type is never freed,
+/// so the function remembers the last one.
 bool is_plain(MPI_Datatype type) {
   static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
   if (type == last && type != MPI_DATATYPE_NULL) return true;
@@ -84,8 +85,8 @@ class FlatBuffer {
   std::unique_ptr<std::byte[]> packed_;
 };
 
-/// Null if the call goes to MPI: the library cannot take it over, the settings exclude it, or the communicator has no
-/// team.
+/// Returns null if the call goes to MPI: the library cannot take it over, the settings exclude it, or the
+/// communicator has no team.
 Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) {
   const Settings& settings = Settings::get();
   if (!settings.error().empty()) warn_once("libcluster-coll: %s\n", settings.error().c_str());
@@ -95,7 +96,7 @@ Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) 
   return communicator;
 }
 
-/// Begins an operation and waits for it; an error goes to the error handler of the communicator.
+/// Begins an operation and waits for it. Passes an error to the error handler of the communicator.
 template <typename Begin>
 int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
   Pending pending;
@@ -108,12 +109,12 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
   return MPI_ERR_OTHER;
 }
 
-/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC. If all pairs together are few bytes, each rank
-/// gathers all of them and lets MPI combine them in rank order.
+/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC. If the pairs of all ranks together
+/// are few bytes, each rank gathers them and lets MPI combine them in rank order.
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
-/// The bytes of such pairs in memory, gaps included. MPI defines these operations only for predefined types, so all
-/// ranks have the same type.
+/// Measures such pairs in memory, gaps included. Returns false if they are too long or no pairs. MPI defines
+/// these operations only for predefined types, so all ranks have the same type.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
   MPI_Aint begin = 0;
@@ -126,7 +127,7 @@ bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) 
 int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op,
                     MPI_Comm comm, const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  // Aligned for any element; so are the blocks, since extents are multiples of the alignment.
+  // Aligned for any element. So are the blocks, because extents are multiples of the alignment.
   std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) /
                                        sizeof(std::max_align_t));
   auto* const all = reinterpret_cast<std::byte*>(memory.data());

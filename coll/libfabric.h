@@ -1,5 +1,5 @@
-// The libfabric of this process: the loaded one, else the system's. A provider can serve only one libfabric, so if MPI
-// has loaded one, the library must use the same.
+// The libfabric of this process: the loaded one, or else the system's. A provider can serve only one
+// libfabric, so the library must use the one that MPI has loaded.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -15,7 +15,7 @@ struct Libfabric {
   decltype(&::fi_fabric) fabric = nullptr;
   decltype(&::fi_strerror) strerror = nullptr;
 
-  /// False, with the reason, if no libfabric can be loaded.
+  /// Returns false, with the reason, if no libfabric can be loaded.
   bool load(std::string& reason);
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 15);
 constexpr std::size_t kNameMax = 64;
-/// Names the provider alone. Without the exclusions libfabric would also try its layered providers and log their
-/// failures as warnings.
+/// Names only the provider. Without the exclusions libfabric would also try its layered providers, and log
+/// their failures as warnings.
 constexpr const char* kProvider = "cluster;^ofi_rxm;^ofi_rxd;^ofi_mrail";
 
 std::mutex guard;
@@ -59,9 +59,9 @@ bool ProcessEndpoint::open(std::string& reason) {
   hints->mode = ~0ull;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  // If a rank has left an operation, the provider sends what the rank still owes within 10 ms. Automatic progress would
-  // serve each arrival in a separate thread, which takes processor time from ranks that are about to serve it
-  // themselves.
+  // If a rank has left an operation, the provider sends what the rank still owes within 10 ms. With automatic
+  // progress a separate thread would serve each arrival. It would take processor time from ranks that are
+  // about to serve the arrival themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
   hints->fabric_attr->prov_name = strdup(kProvider);

@@ -1,6 +1,6 @@
-// The library's endpoint of this process, besides MPI's own. All communicators share it, and each has a collective team
-// on it. Several threads may wait at once, each for its own operation; a thread that reads another's completion marks
-// that operation done.
+// The library's endpoint of this process, separate from MPI's own. All communicators share it, and each has a
+// collective team on it. Several threads may wait at once, each for its own operation. A thread that reads
+// the completion of another thread marks that operation done.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -19,10 +19,10 @@
 
 namespace coll {
 
-/// The context of an operation, which its waiting thread watches.
+/// The context of an operation. The waiting thread watches it.
 struct Pending {
   std::atomic<bool> done{false};
-  int error = 0;  ///< a libfabric error number once it is done
+  int error = 0;  ///< a libfabric error number, valid once it is done
 
   void end(int with) {
     error = with;
@@ -41,7 +41,7 @@ using Owned = std::unique_ptr<Object, CloseFid>;
 
 using Name = std::vector<std::byte>;
 
-/// A collective team; closed before the endpoint.
+/// A collective team. It must be closed before the endpoint.
 class Team {
  public:
   Team(Owned<fid_av_set> set, fid_mc* mc, std::vector<fi_addr_t> members)
@@ -52,7 +52,7 @@ class Team {
 
   fi_addr_t address() const { return fi_mc_addr(mc_); }
   fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  /// The rank of a peer; the number of ranks if it is no member.
+  /// Returns the rank of a peer; the number of ranks if the peer is no member.
   int rank_of(fi_addr_t peer) const {
     return static_cast<int>(std::find(members_.begin(), members_.end(), peer) - members_.begin());
   }
@@ -72,24 +72,25 @@ struct Loss {
 
 class ProcessEndpoint {
  public:
-  /// The first call opens it; null, with the reason, if that fails.
+  /// Returns the endpoint; the first call opens it. Returns null, with the reason, if that fails.
   static ProcessEndpoint* get(std::string& reason);
-  /// Closes the endpoint after it has sent what it owes to peers. No team may be left.
+  /// Closes the endpoint after it has sent everything that it still owes to peers. No team may be left.
   static void close();
 
   fid_ep* ep() const { return ep_.get(); }
   const Name& name() const { return name_; }
-  /// Makes a team of these peers, in this order. All of them call it with the same key, which no other team of these
-  /// peers has. Null on failure. Calls `idle` while it waits.
+  /// Makes a team of these peers, in this order. All peers make the call with the same key, which no other
+  /// team of the same peers has. Calls `idle` while it waits. Returns null on failure.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
-  /// One of these peers that this process has lost, and the cause; an empty cause if it has lost none.
+  /// Returns a peer of the team that this process has lost, with the cause. The cause is empty if it has lost
+  /// none.
   Loss loss_among(const Team& team);
   const char* text_of(int error) const { return libfabric_.strerror(error); }
-  /// Reads completions, and marks those of other threads done too.
+  /// Reads a completion and marks its operation done, even if another thread waits for it.
   void progress();
-  /// The same; if there is none the thread sleeps until one comes, for at most kSleepMs, since another thread may read
-  /// its completion.
+  /// Does the same, but if there is no completion the thread first sleeps until one arrives. It sleeps at
+  /// most kSleepMs, because another thread may read its completion.
   void sleep();
 
  private:
@@ -99,7 +100,7 @@ class ProcessEndpoint {
   ProcessEndpoint() = default;
   bool open(std::string& reason);
   std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
-  /// False if there was none.
+  /// Returns false if there was no event.
   bool read_event();
   void take(ssize_t got, const fi_cq_entry& entry);
 
@@ -118,7 +119,7 @@ class ProcessEndpoint {
   Name name_;
   std::mutex joining_;  ///< keeps two threads from changing the address vector at once
   std::mutex losing_;
-  std::vector<Loss> losses_;  ///< the first of them
+  std::vector<Loss> losses_;  ///< at most the first kLossesMax
 };
 
 template <typename Idle>

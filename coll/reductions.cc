@@ -25,7 +25,7 @@ struct Type {
   Class kind;
 };
 
-/// Handles are not constants in every MPI, so this is a linear search; the frequent ones come first.
+/// Searches linearly, because handles are not constants in every MPI. The frequent types come first.
 bool find_type(MPI_Datatype type, Type& found) {
   const struct {
     MPI_Datatype mpi;

@@ -1,5 +1,5 @@
-// Translates MPI's predefined types and operations to libfabric's. Derived types and operations of the application have
-// no counterpart there.
+// Translates MPI's predefined types and operations to libfabric's. Derived types and operations defined by
+// the application have no counterpart in libfabric.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -8,7 +8,8 @@
 
 namespace coll {
 
-/// False if the provider does not combine such elements, or MPI forbids it, which MPI then reports.
+/// Returns false if the provider does not combine such elements, or if MPI forbids it, which MPI then
+/// reports.
 bool translate(MPI_Datatype type, MPI_Op op, fi_datatype& fi_type, fi_op& fi_operation);
 
 }  // namespace coll

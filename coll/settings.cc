@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kEnd = SIZE_MAX;
 constexpr const char* kNames[kCalls] = {"barrier", "bcast", "allreduce", "allgather", "reduce"};
 
-/// Parses "64K"; false if it is not a number.
+/// Parses "64K". Returns false if the text is not a number.
 bool read_size(const std::string& text, std::size_t& size) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, size);

@@ -1,10 +1,10 @@
-// CLUSTER_COLL: the operations and lengths that the library takes over. It must be equal on all ranks; they compare it
-// before they begin (communicator.h).
+// CLUSTER_COLL: the operations and lengths that the library takes over. All ranks must set it alike; they
+// compare it before they begin (communicator.h).
 //
-//   CLUSTER_COLL=off                              takes over nothing
-//   CLUSTER_COLL=on                               takes over all that it can, even where MPI is faster
-//   CLUSTER_COLL=bcast=64K-,barrier=off           bytes from-to of one call; K and M; either end may be missing
-//   CLUSTER_COLL=report                           each rank prints at its end how many calls it took over
+//   CLUSTER_COLL=off                        takes over nothing
+//   CLUSTER_COLL=on                         takes over all that it can, even where MPI is faster
+//   CLUSTER_COLL=bcast=64K-,barrier=off     FROM-TO in bytes of one call, with K or M; either may be missing
+//   CLUSTER_COLL=report                     each rank prints at its end how many calls it took over
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@ namespace coll {
 
 enum class Call { barrier, bcast, allreduce, allgather, reduce };
 inline constexpr std::size_t kCalls = 5;
-/// The name in the setting: "bcast".
+/// Returns the name of the call in the setting: "bcast".
 const char* name_of(Call call);
 
 class Settings {
  public:
-  /// Read once from the environment.
+  /// Returns the settings of this process, read once from the environment.
   static const Settings& get();
 
   explicit Settings(const char* text);
@@ -31,9 +31,9 @@ class Settings {
     const Range& range = ranges_[static_cast<std::size_t>(call)];
     return bytes >= range.from && bytes <= range.to;
   }
-  /// The error in the text; empty if it is valid.
+  /// Returns the error in the text; empty if the text is valid.
   const std::string& error() const { return error_; }
-  /// Hashes the settings: equal settings give equal values.
+  /// Returns a hash of the settings: equal settings have equal values.
   std::uint64_t fingerprint() const;
 
  private:
