@@ -6,15 +6,26 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace cluster {
+
+/// Hears before a pool has memory for so many objects more; may throw std::bad_alloc, and then it does not grow.
+class PoolGrowth {
+ public:
+  virtual void before_growth(std::size_t items) = 0;
+
+ protected:
+  ~PoolGrowth() = default;
+};
 
 template <typename Item>
 class Pool {
  public:
   /// `limit`: most objects alive at once, at most kSlotsMax.
-  explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
+  explicit Pool(std::size_t limit, PoolGrowth* growth = nullptr)
+      : limit_(limit < kSlotsMax ? limit : kSlotsMax), growth_(growth) {}
 
   /// A default-constructed object with its `id` set, or null at the limit.
   Item* acquire() {
@@ -48,6 +59,10 @@ class Pool {
   }
 
   std::size_t alive() const { return alive_; }
+  /// So many more are acquired without memory.
+  void reserve(std::size_t count) {
+    while (free_.size() < count) grow();
+  }
   bool has_free(std::size_t count) const { return limit_ - alive_ >= count; }
 
  private:
@@ -67,12 +82,17 @@ class Pool {
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
-    free_.reserve(first + kBlockItems);  // what can throw comes before anything is changed
-    blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
+    // What can throw comes before anything is changed.
+    free_.reserve(first + kBlockItems);
+    auto block = std::make_unique<Cell[]>(kBlockItems);
+    if (blocks_.size() == blocks_.capacity()) blocks_.reserve(2 * blocks_.size() + 1);
+    if (growth_ != nullptr) growth_->before_growth(kBlockItems);
+    blocks_.push_back(std::move(block));
     for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
   }
 
   std::size_t limit_;
+  PoolGrowth* growth_;
   std::size_t alive_ = 0;
   std::vector<std::unique_ptr<Cell[]>> blocks_;
   std::vector<std::uint32_t> free_;

@@ -45,6 +45,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
 
 Status Engine::send(const protocol::SendOp& op) {
   const std::lock_guard lock(lock_);
+  messenger_.require_places();
   if (transports_.datagrams != nullptr) return transports_.datagrams->datagrams()->send(op);
   if (is_group(op.to)) [[unlikely]] {
     const Status status = loop_.groups().send(op);
@@ -78,6 +79,7 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
 /// Where the fast lane is open, an access that needs no help of the target leaves the engine as idle as it was.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
+  messenger_.require_places();
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
     return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
@@ -87,6 +89,7 @@ Status Engine::write(const protocol::WriteOp& op) {
 
 Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
+  messenger_.require_places();
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
     return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
@@ -96,12 +99,14 @@ Status Engine::read(const protocol::ReadOp& op) {
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {
   const std::lock_guard lock(lock_);
+  messenger_.require_places();
   return loop_.post(op.to, op.more,
                     [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
 }
 
 Status Engine::receive(const protocol::RecvOp& op) {
   const std::lock_guard lock(lock_);
+  messenger_.require_places();
   protocol::Channel* from = nullptr;
   if (op.from != protocol::kAddrUnspec) {
     Peer* const peer = peers_.by_handle(op.from);

@@ -1,8 +1,8 @@
 #include "engine/event_loop.h"
 
 #include <algorithm>
-#include <new>
 
+#include "base/end_of_memory.h"
 #include "os/processor_yield.h"
 
 namespace cluster::engine {
@@ -12,8 +12,8 @@ using transport::Turn;
 
 namespace {
 
-/// Nothing tells when there is memory again, or space in the unexpected store.
-constexpr Duration kMemoryRetry = 10ms;
+/// Nothing tells when there is memory for a turn again, or space in the unexpected store.
+constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
@@ -28,20 +28,18 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// What one turn had no memory for the next one takes up. An endpoint that has a name, but is not enabled, has no address vector
+/// What one turn had no memory for the next one takes up (base/end_of_memory.h). An endpoint that has a name, but is not enabled, has no address vector
 /// by which to judge senders, and nowhere to report to: what comes waits in its sockets.
 bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;
-  try {
-    last_turn_.ended_early = false;
-    return take_turn(scope);
-  } catch (const std::bad_alloc&) {
+  bool brought = false;
+  last_turn_.ended_early = !enough_memory_for([&] { brought = take_turn(scope); });
+  if (last_turn_.ended_early) [[unlikely]] {
     ++parts_.environment.counters.no_memory;
-    last_turn_.ended_early = true;
     disturb();
-    return false;
   }
+  return brought;
 }
 
 inline bool EventLoop::take_turn(PollScope scope) {
@@ -100,6 +98,7 @@ void EventLoop::flush_control() {
 }
 
 void EventLoop::deliver_held() {
+  disturb();
   for (Transport* const each : transports()) {
     if (each->holding()) each->receive_held(turns());
   }
@@ -144,7 +143,7 @@ bool EventLoop::arm() {
   for (Transport* const each : transports()) ready &= each->prepare_sleep();
   if (run_once() || !ready || !waiter_.complete()) return false;
   Time wake = next_deadline();
-  if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
+  if (last_turn_.ended_early || holding()) wake = std::min(wake, parts_.environment.clock.now() + kTurnRetry);
   waiter_.set_alarm_by(wake, parts_.environment.clock.now());
   waiter_.end_arming(turns());
   return true;

@@ -85,6 +85,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   /// At most so many bodies; true if something that has arrived is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
+  void take_turn(Time now, GroupEntry& entry);
   void turn_now(GroupEntry& entry);
   void report(GroupEntry& entry);
   /// False: it cannot be reported yet how its messages have ended.

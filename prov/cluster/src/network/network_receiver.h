@@ -5,8 +5,7 @@
 //
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
 // flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space. So it is with a segment for which the process has no memory; a frame for which
-// there is none even before it has arrived is dropped as if the network had lost it.
+// as soon as there may be space.
 #pragma once
 
 #include <array>
@@ -53,7 +52,6 @@ class NetworkReceiver {
   void read_path_errors(Time now, bool force);
 
  private:
-  std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame, ConstBytes bytes);
   void watch(Time now);
@@ -62,9 +60,11 @@ class NetworkReceiver {
                            const link::InFrame& frame) const;
   void receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
+  void take_in(Time now, RemotePeer& peer, const wire::FrameView& view, const link::InFrame& frame,
+               const wire::RunView* run);
   void deliver(RemotePeer& peer, const protocol::ArrivalInfo& info);
   bool still_holds(Time now, RemotePeer& peer);
-  bool hold(RemotePeer& peer, ConstBytes segments, bool for_memory);
+  bool hold(RemotePeer& peer, ConstBytes segments);
 
   const NetworkParts& parts_;
   PeerTable& peers_;
@@ -84,7 +84,6 @@ class NetworkReceiver {
     bool any = false;
     std::vector<std::uint32_t> sessions;  ///< whose flows hold something
     const RemotePeer* resumed = nullptr;  ///< one of these that goes on at this moment
-    std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
   } held_;
   Time next_path_errors_{};
   std::array<link::PathError, 64> path_errors_;  ///< read last

@@ -1,12 +1,15 @@
 #include "protocol/channel_sender.h"
 
+#include <utility>
+
 namespace cluster::protocol {
 
 Status ChannelSender::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
+  auto copy = op.inject ? OutgoingRequests::copy_of({op.slices, 0, op.length, op.handles}) : nullptr;
   SendRequest& request = outgoing_.acquire_message(channel, op);
   if (op.inject) {
-    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length, op.handles});
+    OutgoingRequests::keep_copy(request, std::move(copy), op.length);
   } else {
     request.slices.add(op.slices, op.handles);
   }

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "base/end_of_memory.h"
+
 namespace cluster::protocol {
 
 void CompletionQueue::push(const Completion& completion) {
@@ -17,42 +19,37 @@ void CompletionQueue::push(const Completion& completion) {
   if (waker != nullptr) waker->wake();
 }
 
-/// Throws only if there is no place left at all.
-void CompletionQueue::grow(std::size_t ahead) {
-  try {
-    while (entries_.free() <= ahead) entries_.grow();
-    grow_from_ = entries_.size() + entries_.free() - kAhead;
-    set_starved(false);
-  } catch (const std::bad_alloc&) {
-    if (entries_.free() == 0) throw;
-    set_starved(true);
-  }
-}
-
-void CompletionQueue::set_starved(bool starved) {
-  if (std::exchange(starved_, starved) == starved) return;
-  starved ? ++starved_queues_ : --starved_queues_;
-}
-
-bool CompletionQueue::has_memory() {
+void CompletionQueue::expect(std::size_t operations) {
   const std::lock_guard guard(lock_);
-  if (!starved_) return true;
-  try {
-    grow(kAhead);
-  } catch (const std::bad_alloc&) {
-  }
-  return !starved_;
+  while (entries_.free() < expected_ + operations) entries_.grow();
+  expected_ += operations;
+  note_capacity();
 }
 
-bool CompletionQueue::has_memory_for(std::size_t count) {
+void CompletionQueue::leave(std::size_t operations) {
   const std::lock_guard guard(lock_);
-  if (entries_.free() >= count + kAhead) return true;
-  try {
-    grow(count + kAhead);
-  } catch (const std::bad_alloc&) {
-    set_starved(true);
-  }
-  return !starved_;
+  expected_ -= operations;
+  note_capacity();
+}
+
+/// `further`: places for entries that are added at once. It throws only if there is none left at all.
+void CompletionQueue::restore(std::size_t further) {
+  const bool enough = entries_.free() >= expected_ + further || enough_memory_for([&] { entries_.grow(); });
+  note_capacity();
+  note_short(!enough);
+  if (entries_.free() < further) throw std::bad_alloc();
+}
+
+void CompletionQueue::require_place() {
+  const std::lock_guard guard(lock_);
+  if (!short_) return;
+  restore(0);
+  if (short_) throw std::bad_alloc();
+}
+
+void CompletionQueue::note_short(bool is_short) {
+  if (std::exchange(short_, is_short) == is_short) return;
+  is_short ? ++short_queues_ : --short_queues_;
 }
 
 bool CompletionQueue::wake_at_next(Waker& waker, std::size_t enough) {
@@ -61,6 +58,33 @@ bool CompletionQueue::wake_at_next(Waker& waker, std::size_t enough) {
   waker.clear();
   waker_ = &waker;
   return true;
+}
+
+void CompletionPlaces::attach(CompletionQueue* transmit, CompletionQueue* receive) {
+  const Queues wanted{transmit, receive != transmit ? receive : nullptr};
+  if (wanted == queues_) return;
+  for (CompletionQueue* const queue : wanted) {
+    if (queue != nullptr) queue->expect(items_);
+  }
+  leave(queues_);
+  queues_ = wanted;
+}
+
+void CompletionPlaces::before_growth(std::size_t items) {
+  CompletionQueue* const first = queues_[0];
+  CompletionQueue* const second = queues_[1];
+  if (first != nullptr) first->expect(items);
+  if (second != nullptr && !enough_memory_for([&] { second->expect(items); })) {
+    if (first != nullptr) first->leave(items);
+    throw std::bad_alloc();
+  }
+  items_ += items;
+}
+
+void CompletionPlaces::leave(const Queues& queues) const {
+  for (CompletionQueue* const queue : queues) {
+    if (queue != nullptr) queue->leave(items_);
+  }
 }
 
 void Counter::wake() {

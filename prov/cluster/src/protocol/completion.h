@@ -1,7 +1,8 @@
 // The outcome of an operation, in the protocol's terms; api/ turns it into the entry format and the flags
-// that libfabric defines. A CompletionQueue never overruns: it grows.
+// that libfabric defines. A CompletionQueue never overruns: it grows, and what was accepted always has a place in it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "base/lock.h"
+#include "base/pool.h"
 #include "base/ring_queue.h"
 #include "base/status.h"
 #include "protocol/ops.h"
@@ -70,13 +72,14 @@ struct NoDirectRead {
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
 ///
-/// It takes memory ahead: behind each entry there is a place for kAhead more, or else the queue is starved. Then
-/// engines take in nothing (has_memory) until there is memory, or entries have been read: what has arrived is never
-/// acknowledged and then not reported.
+/// A place is free for each operation that can be under way: engines say how many those are when their pools of requests
+/// grow (expect), and some more for what peers report here (kSpare). With each entry the queue tries to restore that. Where
+/// there is no memory for it the queue is short: then no operation begins (require_place) until there is memory, or entries
+/// have been read. Those under way still have their places, so that push() never lacks one.
 class CompletionQueue {
  public:
-  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { grow(kAhead); }
-  ~CompletionQueue() { set_starved(false); }
+  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { expect(kSpare); }
+  ~CompletionQueue() { note_short(false); }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -121,38 +124,62 @@ class CompletionQueue {
     const std::lock_guard guard(lock_);
     return failed_ == 0 && entries_.size() < enough;
   }
-  /// True if no queue of this process is starved: one comparison, behind which no queue is asked.
-  static bool none_starved() { return starved_queues_.load(std::memory_order_relaxed) == 0; }
-  /// False if this one is; it tries to get memory before.
-  bool has_memory();
-  /// The same for `count` completions at once.
-  bool has_memory_for(std::size_t count);
+  /// So many more operations can be under way (or fewer, with leave). Throws std::bad_alloc, and then has changed nothing.
+  void expect(std::size_t operations);
+  void leave(std::size_t operations);
+  /// True if no queue of this process is short: one comparison, behind which no queue is asked.
+  static bool none_short() { return short_queues_.load(std::memory_order_relaxed) == 0; }
+  /// Throws std::bad_alloc if this one is, and finds no memory now.
+  void require_place();
   /// The next completion wakes `waker`, which must outlive the queue's use. False if there are `enough`
   /// already, or one that failed: then the caller need not sleep. The waker is reset only if the call returns
   /// true, so that another thread that sleeps on it does not miss its event.
   bool wake_at_next(Waker& waker, std::size_t enough);
 
  private:
-  /// More than one segment reports, for each of the engines that share the queue.
-  static constexpr std::size_t kAhead = 32;
+  /// More than one segment reports without an operation, for each of the engines that share the queue.
+  static constexpr std::size_t kSpare = 32;
 
   Completion& next_entry() {
     if (entries_.size() >= grow_from_) [[unlikely]]
-      grow(kAhead);
+      restore(1);
     return entries_.push_within();
   }
-  void grow(std::size_t ahead);
-  void set_starved(bool starved);
+  void restore(std::size_t further);
+  void note_capacity() { grow_from_ = entries_.size() + entries_.free() - expected_; }
+  void note_short(bool is_short);
 
-  static inline std::atomic<unsigned> starved_queues_{0};
+  static inline std::atomic<unsigned> short_queues_{0};
 
   BiasedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
   std::size_t failed_ = 0;  ///< entries that are failures
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
-  std::size_t grow_from_ = 0;  ///< with so many entries fewer than kAhead places are left
-  bool starved_ = false;
+  std::size_t expected_ = 0;   ///< places that shall be free, kSpare included
+  std::size_t grow_from_ = 0;  ///< with so many entries no more than those are
+  bool short_ = false;         ///< fewer are
+};
+
+/// The places that the operations of one endpoint have in its queues.
+class CompletionPlaces final : public PoolGrowth {
+ public:
+  CompletionPlaces() = default;
+  CompletionPlaces(const CompletionPlaces&) = delete;
+  CompletionPlaces& operator=(const CompletionPlaces&) = delete;
+  ~CompletionPlaces() { leave(queues_); }
+
+  /// Either may be null, or both the same.
+  void attach(CompletionQueue* transmit, CompletionQueue* receive);
+  void before_growth(std::size_t items) override;
+
+ private:
+  using Queues = std::array<CompletionQueue*, 2>;
+
+  void leave(const Queues& queues) const;
+
+  Queues queues_{};  ///< each once
+  std::size_t items_ = 0;
 };
 
 /// A libfabric counter: successes and errors.

@@ -141,6 +141,7 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
   if (!write.last) return;
   const EndpointBindings& bindings = context_.bindings;
   if (write.has_data && bindings.rx_queue != nullptr) {
+    context_.require_places();  // no operation of this side has reserved one
     Completion completion{.kind = Completion::Kind::remote_write,
                           .has_data = true,
                           .data = write.data,

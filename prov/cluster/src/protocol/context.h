@@ -2,16 +2,15 @@
 // of source addresses, and which peers may reach registered memory. Owned by Messenger.
 #pragma once
 
-#include <new>
-
 #include "base/counters.h"
+#include "base/pool.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
 
 namespace cluster::protocol {
 
-/// Finds the source address of messages, for endpoints that want it (FI_SOURCE).
+/// What the protocol asks the table of peers: the source address of messages, for endpoints that want it (FI_SOURCE).
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
@@ -20,6 +19,8 @@ class AddressHandles {
   /// True if the peer is in the address vector, or is a process of this user on this node, which the kernel
   /// lets reach this memory in any case.
   virtual bool is_member(const Channel& channel) = 0;
+  /// There is no memory for what the peer is owed: it is about to be lost.
+  virtual void lose(const Channel&) {}
 };
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
@@ -37,24 +38,12 @@ struct MessengerSettings {
   std::size_t pull_window = kPullWindow;           ///< bytes pulled and not arrived yet, over all senders
 };
 
-/// There is no memory for what has arrived, and it has changed nothing: it may be delivered again.
-struct NoMemoryYet : std::bad_alloc {};
-
-/// What `allocate` returns; it must come before anything is changed.
-template <typename Allocate>
-auto allocate_first(Allocate&& allocate) {
-  try {
-    return allocate();
-  } catch (const std::bad_alloc&) {
-    throw NoMemoryYet();
-  }
-}
-
 struct Context {
   const MessengerSettings settings;
   Counters& counters;
   AddressHandles& handles;
   EndpointBindings bindings{};
+  PoolGrowth* places = nullptr;  ///< hears how many operations can be under way: CompletionPlaces
 
   /// A segment that no correct peer sends: it is counted and dropped.
   void refuse_segment() const { ++counters.refused_segment; }
@@ -63,11 +52,13 @@ struct Context {
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
   }
-  /// False: completions cannot be reported, so nothing may arrive.
-  bool has_memory() const {
-    return CompletionQueue::none_starved() ||
-           ((bindings.rx_queue == nullptr || bindings.rx_queue->has_memory()) &&
-            (bindings.tx_queue == nullptr || bindings.tx_queue->has_memory()));
+  /// Comes before anything that will be reported, and is in none of the pools yet: throws std::bad_alloc if there may be no
+  /// place to report it.
+  void require_places() const {
+    if (CompletionQueue::none_short()) [[likely]]
+      return;
+    if (bindings.tx_queue != nullptr) bindings.tx_queue->require_place();
+    if (bindings.rx_queue != nullptr) bindings.rx_queue->require_place();
   }
   /// A remote access that is not allowed; `of_peer` counts those of its peer.
   void refuse_access(std::size_t& of_peer) const {

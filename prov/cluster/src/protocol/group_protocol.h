@@ -19,15 +19,15 @@ inline constexpr std::size_t kGroupUnexpectedMax = std::size_t{16} << 20;
 class GroupProtocol {
  public:
   explicit GroupProtocol(Messenger& messenger)
-      : parts_(messenger.message_parts()), sends_(parts_.context.settings.tx_requests_max) {}
+      : parts_(messenger.message_parts()),
+        sends_(parts_.context.settings.tx_requests_max, parts_.context.places) {}
 
   // --- sender ---
   /// Remembers a message that was posted to a stream; 0: there are too many.
   std::uint64_t begin(const SendOp& op);
   /// The stream has not taken it: it is forgotten.
   void withdraw(std::uint64_t token);
-  /// It is as far as its completion level asks for, or did not reach `culprit`. If there is no place to report it, it throws, and
-  /// is called for this message again.
+  /// It is as far as its completion level asks for, or did not reach `culprit`.
   void finish(std::uint64_t token, Status status, const SocketAddress& culprit);
   /// The wire's form of it, without what depends on how it is cut.
   static wire::Segment shape_of(const SendOp& op);

@@ -40,7 +40,12 @@ class Messenger {
  public:
   Messenger(const MessengerSettings& settings, Counters& counters, AddressHandles& handles);
 
-  void attach(const EndpointBindings& bindings) { context_.bindings = bindings; }
+  void attach(const EndpointBindings& bindings) {
+    places_.attach(bindings.tx_queue, bindings.rx_queue);
+    context_.bindings = bindings;
+  }
+  /// Comes before each operation of the application: throws std::bad_alloc if there is no place for its completion.
+  void require_places() const { context_.require_places(); }
 
   // --- operations: `channel` has a carrier. ok: taken; again: no capacity, repeat after progress ---
   Status send(Channel& channel, const SendOp& op) {
@@ -57,13 +62,13 @@ class Messenger {
   DatagramProtocol& datagrams() { return datagrams_; }
 
   // --- arrivals ---
-  /// `segment` is one that matcher().ready() was true for. Throws NoMemoryYet if it has changed nothing.
+  /// `segment` is one that matcher().ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
   /// The same for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
-  /// A carrier has reported tokens. False: nothing was done, since there is no memory for the completions.
-  bool acked(std::span<const Token> tokens);
+  /// A carrier has reported tokens.
+  void acked(std::span<const Token> tokens);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
   /// Messages that have arrived completely stay, and so do the headers of others (Matcher::fail_messages). With `directed`,
   /// receives that wait for this peer alone end too.
@@ -106,6 +111,7 @@ class Messenger {
  private:
   void on_answer(Channel& channel, const wire::Segment& segment, Status status);
 
+  CompletionPlaces places_;
   Context context_;
   CompletionReporter reporter_;
   ControlSender control_;

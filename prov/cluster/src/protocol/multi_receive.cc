@@ -5,7 +5,8 @@
 namespace cluster::protocol {
 
 RecvRequest* MultiReceive::cut(MultiRecvBuffer& buffer, std::size_t total) {
-  RecvRequest* const piece = allocate_first([&] { return pool_.acquire<RecvRequest>(); });
+  context_.require_places();
+  RecvRequest* const piece = pool_.acquire<RecvRequest>();
   if (piece == nullptr) return nullptr;
   piece->buffer = &buffer;
   piece->context = buffer.context;

@@ -1,5 +1,7 @@
 #include "protocol/outgoing_requests.h"
 
+#include <utility>
+
 namespace cluster::protocol {
 
 bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
@@ -31,10 +33,16 @@ bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   return blocked(channel, request.kind);
 }
 
-void OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) {
-  request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
-  payload.copy_to(request.copy.get());
-  request.slices.replace({request.copy.get(), payload.length});
+std::unique_ptr<std::byte[]> OutgoingRequests::copy_of(const Gather& payload) {
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+  payload.copy_to(copy.get());
+  return copy;
+}
+
+void OutgoingRequests::keep_copy(PulledRequest& request, std::unique_ptr<std::byte[]> copy,
+                                 std::size_t length) {
+  request.copy = std::move(copy);
+  request.slices.replace({request.copy.get(), length});
   request.base = 0;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "protocol/completion_reporter.h"
 
@@ -17,7 +18,7 @@ class OutgoingRequests {
   using Kind = OutgoingRequest::Kind;
 
   OutgoingRequests(const Context& context, CompletionReporter& reporter)
-      : context_(context), reporter_(reporter) {}
+      : context_(context), reporter_(reporter), pool_(context.places) {}
 
   /// Operations that the application may still begin. Responses do not count.
   std::size_t left() const {
@@ -52,6 +53,7 @@ class OutgoingRequests {
   /// Calls begin(range) for each remote range of an operation.
   template <typename Begin>
   void each_range(const RmaOp& op, Begin&& begin) {
+    pool_.reserve(op.remote.size());  // all of them begin, or none
     RmaRange range{.group = reporter_.group_for(op)};
     for (const RmaIov& remote : op.remote) {
       range.remote = remote;
@@ -108,7 +110,8 @@ class OutgoingRequests {
     request.state = state;
   }
   /// Copies the bytes of an injected operation that has to queue: the caller may change its buffer.
-  static void keep_copy(PulledRequest& request, const Gather& payload);
+  static std::unique_ptr<std::byte[]> copy_of(const Gather& payload);
+  static void keep_copy(PulledRequest& request, std::unique_ptr<std::byte[]> copy, std::size_t length);
 
   // Tokens name requests; the high bit keeps them apart from 0.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }

@@ -47,6 +47,7 @@ PullReceiver::PullReceiver(const Context& context, ControlSender& control, Compl
     : context_(context),
       control_(control),
       reporter_(reporter),
+      pool_(context.places),
       multi_(context, pool_, reporter),
       network_budget_(context.settings.pull_window, PullBudget::Size::found),
       node_budget_(context.settings.pull_window, PullBudget::Size::fixed) {}

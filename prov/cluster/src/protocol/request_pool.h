@@ -20,6 +20,9 @@ namespace cluster::protocol {
 template <typename Base, typename... Types>
 class RequestPool {
  public:
+  explicit RequestPool(PoolGrowth* growth = nullptr)
+      : cells_(std::numeric_limits<std::size_t>::max(), growth) {}
+
   /// A default-constructed request with its id set, or null if the ids are used up.
   template <typename Type>
   Type* acquire() {
@@ -63,6 +66,8 @@ class RequestPool {
 
   /// Without those that are kept.
   std::size_t alive() const { return cells_.alive() - kept_count_; }
+  /// So many more are acquired without memory.
+  void reserve(std::size_t count) { cells_.reserve(count); }
   bool can_acquire(std::size_t count) const { return cells_.has_free(count); }
 
  private:
@@ -82,7 +87,7 @@ class RequestPool {
 
   std::array<Base*, kKeptMax> kept_;  ///< the first kept_count_
   std::size_t kept_count_ = 0;
-  Pool<Cell> cells_{std::numeric_limits<std::size_t>::max()};
+  Pool<Cell> cells_;
 };
 
 }  // namespace cluster::protocol

@@ -6,7 +6,7 @@
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
+// timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of space
 // and says nothing (RFC 9293 3.8.6.1).
 //
 // A frame that has become too long for the path leaves in parts, all of them together one sending. One that calls a peer, before

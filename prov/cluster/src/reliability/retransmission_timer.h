@@ -3,7 +3,7 @@
 // retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
 // If the peer has answered before, the first kBackoffMax of them are at most kBackedOffMax apart: one frame in so
 // long loads no network, and a flow that was unlucky a dozen times in a row, among hundreds that fill the same
-// queue, is not left behind for a second. A peer that is stopped, or holds what it has no memory for, gets the
+// queue, is not left behind for a second. A peer that is stopped, or holds what it has no space for, gets the
 // second after that. A peer that has never answered is asked every kCallMax: while it is flooded with frames of unknown sources,
 // only some of the frames that ask for a session get through to it (link/thinning.h).
 //
@@ -51,7 +51,7 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// The peer has named a newer transmission. It may be without progress: the peer has no memory for a frame.
+  /// The peer has named a newer transmission. It may be without progress: the peer has no space for a frame.
   void on_answer() { unanswered_ = 0; }
   /// True from the second timeout in a row without an answer. RFC 5681 3.1 has the first one take the window to its
   /// floor, but it may be host delay of the peer; RFC 9002 7.6 asks for losses that last as long as several timeouts

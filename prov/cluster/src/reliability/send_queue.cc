@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <new>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::reliability {
 namespace {
@@ -21,7 +22,7 @@ ConstBytes front_piece(const Gather& payload) {
 }  // namespace
 
 SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
-                     const multipath::PathManager& paths, BodyPool& bodies, const FlowStatus& status)
+                     const multipath::PathManager& paths, BodyPool& bodies, FlowStatus& status)
     : Carrier({}),
       handshake_(handshake),
       frame_size_(frame_size),
@@ -50,16 +51,20 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
-  try {
+  return end_without_memory([&] {
     const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
     if (!refer || !post_reference(segment, payload, token, capacity))
       post_copy(segment, payload, token, capacity);
-    if (token != 0) ++tokens_;
+  });
+}
+
+/// The protocol posts in the midst of other things: for want of memory the flow ends, and with it the peer.
+template <typename Push>
+bool SendQueue::end_without_memory(Push&& push) {
+  if (enough_memory_for(push)) [[likely]]
     return true;
-  } catch (const std::bad_alloc&) {
-    if (open_ && open_->filled == 0) recycle(std::move(open_));
-    return false;
-  }
+  status_.end(Status::no_memory);
+  return false;
 }
 
 void SendQueue::open_frame(std::unique_ptr<FrameBody> body) {
@@ -86,7 +91,6 @@ bool SendQueue::post_reference(const wire::Segment& segment, const Gather& paylo
   const std::size_t count = payload.pieces(pieces);
   if (count == 0) return false;
   if (!shares) open_frame(bodies_.take_slim());
-  window_.reserve_frame();
   if (token != 0) open_->tokens.push_back(token);
   note_joined(segment);
   open_->filled += wire::encode(segment, open_->segments() + open_->filled);
@@ -124,13 +128,7 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   run.part = part;
   run.token = token;
   run.ordered = wire::ordered(segment.kind);
-  try {
-    window_.push_run(run);
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
-  if (token != 0) ++tokens_;
-  return run.payload.size();
+  return end_without_memory([&] { window_.push_run(run); }) ? run.payload.size() : 0;
 }
 
 bool SendQueue::may_coalesce() const {

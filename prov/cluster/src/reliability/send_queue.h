@@ -38,9 +38,9 @@ namespace cluster::reliability {
 
 class SendQueue final : public carrier::Carrier {
  public:
-  /// A flow that has ended takes nothing, nor does one for whose frames there is no memory: as if it were full.
+  /// A flow that has ended takes nothing. It ends where there is no memory for what is posted.
   SendQueue(const Handshake& handshake, const FrameSize& frame_size, const multipath::PathManager& paths,
-            BodyPool& bodies, const FlowStatus& status);
+            BodyPool& bodies, FlowStatus& status);
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
@@ -67,7 +67,6 @@ class SendQueue final : public carrier::Carrier {
   /// Queues a frame of `size` bytes of padding, if there is space; returns its sequence.
   std::optional<Sequence> push_padding(std::size_t size);
   /// How many were given to post() and post_run() in all.
-  std::uint64_t tokens() const { return tokens_; }
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
 
   SendWindow& window() { return window_; }
@@ -86,6 +85,8 @@ class SendQueue final : public carrier::Carrier {
   }
   void open_frame(std::unique_ptr<FrameBody> body);
   void note_joined(const wire::Segment& segment);
+  template <typename Push>
+  bool end_without_memory(Push&& push);
   bool post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                       std::size_t capacity);
   void post_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
@@ -105,10 +106,9 @@ class SendQueue final : public carrier::Carrier {
   const FrameSize& frame_size_;
   const multipath::PathManager& paths_;
   BodyPool& bodies_;
-  const FlowStatus& status_;
+  FlowStatus& status_;
   SendWindow window_;
   std::unique_ptr<FrameBody> open_;
-  std::uint64_t tokens_ = 0;
   std::size_t last_ = 0;  ///< bytes of the last segment that was copied into it
 };
 

@@ -14,9 +14,9 @@ SentFrames::SentFrames(std::size_t capacity, Sequence first)
       first_(first),
       end_(first) {}
 
-void SentFrames::push(std::unique_ptr<FrameBody>&& body) {
+void SentFrames::push(std::unique_ptr<FrameBody> body) {
   assert(has_space(1));
-  reserve_frame();
+  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
   SentFrame& frame = at(end_);
   frame.body = std::move(body);
   frame.sendings = 0;

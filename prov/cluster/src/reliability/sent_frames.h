@@ -65,12 +65,8 @@ class SentFrames {
   SentFrame& at(Sequence s) { return frames_[s.value & mask_]; }
   const SentFrame& at(Sequence s) const { return frames_[s.value & mask_]; }
 
-  /// Queues a frame behind all others; there must be space. Without memory for it the caller keeps the body.
-  void push(std::unique_ptr<FrameBody>&& body);
-  /// Memory for one more: the next push() does not throw.
-  void reserve_frame() {
-    if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
-  }
+  /// Queues a frame behind all others; there must be space.
+  void push(std::unique_ptr<FrameBody> body);
   /// Queues the frames of a run, which begins at end(); there must be space.
   void push_run(const FrameRun& run);
   /// The run that the frame belongs to; null if it has a body.

@@ -1,5 +1,7 @@
 #include "self/self_carrier.h"
 
+#include "base/end_of_memory.h"
+
 namespace cluster::self {
 namespace {
 
@@ -13,15 +15,23 @@ std::size_t SelfCarrier::payload_max(const wire::Segment&) const { return kPaylo
 
 bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
                        carrier::Token) {
-  if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
-  Entry entry{segment, nullptr};
-  if (payload.length > 0) {
-    entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
-    payload.copy_to(entry.payload.get());
+  if (ended_ || queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
+  ended_ = !enough_memory_for([&] {
+    Entry entry{segment, nullptr};
+    if (payload.length > 0) {
+      entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+      payload.copy_to(entry.payload.get());
+    }
+    queue_.push_back(std::move(entry));
     bytes_ += payload.length;
-  }
-  queue_.push_back(std::move(entry));
-  return true;
+  });
+  return !ended_;
+}
+
+void SelfCarrier::clear() {
+  queue_.clear();
+  bytes_ = 0;
+  ended_ = false;
 }
 
 SelfCarrier::Entry SelfCarrier::pop() {
@@ -29,11 +39,6 @@ SelfCarrier::Entry SelfCarrier::pop() {
   queue_.pop_front();
   bytes_ -= entry.segment.length;
   return entry;
-}
-
-void SelfCarrier::put_back(Entry&& entry) {
-  bytes_ += entry.segment.length;
-  queue_.undo_pop(std::move(entry));
 }
 
 }  // namespace cluster::self

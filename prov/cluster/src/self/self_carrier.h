@@ -23,15 +23,17 @@ class SelfCarrier final : public carrier::Carrier {
   };
   /// Takes the oldest segment out; there must be one.
   Entry pop();
-  /// Undoes pop(), if nothing was posted meanwhile.
-  void put_back(Entry&& entry);
   bool pending() const { return !queue_.empty(); }
+  /// There was no memory for a segment: nothing more is taken until clear().
+  bool ended() const { return ended_; }
+  void clear();
   /// The oldest one; there must be one.
   const wire::Segment& front() const { return queue_.front().segment; }
 
  private:
   RingQueue<Entry> queue_;
   std::size_t bytes_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace cluster::self

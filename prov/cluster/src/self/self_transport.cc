@@ -1,9 +1,10 @@
 #include "self/self_transport.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "transport/arrival.h"
+#include "base/end_of_memory.h"
 
 namespace cluster::self {
 
@@ -20,24 +21,29 @@ transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
 bool SelfTransport::receive_some() {
   std::size_t count = 0;
   for (; count < kBurst && carrier_.pending() && may_deliver(carrier_.front()); ++count) {
-    SelfCarrier::Entry entry = carrier_.pop();
+    const SelfCarrier::Entry entry = carrier_.pop();
     const ConstBytes payload(entry.payload.get(), entry.segment.length);
     const auto arrive = [&] { context_.messenger.arrive(self_->channel, entry.segment, payload); };
-    if (try_arrival(context_.peers, context_.admission, *self_, arrive)) continue;
-    carrier_.put_back(std::move(entry));
-    held_ = true;
-    break;
+    if (!enough_memory_for(arrive)) [[unlikely]] {
+      fail();
+      return true;
+    }
   }
   return count != 0;
 }
 
-/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
+/// There was no memory for something on its way: all names by which this endpoint reaches itself lose it.
+void SelfTransport::fail() {
+  for (const std::unique_ptr<Peer>& peer : context_.peers.all()) {
+    if (holds(*peer)) context_.peers.mark_failed(*peer, Status::no_memory);
+  }
+}
+
+/// False: the segment stays where it is until the unexpected store has space for it.
 bool SelfTransport::may_deliver(const wire::Segment& segment) {
   protocol::Matcher& matcher = context_.messenger.matcher();
-  const bool space = matcher.ready(self_->channel, segment);
-  const bool was_held = held_;
-  held_ = !space || !matcher.can_report();
-  if (held_ && !was_held) space ? context_.admission.note_no_memory() : context_.admission.note_store_full();
+  const bool was_held = std::exchange(held_, !matcher.ready(self_->channel, segment));
+  if (held_ && !was_held) context_.admission.note_store_full();
   return !held_;
 }
 

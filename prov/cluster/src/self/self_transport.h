@@ -23,8 +23,14 @@ class SelfTransport final : public transport::Transport {
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
   transport::OpenResult open(Peer& peer, std::string& reason) override;
-  bool look_for(Peer&) override { return false; }
-  void close(Peer&) override {}
+  /// This endpoint is lost to itself only for want of memory.
+  bool look_for(Peer& peer) override {
+    std::string reason;
+    return open(peer, reason) == transport::OpenResult::reached;
+  }
+  void close(Peer& peer) override {
+    if (holds(peer)) carrier_.clear();
+  }
   bool holds(const Peer& peer) const override { return peer.transport() == this || &peer == self_; }
   bool vouches_for(Peer& peer) override { return holds(peer); }
 
@@ -34,14 +40,19 @@ class SelfTransport final : public transport::Transport {
     held_ = false;
     receive_some();
   }
-  bool silent() const override { return !carrier_.pending(); }
-  bool wants_turn() const override { return carrier_.pending(); }
+  void transmit(transport::Turn&) override {
+    if (carrier_.ended()) [[unlikely]]
+      fail();
+  }
+  bool silent() const override { return !wants_turn(); }
+  bool wants_turn() const override { return carrier_.pending() || carrier_.ended(); }
 
  private:
   /// Segments taken out in one turn.
   static constexpr std::size_t kBurst = 64;
 
   bool receive_some();
+  void fail();
   bool may_deliver(const wire::Segment& segment);
 
   const transport::TransportContext& context_;

@@ -64,7 +64,7 @@ class FastLane {
 
   /// False: nothing has been done.
   bool send(Peer& peer, const ShortSend& message) {
-    if (peer.lane == nullptr) [[unlikely]]
+    if (peer.lane == nullptr || !protocol::CompletionQueue::none_short()) [[unlikely]]
       return false;
     auto* const ring = static_cast<Outbox*>(peer.lane);
     const std::size_t length = message.header.length;
@@ -96,7 +96,8 @@ class FastLane {
   /// last message cannot have changed as a new one has it; the rest is set here.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
     protocol::MatchQueue& queue = protocol_.matcher.queues().application(op.tagged);
-    if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
+    if (protocol_.matcher.stored() != 0 || queue.indexed() || !protocol::CompletionQueue::none_short())
+        [[unlikely]]
       return false;
     auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.pulls.pool().take_kept());
     if (receive == nullptr) [[unlikely]]
@@ -161,7 +162,6 @@ class FastLane {
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) ||
         !protocol_.credit.pass(channel, header.length)) {
       return false;
     }

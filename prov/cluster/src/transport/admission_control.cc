@@ -30,13 +30,4 @@ void AdmissionControl::note_store_full() {
       "only counted)");
 }
 
-void AdmissionControl::note_no_memory() {
-  ++environment_.counters.no_memory;
-  if (std::exchange(logged_no_memory_, true)) return;
-  environment_.log.warn(
-      "this process has no memory left: what arrives waits, and its senders with it, until there is some "
-      "(further "
-      "times are only counted)");
-}
-
 }  // namespace cluster::transport

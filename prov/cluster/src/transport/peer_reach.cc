@@ -121,13 +121,14 @@ void PeerReach::close(Peer& peer, Status status) {
   peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   for (Transport* const each : transports_) each->close(peer);
+  // Where the event finds no memory, the peer is closed again in the next turn, and reported then.
+  if (!orderly && !was_lost) report_loss(peer, status);
   // One that has closed, or begun anew, is not out of reach.
   if (orderly || (!was_lost && status == Status::reset)) {
     peer.reach = NotMet{.departed = orderly};
   } else if (status != Status::reset) {
     peer.reach = Lost{status, was_lost ? peer.lost()->since : peer.closed_at};
   }
-  if (!orderly && !was_lost) report_loss(peer, status);
   end_abandoned();
   // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there was no memory
   // for something above, the peer is closed in the next turn.
@@ -170,10 +171,10 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
 /// To the event queue, and to collectives that wait for it.
 void PeerReach::report_loss(const Peer& peer, Status status) {
   const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
   if (bindings.losses != nullptr) {
     bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
-  if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
 }
 
 /// Requests that are kept would be posted past this (shm/fast_lane.h). The endpoint itself is no peer that could send.

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+
+#include "base/end_of_memory.h"
+#include "support/failing_memory.h"
+
 namespace cluster::protocol {
 namespace {
 
@@ -66,6 +71,46 @@ TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
   take(1);
   EXPECT_TRUE(queue.lacks(10));
   EXPECT_TRUE(queue.wake_at_next(waker, 10));
+}
+
+/// base/end_of_memory.h: what was accepted can be reported.
+TEST_F(CompletionQueueTest, WhatIsExpectedHasItsPlaceWithoutMemory) {
+  constexpr std::size_t kOperations = 1000;
+  for (std::size_t unread : {0, 77, 4000}) {
+    CompletionQueue own;
+    for (std::size_t i = 0; i < unread; ++i) own.push({});
+    own.expect(kOperations);
+    const test::FailingMemory memory(0);
+    EXPECT_NO_THROW(own.require_place());
+    EXPECT_NO_THROW(for (std::size_t i = 0; i < kOperations; ++i) own.push({}));
+    if (!CompletionQueue::none_short()) {
+      EXPECT_THROW(own.require_place(), std::bad_alloc) << "no operation begins";
+    }
+    EXPECT_THROW(own.expect(100'000), std::bad_alloc);
+    EXPECT_THROW(for (;;) own.push({}), std::bad_alloc) << "rather than to overrun";
+    own.drain(
+        ~std::size_t{0}, [](const Completion&) { return true; }, [](const Completion&) {});
+    EXPECT_NO_THROW(own.require_place()) << "entries have been read";
+    EXPECT_TRUE(CompletionQueue::none_short());
+  }
+  EXPECT_TRUE(CompletionQueue::none_short());
+}
+
+/// A pool that grew for one queue alone would promise a place that is in none.
+TEST_F(CompletionQueueTest, OperationsHavePlacesInBothQueuesOrInNeither) {
+  CompletionQueue other;
+  {
+    CompletionPlaces places;
+    places.attach(&queue, &other);
+    for (std::size_t allowed = 0;; ++allowed) {
+      const test::FailingMemory memory(allowed);
+      if (enough_memory_for([&] { places.before_growth(3000); })) break;
+    }
+    const test::FailingMemory memory(0);
+    EXPECT_NO_THROW(for (std::size_t i = 0; i < 3000; ++i) queue.push({}));
+    EXPECT_NO_THROW(for (std::size_t i = 0; i < 3000; ++i) other.push({}));
+  }
+  EXPECT_NO_THROW(queue.require_place()) << "nothing is expected any more";
 }
 
 TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {

@@ -177,8 +177,8 @@ TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
     bool is_member(const Channel&) override { return true; }
   } handles;
   Counters counters;
-  Messenger messenger(settings, counters, handles);
   CompletionQueue queue;
+  Messenger messenger(settings, counters, handles);
   EndpointBindings bindings;
   bindings.rx_queue = &queue;
   bindings.want_source = bindings.report_unknown_source = true;
