@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <stdexcept>
 #include <utility>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::collective {
 namespace {
@@ -20,6 +21,11 @@ Status status_from(std::uint64_t data) {
 bool leads_node(const Team& team) {
   const TeamLayout& layout = team.layout();
   return layout.leaders()[layout.node()] == layout.self();
+}
+
+bool is_over(const Operation& operation) {
+  return !operation.reported && operation.in_flight == 0 &&
+         (operation.run.finished() || operation.team.status() != Status::ok);
 }
 
 }  // namespace
@@ -64,13 +70,9 @@ void Collectives::leave_orphans() {
   for (const auto& [id, team] : teams_) {
     if (team->orphaned()) orphans.push_back(team.get());
   }
-  orphans_ = false;
-  try {
-    for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
-  } catch (...) {
-    orphans_ = pending_ = true;
-    throw;
-  }
+  bool later = false;
+  for (Team* const team : orphans) later |= leave(*team) == Status::again;
+  orphans_ = later;
 }
 
 Team* Collectives::find(std::uint64_t id) const {
@@ -93,6 +95,7 @@ Status Collectives::leave(Team& team) {
 
 Status Collectives::start(Team& team, const Arguments& arguments, void* context, bool report) {
   if (team.operations().size() >= kOperationsMax) return Status::again;
+  if (queue_ != nullptr) queue_->require_place();
   Arguments possible = arguments;
   possible.multicast = transport_.has_multicast();
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
@@ -106,11 +109,8 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  try {
-    begin(operation);
-  } catch (const std::bad_alloc&) {
-    stalled_ = pending_ = true;  // it has its number; a repeated call would be another operation
-  }
+  // It has its number: a repeated call would be another operation. What is left is done by advance().
+  if (!enough_memory_for([&] { begin(operation); })) pending_ = true;
   return Status::ok;
 }
 
@@ -122,6 +122,7 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
+/// Without memory the team fails, at all its members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
@@ -130,7 +131,7 @@ void Collectives::issue(Ticket& ticket) {
   const bool spreads = action.kind == Action::Kind::spread;
   const std::uint64_t handle = spreads ? *team.group() : team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
-  Status status = Status::ok;
+  Status status = Status::no_memory;
   if (spreads && !transport_.group_joined(handle)) {
     status = Status::again;
   } else if (action.kind != Action::Kind::receive) {
@@ -142,14 +143,13 @@ void Collectives::issue(Ticket& ticket) {
     // The sender of a long multicast must be able to repeat what is lost, so it keeps the buffer. A short one is copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
-    status = transport_.send(op);
+    enough_memory_for([&] { status = transport_.send(op); });
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
     op.tagged = op.collective = true;
-    status = transport_.receive(op);
+    enough_memory_for([&] { status = transport_.receive(op); });
     ticket.awaited = status == Status::ok;
   }
-  // Not before: the call may throw. Until here its outcome is only noted.
   if (status == Status::ok) {
     ++operation.in_flight;
     return;
@@ -213,43 +213,29 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Tickets that are blocked again keep their order, and so do those that are left when memory runs out.
+/// Tickets that are blocked again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
-  while (!waiting.empty()) {
-    Ticket& ticket = waiting.pop_front();
-    try {
-      issue(ticket);
-    } catch (...) {
-      blocked_.push_back(ticket);
-      while (!waiting.empty()) blocked_.push_back(waiting.pop_front());
-      throw;
-    }
-  }
+  while (!waiting.empty()) issue(waiting.pop_front());
 }
 
-/// Continues operations that ran out of memory, or could not be reported. A listener that hears of the end of one may make or
-/// leave teams.
-void Collectives::resume_stalled() {
-  std::vector<std::uint64_t> ids;
-  ids.reserve(teams_.size());
-  for (const auto& [id, team] : teams_) ids.push_back(id);
-  for (const std::uint64_t id : ids) {
-    Team* const team = find(id);
-    if (team == nullptr) continue;
-    for (std::size_t i = 0; i < team->operations().size() && team->status() == Status::ok; ++i) {
-      Operation& operation = *team->operations()[i];
-      operation.run.resume([&](Step step, const Action&) { issue(operation.tickets[step]); });
-    }
-    finish_operations(*team);
+/// A listener that hears of the end of an operation may make or leave teams.
+void Collectives::report_unreported() {
+  unreported_ = false;
+  const auto has_over = [](const auto& each) {
+    return std::ranges::any_of(each.second->operations(), [](const auto& one) { return is_over(*one); });
+  };
+  while (!unreported_) {
+    const auto next = std::ranges::find_if(teams_, has_over);
+    if (next == teams_.end()) return;
+    finish_operations(*next->second);
   }
 }
 
 void Collectives::advance() {
-  const bool resumes = std::exchange(stalled_, true);  // until this call comes to its end
   pending_ = true;
   issue_blocked();
-  if (resumes) resume_stalled();
+  if (unreported_) report_unreported();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
     // New failures are spread before other outcomes are settled: what those would begin would only be canceled.
@@ -257,9 +243,8 @@ void Collectives::advance() {
   }
   for (; !evicted_.empty(); evicted_.pop_back())
     transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  stalled_ = false;
   if (orphans_) leave_orphans();
-  pending_ = orphans_ || !blocked_.empty();
+  pending_ = orphans_ || unreported_ || !blocked_.empty();
 }
 
 void Collectives::settle(Ticket& ticket) {
@@ -328,22 +313,21 @@ void Collectives::notify_neighbors(Team& team) {
   }
 }
 
-/// Reports and drops the operations that are over, each as soon as it is, the oldest first. One whose report throws stays.
+/// Reports and drops the operations that are over, each as soon as it is, the oldest first. One that finds no memory for its
+/// report stays until advance().
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
-  const auto over = [&](const std::unique_ptr<Operation>& each) {
-    return !each->reported && each->in_flight == 0 && (each->run.finished() || team.status() != Status::ok);
-  };
   for (;;) {  // the report of one may begin another, which comes here as well
-    const auto next = std::ranges::find_if(operations, over);
+    const auto next = std::ranges::find_if(operations, [](const auto& each) { return is_over(*each); });
     if (next == operations.end()) return;
     Operation& operation = **next;
-    operation.reported = true;
-    try {
+    operation.reported = enough_memory_for([&] {
+      operation.reported = true;
       report(operation, operation.run.finished() ? Status::ok : team.status());
-    } catch (...) {
-      operation.reported = false;
-      throw;
+    });
+    if (!operation.reported) {
+      unreported_ = pending_ = true;
+      return;
     }
     if (operation.awaits_group) transport_.end_wait(*team.group());
     std::erase_if(operations,

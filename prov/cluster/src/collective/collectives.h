@@ -99,7 +99,7 @@ class Collectives final : public protocol::CollectiveListener {
   void leave_orphans();
   void issue(Ticket& ticket);
   void issue_blocked();
-  void resume_stalled();
+  void report_unreported();
   void settle(Ticket& ticket);
   void note_failure(Team& team, Status cause);
   void spread_failures();
@@ -120,7 +120,7 @@ class Collectives final : public protocol::CollectiveListener {
   TicketQueue blocked_;      ///< issued again by advance()
   std::size_t failing_ = 0;  ///< teams whose failure was noted and not spread yet
   bool orphans_ = false;     ///< there are teams whose join has thrown
-  bool stalled_ = false;     ///< some operation ran out of memory
+  bool unreported_ = false;  ///< some operation is over and found no memory for its report
 };
 
 }  // namespace cluster::collective
