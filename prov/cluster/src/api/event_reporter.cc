@@ -25,7 +25,7 @@ void EventReporter::peer_lost(std::uint64_t handle, const SocketAddress& peer, S
   std::array<std::byte, sizeof(fi_eq_cm_entry) + sizeof lost> event{};
   std::memcpy(event.data() + offsetof(fi_eq_cm_entry, fid), &endpoint_, sizeof endpoint_);
   std::memcpy(event.data() + sizeof(fi_eq_cm_entry), &lost, sizeof lost);
-  eq_.write(FI_SHUTDOWN, event.data(), event.size(), 0);  // a full queue drops it
+  eq_.report(FI_SHUTDOWN, event.data(), event.size());  // a full queue drops it
 }
 
 void EventReporter::add(fid_mc& group) {
@@ -49,7 +49,7 @@ void EventReporter::group_joined(std::uint64_t group) {
 
 void EventReporter::report(fid_mc& group) {
   const fi_eq_entry entry{&group.fid, group.fid.context, 0};
-  eq_.write(FI_JOIN_COMPLETE, &entry, sizeof entry, 0);
+  eq_.report(FI_JOIN_COMPLETE, &entry, sizeof entry);
 }
 
 }  // namespace cluster::api

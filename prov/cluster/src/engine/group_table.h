@@ -61,9 +61,9 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   bool active() const { return !groups_.empty(); }
   /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
   bool run();
-  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store, or memory.
+  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
   bool holding() const { return holding_; }
-  /// A receive, space or memory may have come.
+  /// A receive or space may have come.
   void deliver_held();
   Time deadline() const;
   /// Nothing is owed to any member.
@@ -85,6 +85,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   /// Delivers at most this many bodies; true if something that has arrived is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
+  void take_turn(Time now, GroupEntry& entry);
   void turn_now(GroupEntry& entry);
   void report(GroupEntry& entry);
   /// False: the end of its messages cannot be reported yet.

@@ -5,10 +5,10 @@ namespace cluster::protocol {
 Status ChannelSender::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
   SendRequest& request = outgoing_.acquire_message(channel, op);
-  if (op.inject) {
-    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length, op.handles});
-  } else {
+  if (!op.inject) {
     request.slices.add(op.slices, op.handles);
+  } else if (!outgoing_.keep_copy(request, {op.slices, 0, op.length, op.handles})) {
+    return Status::ok;
   }
   context_.counters.bytes_sent += op.length;
   if (outgoing_.enqueue(request)) advance_message(request);

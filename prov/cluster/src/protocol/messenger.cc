@@ -79,11 +79,8 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   outgoing_.finish(static_cast<PulledRequest&>(*request));
 }
 
-bool Messenger::acked(std::span<const Token> tokens) {
-  CompletionQueue* const queue = context_.bindings.tx_queue;
-  if (queue != nullptr && !tokens.empty() && !queue->has_memory_for(tokens.size())) return false;
+void Messenger::acked(std::span<const Token> tokens) {
   for (const Token token : tokens) outgoing_.acked(token);
-  return true;
 }
 
 void Messenger::pump() {

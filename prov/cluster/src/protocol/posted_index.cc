@@ -1,6 +1,6 @@
 #include "protocol/posted_index.h"
 
-#include <new>
+#include "base/end_of_memory.h"
 
 namespace cluster::protocol {
 
@@ -27,12 +27,7 @@ void PostedIndex::add(RecvRequest& receive) {
 
 /// False if there is no memory for it.
 bool PostedIndex::insert(View& view, RecvRequest& receive) {
-  try {
-    view.receives.insert(receive);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  return enough_memory_for([&] { view.receives.insert(receive); });
 }
 
 void PostedIndex::remove(RecvRequest& receive) {

@@ -11,6 +11,7 @@ Status RmaReadProtocol::read(Channel& channel, const ReadOp& op) {
       !pulls_.pool().can_acquire(op.remote.size())) {
     return Status::again;
   }
+  pulls_.pool().reserve(op.remote.size());
   outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   if (!channel.tx.empty()) control_.mark_busy(channel);
   return Status::ok;
@@ -60,8 +61,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
     return send_read_failed(channel, segment.peer_id);
   }
   if (posted) return control_.mark_pending(channel);
-  ReadResponse* const response =
-      allocate_first([&] { return outgoing_.acquire_response<ReadResponse>(channel); });
+  auto* const response = outgoing_.acquire_response<ReadResponse>(channel);
   if (response == nullptr) return send_read_failed(channel, segment.peer_id);
   response->receiver_id = segment.peer_id;
   response->remote = range;

@@ -40,7 +40,7 @@ void RmaWriteProtocol::begin(Channel& channel, const WriteOp& op, const RmaRange
   // Queued or announced: its bytes go out later. It may also have failed already.
   if (op.inject && outgoing_.find(channel, id) == &request &&
       request.state != OutgoingRequest::State::posted && request.state != OutgoingRequest::State::submitted) {
-    OutgoingRequests::keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
+    outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
   }
 }
 
@@ -139,8 +139,7 @@ void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segmen
   const bool allowed = context_.may_access(channel, range.key) &&
                        context_.bindings.regions->allows(range, Access::write) && segment.total > 0;
   const bool has_place = allowed && channel.rma.write_targets < kResponsesMax;
-  WriteTarget* const target =
-      has_place ? allocate_first([&] { return pulls_.pool().acquire<WriteTarget>(); }) : nullptr;
+  WriteTarget* const target = has_place ? pulls_.pool().acquire<WriteTarget>() : nullptr;
   const RemoteWrite write = add_range(channel.incoming_write, segment);
   if (!allowed) context_.refuse_access(channel.rma.refused);
   if (target == nullptr) return control_.send_failed(channel, segment.id);

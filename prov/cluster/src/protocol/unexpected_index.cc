@@ -1,5 +1,7 @@
 #include "protocol/unexpected_index.h"
 
+#include "base/end_of_memory.h"
+
 namespace cluster::protocol {
 
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
@@ -30,9 +32,17 @@ void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMess
   used = true;
 }
 
+/// Without memory the next lookups walk.
+template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
+void UnexpectedIndex::View<hook>::add(UnexpectedMessage& message) {
+  if (!used || enough_memory_for([&] { messages.insert(message); })) return;
+  messages.clear();
+  used = false;
+}
+
 void UnexpectedIndex::add(UnexpectedMessage& message) {
-  if (first_.used) first_.messages.insert(message);
-  if (second_.used) second_.messages.insert(message);
+  first_.add(message);
+  second_.add(message);
 }
 
 void UnexpectedIndex::remove(UnexpectedMessage& message) {

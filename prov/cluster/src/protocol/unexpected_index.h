@@ -49,6 +49,7 @@ class UnexpectedIndex {
     HashedLists<UnexpectedMessage, hook, KeyOf> messages{KeyOf{&lookup}};
 
     UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
+    void add(UnexpectedMessage& message);
     void remove(UnexpectedMessage& message);
     void begin(const Lookup& new_lookup, UnexpectedMessage* first);
   };

@@ -6,7 +6,7 @@
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe. The latter leaves when the peer has no memory for a frame, holds back its
+// timeout repeats, and a zero window probe. The latter leaves when the peer has no space for a message, holds back its
 // acknowledgement and says nothing (RFC 9293 3.8.6.1).
 //
 // A frame that has become too long for the path leaves in parts, which together are one sending. A frame that calls a peer whose

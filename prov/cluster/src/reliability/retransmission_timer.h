@@ -3,7 +3,7 @@
 // retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
 // If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. One frame in that time
 // loads no network. And among hundreds of flows that fill the same queue, a flow that was unlucky a dozen times in a row
-// does not fall behind by a second. Then the peer is probably stopped, or holds what it has no memory for, and the second applies.
+// does not fall behind by a second. Then the peer is probably stopped, or holds what it has no space for, and the second applies.
 // A peer that has never answered is called every kCallMax, because in a flood only some calls get through to it (link/thinning.h).
 //
 //   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the peer's acknowledgement delay:
@@ -50,7 +50,7 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// The peer has named a newer transmission. It may be without progress: the peer has no memory for a frame.
+  /// The peer has named a newer transmission. It may be without progress: the peer has no space for a frame.
   void on_answer() { unanswered_ = 0; }
   /// True from the second timeout in a row without an answer. RFC 5681 3.1 has the first one take the window to its
   /// floor, but it may be host delay of the peer; RFC 9002 7.6 asks for losses that last as long as several timeouts

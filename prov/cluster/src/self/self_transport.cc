@@ -1,23 +1,23 @@
 #include "self/self_transport.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "transport/arrival.h"
+#include "base/end_of_memory.h"
 
 namespace cluster::self {
 
 bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
                        carrier::Token) {
   if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
-  Entry entry{segment, nullptr};
-  if (payload.length > 0) {
-    entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+  return enough_memory_for([&] {
+    Entry entry{segment, nullptr};
+    if (payload.length > 0) entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
     payload.copy_to(entry.payload.get());
+    queue_.push_back(std::move(entry));
     bytes_ += payload.length;
-  }
-  queue_.push_back(std::move(entry));
-  return true;
+  });
 }
 
 SelfCarrier::Entry SelfCarrier::pop() {
@@ -25,11 +25,6 @@ SelfCarrier::Entry SelfCarrier::pop() {
   queue_.pop_front();
   bytes_ -= entry.segment.length;
   return entry;
-}
-
-void SelfCarrier::put_back(Entry&& entry) {
-  bytes_ += entry.segment.length;
-  queue_.undo_pop(std::move(entry));
 }
 
 transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
@@ -45,24 +40,30 @@ transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
 bool SelfTransport::receive_some() {
   std::size_t count = 0;
   for (; count < kBurst && carrier_.pending() && may_deliver(carrier_.front()); ++count) {
-    SelfCarrier::Entry entry = carrier_.pop();
+    const SelfCarrier::Entry entry = carrier_.pop();
     const ConstBytes payload(entry.payload.get(), entry.segment.length);
     const auto arrive = [&] { context_.messenger.arrive(self_->channel, entry.segment, payload); };
-    if (try_arrival(context_.peers, context_.admission, *self_, arrive)) continue;
-    carrier_.put_back(std::move(entry));
-    held_ = true;
-    break;
+    if (!context_.peers.serve(*self_, arrive)) [[unlikely]]
+      return true;
   }
   return count != 0;
 }
 
-/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
+/// All names by which this endpoint reaches itself share the queue, and are lost together.
+void SelfTransport::close(Peer& peer) {
+  if (!holds(peer)) return;
+  carrier_.clear();
+  for (const std::unique_ptr<Peer>& each : context_.peers.all()) {
+    if (each.get() != &peer && each->transport() == this)
+      context_.peers.mark_failed(*each, Status::no_memory);
+  }
+}
+
+/// False: the segment stays where it is until the unexpected store has space for it.
 bool SelfTransport::may_deliver(const wire::Segment& segment) {
   protocol::Matcher& matcher = context_.messenger.matcher();
-  const bool space = matcher.ready(self_->channel, segment);
-  const bool was_held = held_;
-  held_ = !space || !matcher.can_report();
-  if (held_ && !was_held) space ? context_.admission.note_no_memory() : context_.admission.note_store_full();
+  const bool was_held = std::exchange(held_, !matcher.ready(self_->channel, segment));
+  if (held_ && !was_held) context_.admission.note_store_full();
   return !held_;
 }
 

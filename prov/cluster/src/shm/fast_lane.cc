@@ -1,6 +1,6 @@
 #include "shm/fast_lane.h"
 
-#include <new>
+#include "base/end_of_memory.h"
 
 namespace cluster::shm {
 
@@ -29,19 +29,18 @@ bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   if (rx_queue_ == nullptr || !protocol_.matcher.plentiful() ||
       !protocol::CreditManager::allows(channel, header.length))
     return false;
-  try {
+  protocol::UnexpectedMessage* stored = nullptr;
+  const auto keep = [&] {
     const protocol::MessageHeader kept{.tagged = header.tagged,
                                        .has_data = header.has_data,
                                        .tag = header.tag,
                                        .data = header.data,
                                        .total = header.length};
-    protocol::UnexpectedMessage* const stored =
+    stored =
         protocol_.matcher.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
-    if (stored == nullptr) return false;
-    stored->charge = protocol::CreditManager::charge_of(header.length);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  };
+  if (!enough_memory_for(keep) || stored == nullptr) return false;
+  stored->charge = protocol::CreditManager::charge_of(header.length);
   protocol::CreditManager::accept(channel, header.length);
   ++protocol_.context.counters.fast_received;
   peer.ring->pop();

@@ -163,7 +163,6 @@ class FastLane {
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) ||
         !protocol_.credit.pass(channel, header.length)) {
       return false;
     }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "shm/layout.h"
-#include "transport/arrival.h"
 
 namespace cluster::shm {
 namespace {
@@ -89,7 +88,7 @@ bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
 }
 
 bool LocalPeers::receive_ring(LocalPeer& peer) {
-  if (peer.inbox->unchanged()) return false;
+  if (peer.inbox->unchanged() || peer.common.failed) return false;
   const bool received = deliver(peer, kRingBurst);
   peer.active |= received;
   if (peer.inbox->broken()) peers_.mark_failed(peer.common, Status::reset);
@@ -107,10 +106,8 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   bool more = true;
   for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
     const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };
-    if (!try_arrival(peers_, admission_, peer.common, arrive)) {
-      peer.held = true;
+    if (!peers_.serve(peer.common, arrive)) [[unlikely]]
       break;
-    }
     if (arrival.segment.unanswered() && !peer.channel.incoming_write.allowed) peer.inbox->refuse();
     peer.inbox->pop();
     more = peer.inbox->has_next();
@@ -124,14 +121,13 @@ bool LocalPeers::drain(LocalPeer& peer) {
   return !peer.held;
 }
 
-/// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
+/// False: the segment stays where it is until the unexpected store has space for it.
 bool LocalPeers::may_deliver(LocalPeer& peer, const wire::Segment& segment) {
-  const bool space = messenger_.matcher().ready(peer.channel, segment);
-  const bool was_held = std::exchange(peer.held, !space || !messenger_.matcher().can_report());
+  const bool was_held = std::exchange(peer.held, !messenger_.matcher().ready(peer.channel, segment));
   if (!peer.held) [[likely]]
     return true;
   held_ = true;
-  if (!was_held) space ? admission_.note_no_memory() : admission_.note_store_full();
+  if (!was_held) admission_.note_store_full();
   return false;
 }
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "protocol/region_table.h"
-#include "transport/arrival.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
 
@@ -84,7 +83,8 @@ class DummyTransport final : public transport::Transport {
       if (holds(*peer) && end_of(peer->name()) == nullptr) context_.peers.mark_failed(*peer, Status::ended);
     }
     bool brought = take_in();
-    if (!acked_.empty() && context_.messenger.acked(acked_)) {
+    if (!acked_.empty()) {
+      context_.messenger.acked(acked_);
       acked_.clear();
       brought = true;
     }
@@ -225,11 +225,11 @@ class DummyTransport final : public transport::Transport {
       }
       const wire::Segment& segment = inbox_.front().segment;
       protocol::Matcher& matcher = context_.messenger.matcher();
-      if (!matcher.ready(peer.channel, segment) || !matcher.can_report()) break;
+      if (!matcher.ready(peer.channel, segment)) break;
       const Item item = std::move(inbox_.front());
       inbox_.pop_front();
-      transport::try_arrival(context_.peers, context_.admission, peer,
-                             [&] { context_.messenger.arrive(peer.channel, item.segment, item.payload); });
+      context_.peers.serve(peer,
+                           [&] { context_.messenger.arrive(peer.channel, item.segment, item.payload); });
       DummyTransport* const sender = end_of(item.from);
       if (item.token != 0 && sender != nullptr) sender->acked_.push_back(item.token);
       brought = true;
