@@ -14,9 +14,7 @@
 //   4. A completion or event for which there is no memory is lost, and its queue tells the application so (FI_EOVERRUN).
 //   5. What only makes something faster is done without (an index, a buffer kept for reuse).
 //
-// Why so harsh in 2 and 4: on Linux an allocation fails where a limit is set (ulimit -v, a cgroup without overcommit), and an
-// application that meets it seldom goes on. To wait for memory instead took a second way through every object that keeps
-// something, and each was a chance to lose a message unseen.
+// Why so harsh in 2 and 4: docs/design/25-end-of-memory.md.
 #pragma once
 
 #include <new>

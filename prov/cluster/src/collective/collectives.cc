@@ -244,7 +244,7 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory runs out, the next call begins again, but notifies no member twice.
+/// If memory runs out, the next call begins again; a member that is notified twice takes the second as late.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -262,17 +262,14 @@ void Collectives::fail(Team& team) {
 void Collectives::notify_neighbors(Team& team) {
   const std::size_t count = team.layout().size();
   const std::size_t self = team.layout().self();
-  std::size_t neighbor = 0;
   for (std::size_t distance = 1; distance < count; distance *= 2) {
     for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
-      if (neighbor++ < team.notified()) continue;
       protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
       op.tag = TeamTag::failure_of(team.id()).bits();
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
       transport_.send(op);  // fails for the lost member
-      team.notified() = neighbor;
     }
   }
 }

@@ -145,8 +145,6 @@ class Team {
   }
   bool failing() const { return noted_ != Status::ok && !failure_spread_; }
   void set_failed() { status_ = noted_; }
-  /// How many neighbors have been notified.
-  std::size_t& notified() { return notified_; }
   void set_failure_spread() { failure_spread_ = true; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
@@ -169,7 +167,6 @@ class Team {
   TeamLayout layout_;
   Status noted_ = Status::ok;   ///< the first cause of a failure
   Status status_ = Status::ok;  ///< the same, once the team has failed here
-  std::size_t notified_ = 0;
   bool failure_spread_ = false;
   bool complete_ = false;
   std::optional<std::uint64_t> group_;

@@ -26,6 +26,12 @@ constexpr std::size_t kBodyMin = 256;
 constexpr Duration kRetryInterval = 10ms;     ///< no event says that memory is free again
 constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of a lost member, which gets no further turn
 
+/// An empty socket is read again only after this interval, because each read is a system call and a waiting member
+/// would make it all the time. (A socket wakes a thread that sleeps.) Members of a team mostly wait for something
+/// else, so its socket is read less and less often, unless an operation waits for it.
+constexpr Duration kPollInterval = 4us;
+constexpr Duration kPollIntervalMax = 256us;
+
 /// True if the sender of this kind waits for a membership or a stream here, and must be told if there is none.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
@@ -46,6 +52,44 @@ bool may_join(const Group& group, PeerTable& peers, protocol::Channel& channel) 
 }
 
 }  // namespace
+
+void GroupEntry::meet(Peer& peer) {
+  group->meet(peer.name(), &peer, peer.channel.carrier);
+  unreached |= peer.channel.carrier == nullptr;
+}
+
+void GroupEntry::expect(bool waits) {
+  if (!waits) {
+    if (awaited > 0) --awaited;
+    return;
+  }
+  poll_interval = kPollInterval;
+  next_poll = {};
+  ++awaited;
+}
+
+void GroupEntry::note_poll(Time now, bool arrivals, bool more) {
+  const bool soon = arrivals || awaited > 0 || content == protocol::GroupProtocol::Content::application;
+  poll_interval =
+      soon ? kPollInterval : std::min(std::max(poll_interval, kPollInterval) * 2, kPollIntervalMax);
+  unread = more;
+  next_poll = more ? now : now + poll_interval;
+}
+
+void GroupEntry::drop_ended_streams(protocol::GroupProtocol& protocol) {
+  for (auto item = incoming.begin(); item != incoming.end();) {
+    const group::Member* const member = group->find(item->first);
+    const bool lives =
+        member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
+    if (!lives) protocol.abort(item->second.assembly, Status::reset);
+    item = lives ? std::next(item) : incoming.erase(item);
+  }
+}
+
+void GroupEntry::drop_streams(protocol::GroupProtocol& protocol, Status status) {
+  for (; !incoming.empty(); incoming.erase(incoming.begin()))
+    protocol.abort(incoming.begin()->second.assembly, status);
+}
 
 GroupEntry* GroupTable::find(std::uint64_t handle) {
   const auto found = std::find_if(groups_.begin(), groups_.end(),
@@ -290,13 +334,10 @@ void GroupTable::turn(Time now, GroupEntry& entry) {
     return;
   ++parts_.environment.counters.no_memory;
   entry.group->take_up();
-  entry.retry_at = now + kRetryInterval;
-  holding_ = holding_ || entry.group->news().any();
 }
 
 void GroupTable::take_turn(Time now, GroupEntry& entry) {
   Group& group = *entry.group;
-  entry.retry_at = kNever;
   reach_members(entry);
   entry.unfinished = false;
   group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
@@ -399,7 +440,7 @@ Time GroupTable::deadline() const {
   Time first = kNever;
   for (const std::unique_ptr<GroupEntry>& entry : groups_) {
     if (entry->unfinished) return Time::min();
-    first = std::min({first, entry->group->deadline(), entry->close_by, entry->retry_at});
+    first = std::min({first, entry->group->deadline(), entry->close_by});
   }
   return first;
 }

@@ -12,11 +12,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/address.h"
+#include "base/status.h"
+#include "base/units.h"
 #include "engine/engine_parts.h"
-#include "engine/group_entry.h"
+#include "group/group.h"
+#include "link/multicast.h"
 #include "protocol/group_arrivals.h"
 #include "protocol/group_protocol.h"
 #include "transport/peer_reach.h"
@@ -36,6 +40,41 @@ struct JoinOp {
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
   /// A group of the application learns of its membership by GroupListener; a team asks joined().
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
+};
+
+/// One group of an endpoint: its membership, its socket, and the messages that are coming from members.
+struct GroupEntry {
+  /// The message whose segments are coming from a member.
+  struct Incoming {
+    std::uint32_t stream = 0;
+    protocol::Assembly assembly;
+  };
+
+  std::uint64_t handle = 0;
+  protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
+  std::unique_ptr<group::Group> group;
+  std::unique_ptr<link::MulticastReceiver> socket;
+  std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
+  bool joined = false;
+  bool unreached = false;   ///< some member may have no carrier yet
+  bool unfinished = false;  ///< the last turn left something that can be delivered
+  bool unread = false;      ///< the socket has more
+  std::size_t awaited = 0;  ///< operations that wait for something of it
+  Time next_poll{};         ///< of the socket
+  Duration poll_interval{};
+  Time close_by = kNever;  ///< of one that is being left
+
+  /// True if it needs a turn. What members send, and what this side does, moves the deadline of the group or is news.
+  bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
+  void meet(Peer& peer);
+  /// One more operation waits for the group, or (`waits` false) one less.
+  void expect(bool waits);
+  /// The socket was read: had something arrived, and may it have more?
+  void note_poll(Time now, bool arrivals, bool more);
+  /// Aborts messages whose stream has ended, because their member is gone or has begun anew.
+  void drop_ended_streams(protocol::GroupProtocol& protocol);
+  /// Aborts all messages.
+  void drop_streams(protocol::GroupProtocol& protocol, Status status);
 };
 
 class GroupTable final : public protocol::GroupArrivals, private transport::WakeSource {

@@ -350,11 +350,6 @@ bool Group::run(Time now, link::Link* link, bool unread) {
   return true;
 }
 
-void Group::take_up() {
-  next_service_ = {};
-  stream_.take_up();
-}
-
 Time Group::deadline() const {
   const bool announces = settings_.roster.empty() && !leaving_;
   if (!touched_.empty()) return {};

@@ -123,7 +123,7 @@ class Group {
   /// so it reports nothing as missing. False: nothing was posted to any member.
   bool run(Time now, link::Link* link, bool unread = false);
   /// run() has thrown, for lack of memory: the next one continues.
-  void take_up();
+  void take_up() { next_service_ = {}; }
   /// After run(): calls visit(member) for each member to whose carrier something was posted. A member that has left is kept until
   /// then, because its carrier sends the group_leave only once the caller has marked it.
   template <typename Visit>

@@ -55,8 +55,6 @@ class SenderStream {
   /// begun and must be told where. A listener that came in the middle of a message begins at the end of the message. `link`
   /// null: there is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
-  /// transmit() has thrown, for lack of memory: it is due again.
-  void take_up() { ready_at_ = Time::min(); }
   Time deadline() const;
   /// True if everything posted has been cut, every listener has it, and no message waits for more than that.
   bool drained() const { return cutter_.empty() && frames_.base() == frames_.next() && !progress_.waits(); }

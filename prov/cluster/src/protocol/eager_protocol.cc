@@ -160,14 +160,10 @@ void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
 /// The last part of a message has arrived.
 void EagerProtocol::assembled(Channel& channel) {
   if (RecvRequest* receive = channel.assembly.receive) {
-    const bool confirm = receive->confirm;
-    const std::uint32_t sender_id = receive->sender_id;
-    const std::uint64_t charge = CreditManager::charge_of(receive->total);
     channel.assembly.receive = nullptr;
-    pulls_.complete(*receive,
-                    Status::ok);  // first: it must be reported, even if the peer is lost by what follows
-    if (confirm) control_.send_done(channel, sender_id);
-    return credit_.release(channel, charge);
+    if (receive->confirm) control_.send_done(channel, receive->sender_id);
+    credit_.release(channel, CreditManager::charge_of(receive->total));
+    return pulls_.complete(*receive, Status::ok);
   }
   UnexpectedMessage& message = *channel.assembly.unexpected;
   channel.assembly.unexpected = nullptr;

@@ -3,16 +3,16 @@
 // found in the order of arrival.
 //
 // Most programs have few receives posted and few messages stored, or match them in order: then walking the
-// list is fastest. After a walk longer than kWalkMax they are indexed (posted_index.h, unexpected_index.h),
+// list is fastest. After a walk longer than kWalkMax they are indexed (match_index.h),
 // so that ten thousand of either cost no more than a few.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "protocol/incoming_request.h"
+#include "protocol/match_index.h"
 #include "protocol/match_key.h"
-#include "protocol/posted_index.h"
-#include "protocol/unexpected_index.h"
 
 namespace cluster::protocol {
 
@@ -80,6 +80,39 @@ class MatchQueue {
   List<UnexpectedMessage, &UnexpectedMessage::queue> stored_;
   PostedIndex posted_index_;
   UnexpectedIndex unexpected_index_;
+};
+
+/// The queues of an endpoint: untagged messages, tagged ones, and those that are part of collective operations, which
+/// no receive of the application ever matches.
+class MatchQueues {
+ public:
+  /// Of the application's messages.
+  MatchQueue& application(bool tagged) { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
+  const MatchQueue& application(bool tagged) const { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
+  MatchQueue& collective() { return queues_[kCollective]; }
+  /// Where a message, or what waits for one, belongs.
+  template <typename Message>
+  MatchQueue& of(const Message& message) {
+    return message.collective ? collective() : application(message.tagged);
+  }
+  MatchQueue& of(const wire::Segment& first) {
+    return first.collective() ? collective() : application(first.tagged());
+  }
+
+  /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
+  template <typename Visit>
+  void each_directed(Visit&& visit) const {
+    for (const MatchQueue& queue : queues_) queue.each_directed(visit);
+  }
+  auto begin() { return queues_.begin(); }
+  auto end() { return queues_.end(); }
+  auto begin() const { return queues_.begin(); }
+  auto end() const { return queues_.end(); }
+
+ private:
+  enum Index : std::size_t { kUntagged, kTagged, kCollective, kCount };
+
+  std::array<MatchQueue, kCount> queues_;
 };
 
 }  // namespace cluster::protocol

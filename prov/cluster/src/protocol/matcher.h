@@ -11,7 +11,7 @@
 
 #include "base/pool.h"
 #include "protocol/credit_manager.h"
-#include "protocol/match_queues.h"
+#include "protocol/match_queue.h"
 #include "protocol/pull_receiver.h"
 
 namespace cluster::protocol {

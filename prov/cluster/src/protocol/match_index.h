@@ -1,7 +1,4 @@
-// An index of many unexpected messages. A receive may look for a message under any mask, so that there is no
-// key before receives show which masks they use. The last two kinds of lookup (one sender or any, and the
-// mask) that caused long walks twice in a row have a view each; programs with more kinds of lookup go on
-// walking.
+// Indexes of what a match queue holds, for queues that are long to walk.
 #pragma once
 
 #include <array>
@@ -14,6 +11,46 @@
 
 namespace cluster::protocol {
 
+/// An index of many posted receives. Programs use a handful of masks (exact, any tag, any source, their own
+/// bits): receives with one mask form a view, and a message is looked up twice in each view under its masked
+/// tag, once with its sender and once for any sender. Of the matches, the receive posted first wins: every
+/// receive has a number. Masks beyond kViews share a list that is walked.
+class PostedIndex {
+ public:
+  /// True while there is anything in it.
+  bool in_use() const { return size_ > 0; }
+  /// In the order of posting.
+  void add(RecvRequest& receive);
+  void remove(RecvRequest& receive);
+  /// The first that matches such a message; stays.
+  RecvRequest* find(const Channel* channel, std::uint64_t tag);
+
+ private:
+  static constexpr std::size_t kViews = 4;
+
+  struct KeyOf {
+    std::uint64_t operator()(const RecvRequest& receive) const {
+      return match_key(receive.from, receive.tag, receive.ignore);
+    }
+  };
+  struct View {
+    std::uint64_t ignore = 0;
+    HashedLists<RecvRequest, &RecvRequest::bucket, KeyOf> receives{KeyOf{}};
+  };
+
+  /// The view for that mask; null if there are too many masks.
+  View* view_for(std::uint64_t ignore);
+
+  std::array<View, kViews> views_;
+  List<RecvRequest, &RecvRequest::bucket> others_;
+  std::uint64_t next_number_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// An index of many unexpected messages. A receive may look for a message under any mask, so that there is no
+/// key before receives show which masks they use. The last two kinds of lookup (one sender or any, and the
+/// mask) that caused long walks twice in a row have a view each; programs with more kinds of lookup go on
+/// walking.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;
