@@ -24,8 +24,10 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
+  /// An event of the provider. If there is no memory for one, the queue says so once the others are read (-FI_EOVERRUN).
+  void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// An asynchronous operation of `object` has failed.
-  void write_error(struct fid& object, Status cause);
+  void report_error(struct fid& object, Status cause);
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
@@ -52,6 +54,7 @@ class Eq : public fid_eq, public RefCounted {
   SpinLock lock_;
   std::deque<Event> events_;
   std::size_t events_max_;
+  bool overrun_ = false;
   Progress progress_;
 };
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <stdexcept>
 #include <utility>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::collective {
 namespace {
@@ -22,27 +23,22 @@ Status status_from(std::uint64_t data) {
 Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
   std::uint64_t& instance = instances_[Team::identity(members, key, 0)];
   const std::uint64_t id = Team::identity(members, key, instance);
-  const auto [place, fresh] = teams_.try_emplace(id, std::make_unique<Team>(id, std::move(members), self));
+  auto team = std::make_unique<Team>(id, std::move(members), self);
+  team->begin(compose(team->layout(), {}));
+  const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
   ++instance;  // not before: the other members do not know of a call that failed for lack of memory
   return *place->second;
 }
 
 void Collectives::join(Team& team, JoinListener& listener) {
-  try {
-    std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
-    const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
-    // A join that gave way has lost what members said in it.
-    if (failed || has_left(team.id())) note_failure(team, Status::reset);
-    Operation& operation = team.begin(compose(team.layout(), {}));
-    operation.join = &listener;
-    begin(operation);
-  } catch (...) {
-    for (const auto& operation : team.operations()) operation->join = nullptr;
-    team.set_orphaned();
-    orphans_ = pending_ = true;
-    throw;
-  }
+  std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
+  const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
+  // A join that gave way has lost what members said in it.
+  if (failed || has_left(team.id())) note_failure(team, Status::reset);
+  Operation& operation = *team.operations().front();
+  operation.join = &listener;
+  begin(operation);
 }
 
 bool Collectives::has_left(std::uint64_t id) const {
@@ -52,20 +48,6 @@ bool Collectives::has_left(std::uint64_t id) const {
 void Collectives::forget(std::uint64_t id) {
   if (left_.size() == kLeftTeams) left_.pop_front();
   left_.push_back(id);
-}
-
-void Collectives::leave_orphans() {
-  std::vector<Team*> orphans;
-  for (const auto& [id, team] : teams_) {
-    if (team->orphaned()) orphans.push_back(team.get());
-  }
-  orphans_ = false;
-  try {
-    for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
-  } catch (...) {
-    orphans_ = pending_ = true;
-    throw;
-  }
 }
 
 Team* Collectives::find(std::uint64_t id) const {
@@ -102,11 +84,8 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  try {
-    begin(operation);
-  } catch (const std::bad_alloc&) {
-    stalled_ = pending_ = true;  // it has its number; a repeated call would be another operation
-  }
+  // It has its number: a repeated call would be another operation. What is left is done by advance().
+  begin(operation);
   return Status::ok;
 }
 
@@ -118,6 +97,7 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
+/// Without memory the team fails, at all its members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
@@ -126,7 +106,7 @@ void Collectives::issue(Ticket& ticket) {
   const bool spreads = action.kind == Action::Kind::spread;
   const std::uint64_t handle = spreads ? *team.group() : team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
-  Status status = Status::ok;
+  Status status = Status::no_memory;
   if (spreads && !transport_.group_joined(handle)) {
     status = Status::again;
   } else if (action.kind != Action::Kind::receive) {
@@ -138,14 +118,13 @@ void Collectives::issue(Ticket& ticket) {
     // The sender of a long multicast must be able to repeat what is lost, so it keeps the buffer. A short one is copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
-    status = transport_.send(op);
+    enough_memory_for([&] { status = transport_.send(op); });
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
     op.tagged = op.collective = true;
-    status = transport_.receive(op);
+    enough_memory_for([&] { status = transport_.receive(op); });
     ticket.awaited = status == Status::ok;
   }
-  // Not before: the call may throw. Until here its outcome is only noted.
   if (status == Status::ok) {
     ++operation.in_flight;
     return;
@@ -209,43 +188,15 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Tickets that are blocked again keep their order, and so do those that are left when memory runs out.
+/// Tickets that are blocked again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
-  while (!waiting.empty()) {
-    Ticket& ticket = waiting.pop_front();
-    try {
-      issue(ticket);
-    } catch (...) {
-      blocked_.push_back(ticket);
-      while (!waiting.empty()) blocked_.push_back(waiting.pop_front());
-      throw;
-    }
-  }
-}
-
-/// Continues operations that ran out of memory, or could not be reported. A listener that hears of the end of one may make or
-/// leave teams.
-void Collectives::resume_stalled() {
-  std::vector<std::uint64_t> ids;
-  ids.reserve(teams_.size());
-  for (const auto& [id, team] : teams_) ids.push_back(id);
-  for (const std::uint64_t id : ids) {
-    Team* const team = find(id);
-    if (team == nullptr) continue;
-    for (std::size_t i = 0; i < team->operations().size() && team->status() == Status::ok; ++i) {
-      Operation& operation = *team->operations()[i];
-      operation.run.resume([&](Step step, const Action&) { issue(operation.tickets[step]); });
-    }
-    finish_operations(*team);
-  }
+  while (!waiting.empty()) issue(waiting.pop_front());
 }
 
 void Collectives::advance() {
-  const bool resumes = std::exchange(stalled_, true);  // until this call comes to its end
   pending_ = true;
   issue_blocked();
-  if (resumes) resume_stalled();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
     // New failures are spread before other outcomes are settled: what those would begin would only be canceled.
@@ -253,9 +204,7 @@ void Collectives::advance() {
   }
   for (; !evicted_.empty(); evicted_.pop_back())
     transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  stalled_ = false;
-  if (orphans_) leave_orphans();
-  pending_ = orphans_ || !blocked_.empty();
+  pending_ = !blocked_.empty();
 }
 
 void Collectives::settle(Ticket& ticket) {
@@ -291,7 +240,7 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory runs out, the next call begins again, but notifies no member twice.
+/// If memory runs out, the next call begins again; a member that is notified twice takes the second as late.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -309,22 +258,19 @@ void Collectives::fail(Team& team) {
 void Collectives::notify_neighbors(Team& team) {
   const std::size_t count = team.layout().size();
   const std::size_t self = team.layout().self();
-  std::size_t neighbor = 0;
   for (std::size_t distance = 1; distance < count; distance *= 2) {
     for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
-      if (neighbor++ < team.notified()) continue;
       protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
       op.tag = TeamTag::failure_of(team.id()).bits();
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
       transport_.send(op);  // fails for the lost member
-      team.notified() = neighbor;
     }
   }
 }
 
-/// Reports and drops the operations that are over, each as soon as it is, the oldest first. One whose report throws stays.
+/// Reports and drops the operations that are over, each as soon as it is, the oldest first.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   const auto over = [&](const std::unique_ptr<Operation>& each) {
@@ -335,12 +281,7 @@ void Collectives::finish_operations(Team& team) {
     if (next == operations.end()) return;
     Operation& operation = **next;
     operation.reported = true;
-    try {
-      report(operation, operation.run.finished() ? Status::ok : team.status());
-    } catch (...) {
-      operation.reported = false;
-      throw;
-    }
+    report(operation, operation.run.finished() ? Status::ok : team.status());
     if (operation.awaits_group) transport_.expect(*team.group(), false);
     std::erase_if(operations,
                   [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });

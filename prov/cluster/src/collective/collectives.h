@@ -61,8 +61,8 @@ class Collectives final : public protocol::CollectiveListener {
   }
   /// `key` tells teams of the same members apart, at all of them; 0: the order in which they are made does.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
-  /// Tells the listener when all members have joined, or the join has failed, unless the team is left before. If this throws, the
-  /// listener hears nothing, and the team is left as soon as its messages are over.
+  /// Tells the listener when all members have joined, or the join has failed, unless the team is left before. Comes right after
+  /// create().
   void join(Team& team, JoinListener& listener);
   /// By its identity; null if there is no such team here.
   Team* find(std::uint64_t id) const;
@@ -95,10 +95,8 @@ class Collectives final : public protocol::CollectiveListener {
   bool has_left(std::uint64_t id) const;
   /// From now on messages of this team are dropped.
   void forget(std::uint64_t id);
-  void leave_orphans();
   void issue(Ticket& ticket);
   void issue_blocked();
-  void resume_stalled();
   void settle(Ticket& ticket);
   void note_failure(Team& team, Status cause);
   void spread_failures();
@@ -118,8 +116,6 @@ class Collectives final : public protocol::CollectiveListener {
   TicketQueue outcomes_;
   TicketQueue blocked_;      ///< issued again by advance()
   std::size_t failing_ = 0;  ///< teams whose failure was noted and not spread yet
-  bool orphans_ = false;     ///< there are teams whose join has thrown
-  bool stalled_ = false;     ///< some operation ran out of memory
 };
 
 }  // namespace cluster::collective
