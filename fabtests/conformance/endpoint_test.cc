@@ -217,6 +217,7 @@ SINGLE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
   void* ops = nullptr;
   EXPECT_EQ(fi_open_ops(&domain.domain()->fid, "unheard of", 0, &ops, nullptr), -FI_ENOSYS);
   EXPECT_EQ(fi_open_ops(&e.ep()->fid, "unheard of", 0, &ops, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_control(&e.ep()->fid, FI_ALIAS, nullptr), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(e.ep(), &domain.av()->fid, 0), -FI_EOPBADSTATE) << "it is enabled";
   EXPECT_EQ(fi_enable(e.ep()), 0) << "it is enabled already";
 }
@@ -293,6 +294,78 @@ SINGLE_TEST(Endpoint, ManyLiveTogetherAndTalk) {
     }
   }
   EXPECT_FALSE(deadline.passed());
+}
+
+fid_ep* alias_of(fid_ep* ep, std::uint64_t flags) {
+  fid_ep* alias = nullptr;
+  EXPECT_EQ(fi_ep_alias(ep, &alias, flags), 0);
+  return alias;
+}
+
+SINGLE_TEST(Endpoint, AnAliasPostsThroughItsOriginalWithFlagsOfItsOwn) {
+  Options options;
+  options.bind_flags = FI_SELECTIVE_COMPLETION;
+  Endpoint e(options);
+  const fi_addr_t self = e.insert(e.name());
+  const Owned<fid_ep> loud(alias_of(e.ep(), FI_TRANSMIT | FI_COMPLETION));
+  std::uint64_t flags = FI_TRANSMIT;
+  EXPECT_EQ(fi_control(&loud->fid, FI_GETOPSFLAG, &flags), 0);
+  EXPECT_TRUE(flags & FI_COMPLETION);
+  flags = FI_TRANSMIT;
+  EXPECT_EQ(fi_control(&e.ep()->fid, FI_GETOPSFLAG, &flags), 0);
+  EXPECT_FALSE(flags & FI_COMPLETION) << "the original has kept its own";
+
+  char sent[2] = {'a', 'b'}, received[2] = {};
+  for (char& place : received) {
+    const iovec vector{&place, 1};
+    const fi_msg receive{&vector, nullptr, 1, FI_ADDR_UNSPEC, &place, 0};
+    e.must([&] { return fi_recvmsg(loud.get(), &receive, FI_COMPLETION); });
+  }
+  e.must([&] { return fi_send(e.ep(), &sent[0], 1, nullptr, self, &sent[0]); });
+  e.must([&] { return fi_send(loud.get(), &sent[1], 1, nullptr, self, &sent[1]); });
+  e.finish(&received[0]);
+  e.finish(&received[1]);
+  e.finish(&sent[1]);
+  EXPECT_EQ(received[0], 'a');
+  EXPECT_EQ(received[1], 'b');
+  EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)))
+      << "the original reports a completion that was not requested";
+
+  Blob name(128);
+  std::size_t size = name.size();
+  EXPECT_EQ(fi_getname(&loud->fid, name.data(), &size), 0);
+  name.resize(size);
+  EXPECT_EQ(name, e.name());
+}
+
+SINGLE_TEST(Endpoint, AnAliasHoldsItsOriginal) {
+  Domain domain;
+  const Owned<fid_cq> cq(open_queue(domain));
+  fid_ep* ep = open_bare(domain);
+  fid_ep* first = nullptr;
+  EXPECT_EQ(fi_ep_alias(ep, &first, FI_TRANSMIT), -FI_EOPBADSTATE) << "it is not enabled";
+  EXPECT_EQ(fi_ep_bind(ep, &domain.av()->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  EXPECT_EQ(fi_enable(ep), 0);
+  first = alias_of(ep, FI_TRANSMIT | FI_DELIVERY_COMPLETE);
+  fid_ep* second = alias_of(first, FI_RECV);
+  char byte = 0;
+  EXPECT_EQ(fi_recv(second, &byte, 1, nullptr, FI_ADDR_UNSPEC, &byte), 0);
+  EXPECT_EQ(fi_cancel(&first->fid, &byte), 0);
+  EXPECT_EQ(fi_close(&ep->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&first->fid), 0);
+  EXPECT_EQ(fi_close(&ep->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&second->fid), 0);
+  EXPECT_EQ(fi_close(&ep->fid), 0);
+}
+
+SINGLE_TEST(Endpoint, AnAliasNamesOneDirectionAndFlagsThatThereAre) {
+  Endpoint e;
+  fid_ep* alias = nullptr;
+  EXPECT_EQ(fi_ep_alias(e.ep(), &alias, 0), -FI_EINVAL);
+  EXPECT_EQ(fi_ep_alias(e.ep(), &alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
+  EXPECT_EQ(fi_ep_alias(e.ep(), &alias, FI_TRANSMIT | FI_TRIGGER), -FI_EBADFLAGS);
+  EXPECT_EQ(alias, nullptr);
 }
 
 /// Whatever they promise is posted without -FI_EAGAIN.

@@ -19,6 +19,11 @@ int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
   Endpoint& object = object_of<Endpoint>(endpoint);
   switch (command) {
     case FI_ENABLE: return guarded([&] { return object.enable(); });
+    case FI_ALIAS: {
+      const auto* alias = static_cast<const struct fi_alias*>(argument);
+      if (alias == nullptr) return -FI_EINVAL;
+      return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
+    }
     case FI_GETOPSFLAG: return object.options().get_op_flags(static_cast<std::uint64_t*>(argument));
     case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
@@ -127,6 +132,15 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
   point_to_ops(false);
 }
 
+Endpoint::Endpoint(Endpoint& original)
+    : fid_ep(original),
+      engine_(original.engine_),
+      options_(original.options_),
+      type_(original.type_),
+      domain_(*original.domain_),
+      bound_(*original.domain_),
+      original_(original.original_ ? *original.original_ : original) {}
+
 Endpoint::~Endpoint() {
   if (owned_engine_ != nullptr) {
     bound_.remove_engine(*owned_engine_);
@@ -149,7 +163,18 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
   return 0;
 }
 
+/// The flags name one direction and replace its operation flags; those of the other direction are inherited.
+int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
+  if (handle == nullptr) return -FI_EINVAL;
+  if (engine_ == nullptr) return -FI_EOPBADSTATE;
+  auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
+  if (const int error = alias->options_.set_op_flags(&flags)) return error;
+  *handle = &alias.release()->fid;
+  return 0;
+}
+
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
+  if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
@@ -259,6 +284,7 @@ ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexce
 }
 
 int Endpoint::get_name(void* address, std::size_t* size) {
+  if (original_) return original_->get_name(address, size);
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
   if (roster_entry_) roster_entry_->set_published();
@@ -266,7 +292,7 @@ int Endpoint::get_name(void* address, std::size_t* size) {
 }
 
 int Endpoint::set_name(void* address, std::size_t size) {
-  if (owned_engine_ != nullptr) return -FI_EOPBADSTATE;
+  if (opened_engine() != nullptr) return -FI_EOPBADSTATE;
   const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (name.empty()) return -FI_EINVAL;
   requested_name_ = name;

@@ -4,6 +4,9 @@
 // Counters may also be bound later: OpenSHMEM libraries enable the endpoint of the process first and bind a
 // counter for each context that they open on it.
 //
+// An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds its original, and uses the original's engine,
+// bindings and name. An alias of an alias is an alias of the original.
+//
 // libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint, so
 // nothing is locked here. The engine has its own lock.
 #pragma once
@@ -43,16 +46,18 @@ class Endpoint : public fid_ep, public RefCounted {
 
   EpOptions& options() { return options_; }
 
+  /// -FI_EOPBADSTATE before fi_enable.
+  int open_alias(fid_t* handle, std::uint64_t flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
   /// Null before fi_enable, unless the endpoint's name has been asked for.
-  const engine::Engine* opened_engine() const { return owned_engine_.get(); }
+  const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }
-  const BoundFids& bound() const { return bound_; }
+  const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
   /// True if the receiver of a message to `to` reports that a receive has matched it: it must be one peer, in a session.
   bool learns_of_matches(fi_addr_t to) const {
     return type_ == engine::EndpointType::rdm && !engine::is_group(to);
@@ -61,6 +66,7 @@ class Endpoint : public fid_ep, public RefCounted {
 
  private:
   Endpoint(Domain& domain, const fi_info& info, void* context);
+  explicit Endpoint(Endpoint& original);
 
   /// Puts events into the queue that is bound.
   struct Events final : protocol::LossListener, protocol::GroupListener {
@@ -78,13 +84,14 @@ class Endpoint : public fid_ep, public RefCounted {
   template <auto engine_call, typename Op>
   Status repeat_after_progress(const Op& op);
 
-  engine::Engine* engine_ = nullptr;  ///< null until fi_enable
+  engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
+  Ref<Endpoint> original_;  ///< null: this is no alias
   Events events_{*this};
   AuthKey auth_key_;                              ///< empty: its domain's
   std::unique_ptr<engine::Engine> owned_engine_;  ///< from fi_enable, or when its name is asked for

@@ -62,44 +62,37 @@ class Alternating {
 /// One block for each member of a list, in the order of the list.
 using Blocks = std::vector<Bytes>;
 
-/// The root's `buffer` reaches all members of a tree. `after` is one step for each piece, or one for all.
+/// How bytes cross the network by multicast: from the leader of the root's node to the leaders of the others.
+struct Multicast {
+  Member spreader;
+  unsigned phase;
+  bool arrives;  ///< this node is another one than the root's
+  bool spreads;  ///< this member is the spreader
+};
+
+/// The root's `buffer` reaches all members of a tree, which is that of one node if there is a multicast. `after` is one step for
+/// each piece, or one for all. Members write nothing into their buffers before it.
 Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffer, const Pieces& pieces,
-               std::span<const Step> after) {
+               std::span<const Step> after, const Multicast* multicast = nullptr) {
   std::vector<Step> done;
   for (std::size_t i = 0; i < pieces.count(); ++i) {
     const Bytes piece = pieces.of(buffer, i);
     const unsigned number = phase * kPhaseNumbers + static_cast<unsigned>(i);
+    const unsigned crossing =
+        multicast != nullptr ? multicast->phase * kPhaseNumbers + static_cast<unsigned>(i) : 0;
     Step here = of_piece(after, i);
-    if (tree.parent != kNoMember) here = schedule.receive(tree.parent, number, piece, {here});
-    if (tree.parent != kNoMember || tree.children.empty()) done.push_back(here);
-    for (const Member child : tree.children) done.push_back(schedule.send(child, number, piece, {here}));
-  }
-  return schedule.join(done);
-}
-
-/// The same with one multicast per piece, from the leader of the root's node to the leaders of the others. `crossing` is the
-/// phase of what crosses the network. Members write nothing into their buffers before `after`.
-Step send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, unsigned phase,
-                   unsigned crossing, Bytes buffer, const Pieces& pieces, std::span<const Step> after) {
-  const bool here = layout.node_of(root) == layout.node();
-  const Member spreader = layout.leaders()[layout.node_of(root)];
-  const Tree tree = layout.tree_here(root);
-  std::vector<Step> done;
-  for (std::size_t i = 0; i < pieces.count(); ++i) {
-    const Bytes piece = pieces.of(buffer, i);
-    const auto number = static_cast<unsigned>(i);
-    Step arrived = of_piece(after, i);
     if (tree.parent != kNoMember) {
-      arrived = schedule.receive(tree.parent, phase * kPhaseNumbers + number, piece, {arrived});
-    } else if (!here) {
-      arrived = schedule.receive(spreader, crossing * kPhaseNumbers + number, piece, {arrived});
+      here = schedule.receive(tree.parent, number, piece, {here});
+    } else if (multicast != nullptr && multicast->arrives) {
+      here = schedule.receive(multicast->spreader, crossing, piece, {here});
     }
-    done.push_back(arrived);
-    // Before the node's own members: the network is slower.
-    if (here && layout.leads())
-      done.back() = schedule.spread(crossing * kPhaseNumbers + number, piece, {arrived});
-    for (const Member child : tree.children)
-      done.push_back(schedule.send(child, phase * kPhaseNumbers + number, piece, {arrived}));
+    if (multicast != nullptr && multicast->spreads) {
+      // Before the node's own members: the network is slower.
+      done.push_back(schedule.spread(crossing, piece, {here}));
+    } else if (multicast != nullptr || tree.parent != kNoMember || tree.children.empty()) {
+      done.push_back(here);
+    }
+    for (const Member child : tree.children) done.push_back(schedule.send(child, number, piece, {here}));
   }
   return schedule.join(done);
 }
@@ -230,6 +223,14 @@ enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 /// Rounds of an alltoall under way at once: enough to fill a link, too few to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
+/// By one multicast for each piece, and by a tree inside each node.
+void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, Bytes buffer,
+                   const Pieces& pieces, std::span<const Step> after) {
+  const bool here = layout.node_of(root) == layout.node();
+  const Multicast multicast{layout.leaders()[layout.node_of(root)], kAcross, !here, here && layout.leads()};
+  send_down(schedule, layout.tree_here(root), kDown, buffer, pieces, after, &multicast);
+}
+
 /// `count` equal blocks of a buffer.
 Blocks blocks_of(Bytes buffer, const MemberList& order) {
   const std::size_t size = buffer.size() / order.size();
@@ -262,7 +263,7 @@ constexpr Member kMeeting = 0;
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (spreads(layout, arguments)) {
     const Pieces pieces(arguments.target.size(), kMulticastPiece);
-    send_to_nodes(schedule, layout, arguments.root, kDown, kAcross, arguments.target, pieces, {&kStart, 1});
+    send_to_nodes(schedule, layout, arguments.root, arguments.target, pieces, {&kStart, 1});
     return;
   }
   const bool in_pieces = arguments.target.size() >= kLong;
@@ -298,7 +299,7 @@ void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
     const Pieces pieces(arguments.source.size(), kMulticastPiece);
     const std::vector<Step> sums =
         combine_up(schedule, chain, kUp, arguments.source, arguments.target, pieces, kStart);
-    send_to_nodes(schedule, layout, kMeeting, kDown, kAcross, arguments.target, pieces, sums);
+    send_to_nodes(schedule, layout, kMeeting, arguments.target, pieces, sums);
     return;
   }
   const Tree node = layout.tree_here(layout.leader());

@@ -42,8 +42,8 @@ class Sleeper final : public Waker {
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// Sleeps at most this long. Every engine must be armed.
-  void wait(std::chrono::milliseconds limit) const {
-    set_->sleep(limit == kForever ? std::nullopt : std::optional(limit));
+  os::WaitSet::Wake wait(std::chrono::milliseconds limit) const {
+    return set_->sleep(limit == kForever ? std::nullopt : std::optional(limit));
   }
 
  private:

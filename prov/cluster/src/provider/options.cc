@@ -29,19 +29,14 @@ std::string each_letter(std::string_view text, int (*change)(int)) {
 
 std::string lower(std::string_view text) { return each_letter(text, std::tolower); }
 
-/// True if the condition holds for an item of "one<separator>two<separator>three".
-template <typename Condition>
-bool any_item(std::string_view list, char separator, Condition&& holds) {
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(separator), list.size());
-    if (holds(list.substr(0, end))) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
+/// True if the word is one of "one|two|three".
+bool listed(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('|'), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
   }
   return false;
-}
-
-bool listed(std::string_view words, std::string_view word) {
-  return any_item(words, '|', [word](std::string_view item) { return item == word; });
 }
 
 std::optional<std::uint64_t> parse_boolean(std::string_view written) {
@@ -135,10 +130,8 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
   switch (row.kind) {
     case OptionKind::path:
     case OptionKind::secret:
-      if (written.size() > kPathMax) return std::nullopt;
-      return Value{std::string(written), 0, {}};
     case OptionKind::text:
-      if (written.size() > kTextMax) return std::nullopt;
+      if (written.size() > (row.kind == OptionKind::text ? kTextMax : kPathMax)) return std::nullopt;
       return Value{std::string(written), 0, {}};
     case OptionKind::choice:
       if (!listed(row.unit, lower(written))) return std::nullopt;

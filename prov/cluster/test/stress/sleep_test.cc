@@ -73,8 +73,8 @@ class Player {
     while (clock_.now() < end) {
       const auto all = [](const protocol::Completion&) { return true; };
       if (received_.drain(1, all, [](const protocol::Completion&) {}) == 1) return true;
-      if (!received_.wake_at_next(*sleeper_, 1) || !engine_->arm() || !received_.empty()) continue;
-      if (sleeper_->wait(kPatience) == Sleeper::Wake::event) engine_->poll();
+      if (!received_.wake_at_next(*sleeper_) || !engine_->arm() || !received_.empty()) continue;
+      if (sleeper_->wait(kPatience) == os::WaitSet::Wake::event) engine_->poll();
     }
     return false;
   }

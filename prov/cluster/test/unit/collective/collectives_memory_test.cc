@@ -10,7 +10,7 @@ using test::FakeTransport;
 using test::Listener;
 
 TEST_F(CollectivesTest, AJoinThatFindsNoMemoryFails) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   transport_.sends_until_exhausted = 0;
   collectives_.join(team, listener_);
   complete_everything(Status::canceled);
@@ -44,7 +44,7 @@ TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryFailsItsTeam) {
 
 /// No event of the protocol comes twice.
 TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 0);
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   collectives_.join(team, listener_);
   complete_operations(team);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
@@ -62,7 +62,7 @@ TEST_F(CollectivesTest, WhatTheProtocolSaysIsNotedWithoutMemory) {
 }
 
 TEST_F(CollectivesTest, AFailureForWhichThereIsNoMemoryIsSpreadLater) {
-  Team& team = collectives_.create(members(kFewNodes + 1), 2);  // who receives at once in a barrier
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
   collectives_.join(team, listener_);
   complete_operations(team);
   EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
