@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/on_exit.h"
 #include "link/link.h"
 #include "wire/admit.h"
 
@@ -38,7 +37,6 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
     : parts_(parts),
       peers_(peers),
       messenger_(messenger),
-      admission_(admission),
       arrivals_(messenger, peers, admission),
       budget_(parts, peers),
       tx_(tx),

@@ -67,7 +67,6 @@ class NetworkReceiver {
   const NetworkParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  transport::AdmissionControl& admission_;
   transport::Arrivals arrivals_;
   UnknownBudget budget_;
   TxScheduler& tx_;
