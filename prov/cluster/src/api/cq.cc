@@ -7,6 +7,7 @@
 
 #include "api/fid_object.h"
 #include "api/wait.h"
+#include "base/end_of_memory.h"
 
 namespace cluster::api {
 namespace {
@@ -163,11 +164,9 @@ const char* Cq::error_text(int provider_error, char* buffer, std::size_t size) {
   const std::lock_guard guard(error_lock_);
   const auto status = static_cast<Status>(provider_error);
   std::string peer;
-  try {
+  enough_memory_for([&] {
     if (status == error_ && !error_peer_.empty()) peer = ": " + error_peer_.text();
-  } catch (const std::bad_alloc&) {
-    peer.clear();
-  }
+  });
   const bool own_buffer = buffer == nullptr || size == 0;
   char* text = own_buffer ? error_text_ : buffer;
   std::snprintf(text, own_buffer ? sizeof error_text_ : size, "%s%s", describe(status), peer.c_str());

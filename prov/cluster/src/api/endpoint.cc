@@ -320,13 +320,13 @@ void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer
   const fid_t fid = &endpoint.fid;
   std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
   static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
-  endpoint.bound_.eq()->write(FI_SHUTDOWN, &event, sizeof event, 0);  // a full queue drops it
+  endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops it
 }
 
 void Endpoint::Events::group_joined(void* context) {
   fid_t group = static_cast<fid_t>(context);
   const fi_eq_entry entry{group, group->context, 0};
-  endpoint.bound_.eq()->write(FI_JOIN_COMPLETE, &entry, sizeof entry, 0);
+  endpoint.bound_.eq()->report(FI_JOIN_COMPLETE, &entry, sizeof entry);
 }
 
 }  // namespace cluster::api

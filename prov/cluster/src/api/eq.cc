@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "api/wait.h"
+#include "base/end_of_memory.h"
 
 namespace cluster::api {
 namespace {
@@ -50,7 +51,7 @@ int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void
 ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) {
   if (!occupied()) progress_.poll();
   const std::lock_guard guard(lock_);
-  if (events_.empty()) return -FI_EAGAIN;
+  if (events_.empty()) return std::exchange(overrun_, false) ? -FI_EOVERRUN : -FI_EAGAIN;
   const Event& head = events_.front();
   if (head.error) return -FI_EAVAIL;
   const std::size_t part = buffer != nullptr ? std::min(size, head.bytes.size()) : 0;
@@ -68,7 +69,7 @@ void Eq::pop() {
 
 bool Eq::occupied() {
   const std::lock_guard guard(lock_);
-  return !events_.empty();
+  return !events_.empty() || overrun_;
 }
 
 void Eq::push(Event&& event) {
@@ -76,8 +77,14 @@ void Eq::push(Event&& event) {
   progress_.wake();
 }
 
+void Eq::report(std::uint32_t event, const void* buffer, std::size_t size) {
+  if (enough_memory_for([&] { write(event, buffer, size, 0); })) return;
+  const std::lock_guard guard(lock_);
+  overrun_ = true;
+}
+
 /// Accepts the event even if the queue is full, because nothing else reports the failure.
-void Eq::write_error(struct fid& object, Status cause) {
+void Eq::report_error(struct fid& object, Status cause) {
   fi_eq_err_entry entry{};
   entry.fid = &object;
   entry.context = object.context;
@@ -85,7 +92,7 @@ void Eq::write_error(struct fid& object, Status cause) {
   entry.prov_errno = static_cast<int>(cause);
   const auto* bytes = reinterpret_cast<const std::byte*>(&entry);
   const std::lock_guard guard(lock_);
-  push({0, {bytes, bytes + sizeof entry}, true});
+  overrun_ |= !enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); });
 }
 
 /// Writes no err_data: these fields of the entry stay as the caller set them.

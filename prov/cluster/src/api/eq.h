@@ -26,8 +26,11 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
+  /// Adds an event of the provider. If there is no memory for it, reads return -FI_EOVERRUN after the events
+  /// before it.
+  void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Reports that an asynchronous operation of `object` has failed.
-  void write_error(struct fid& object, Status cause);
+  void report_error(struct fid& object, Status cause);
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
@@ -54,6 +57,7 @@ class Eq : public fid_eq, public RefCounted {
   SpinLock lock_;
   std::deque<Event> events_;
   std::size_t events_max_;
+  bool overrun_ = false;
   Progress progress_;
 };
 

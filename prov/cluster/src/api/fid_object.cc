@@ -27,6 +27,7 @@ int fi_errno_of(Status status) {
     case Status::ended: return FI_ECONNRESET;
     case Status::exhausted: return FI_ENOBUFS;
     case Status::no_memory: return FI_ENOMEM;
+    case Status::overrun: return FI_EOVERRUN;
     case Status::stuck: return FI_ETIMEDOUT;
     case Status::unknown_source: return FI_EADDRNOTAVAIL;
     case Status::access: return FI_EACCES;

@@ -162,9 +162,9 @@ int CollectiveMc::leave() {
 void CollectiveMc::joined(Status status) {
   if (status == Status::ok) {
     const fi_eq_entry entry{&fid, fid.context, 0};
-    eq_.write(FI_JOIN_COMPLETE, &entry, sizeof entry, 0);
+    eq_.report(FI_JOIN_COMPLETE, &entry, sizeof entry);
   } else {
-    eq_.write_error(fid, status);
+    eq_.report_error(fid, status);
   }
 }
 

@@ -48,6 +48,10 @@ class Pool {
   }
 
   std::size_t alive() const { return alive_; }
+  /// So many more are acquired without memory.
+  void reserve(std::size_t count) {
+    while (free_.size() < count) grow();
+  }
   bool has_free(std::size_t count) const { return limit_ - alive_ >= count; }
 
  private:

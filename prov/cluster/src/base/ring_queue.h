@@ -52,8 +52,6 @@ class RingQueue {
     if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
     ++head_;
   }
-  /// Puts back the item that pop_front() has just released; nothing was pushed since.
-  void undo_pop(Item&& item) { items_[--head_ & mask()] = std::move(item); }
   void clear() {
     while (!empty()) pop_front();
   }

@@ -20,7 +20,8 @@ enum class Status {
   stuck,           ///< the peer's process exists, but its endpoint does not answer
   unknown_source,  ///< a message arrived whose sender is not in the address vector
   access,          ///< no such region there, or too short, or not registered for this access
-  no_memory,  ///< this process has none for what the peer sends, or the peer is unknown and holds too much
+  no_memory,  ///< this process has none for work with the peer, or the peer is unknown and holds too much
+  overrun,    ///< there was no memory for completions: some are lost
 };
 
 /// A few words for logs: "peer unreachable", "message truncated"...

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <stdexcept>
 #include <utility>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::collective {
 namespace {
@@ -22,27 +23,22 @@ Status status_from(std::uint64_t data) {
 Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
   std::uint64_t& instance = instances_[Team::identity(members, key, 0)];
   const std::uint64_t id = Team::identity(members, key, instance);
-  const auto [place, fresh] = teams_.try_emplace(id, std::make_unique<Team>(id, std::move(members), self));
+  auto team = std::make_unique<Team>(id, std::move(members), self);
+  team->begin(compose(team->layout(), {}));
+  const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
   ++instance;  // not before: the other members do not know of a call that failed for lack of memory
   return *place->second;
 }
 
 void Collectives::join(Team& team, JoinListener& listener) {
-  try {
-    std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
-    const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
-    // If messages of this team were evicted before this join, a failure may have been among them.
-    if (failed || has_left(team.id())) note_failure(team, Status::reset);
-    Operation& operation = team.begin(compose(team.layout(), {}));
-    operation.join = &listener;
-    begin(operation);
-  } catch (...) {
-    for (const auto& operation : team.operations()) operation->join = nullptr;
-    team.set_orphaned();
-    orphans_ = pending_ = true;
-    throw;
-  }
+  std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
+  const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
+  // If messages of this team were evicted before this join, a failure may have been among them.
+  if (failed || has_left(team.id())) note_failure(team, Status::reset);
+  Operation& operation = *team.operations().front();
+  operation.join = &listener;
+  begin(operation);
 }
 
 bool Collectives::has_left(std::uint64_t id) const {
@@ -52,20 +48,6 @@ bool Collectives::has_left(std::uint64_t id) const {
 void Collectives::forget(std::uint64_t id) {
   if (left_.size() == kLeftTeams) left_.pop_front();
   left_.push_back(id);
-}
-
-void Collectives::leave_orphans() {
-  std::vector<Team*> orphans;
-  for (const auto& [id, team] : teams_) {
-    if (team->orphaned()) orphans.push_back(team.get());
-  }
-  orphans_ = false;
-  try {
-    for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
-  } catch (...) {
-    orphans_ = pending_ = true;
-    throw;
-  }
 }
 
 Team* Collectives::find(std::uint64_t id) const {
@@ -103,11 +85,8 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  try {
-    begin(operation);
-  } catch (const std::bad_alloc&) {
-    stalled_ = pending_ = true;  // keeps its number; a repeated call would begin another operation
-  }
+  // The operation has its number, so a repeated call would begin another one. advance() does the rest.
+  begin(operation);
   return Status::ok;
 }
 
@@ -119,6 +98,7 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
+/// Without memory the team fails, at all its members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
@@ -127,7 +107,7 @@ void Collectives::issue(Ticket& ticket) {
   const bool spreads = action.kind == Action::Kind::spread;
   const std::uint64_t handle = spreads ? *team.group() : team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
-  Status status = Status::ok;
+  Status status = Status::no_memory;
   if (spreads && !transport_.group_joined(handle)) {
     status = Status::again;
   } else if (action.kind != Action::Kind::receive) {
@@ -140,14 +120,13 @@ void Collectives::issue(Ticket& ticket) {
     // copied.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
-    status = transport_.send(op);
+    enough_memory_for([&] { status = transport_.send(op); });
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
     op.tagged = op.collective = true;
-    status = transport_.receive(op);
+    enough_memory_for([&] { status = transport_.receive(op); });
     ticket.awaited = status == Status::ok;
   }
-  // Counted only here, because the call may throw. Until here a result is only noted.
   if (status == Status::ok) {
     ++operation.in_flight;
     return;
@@ -211,43 +190,15 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Tickets that block again keep their order. So do the remaining tickets if memory runs out.
+/// Tickets that block again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
-  while (!waiting.empty()) {
-    Ticket& ticket = waiting.pop_front();
-    try {
-      issue(ticket);
-    } catch (...) {
-      blocked_.push_back(ticket);
-      while (!waiting.empty()) blocked_.push_back(waiting.pop_front());
-      throw;
-    }
-  }
-}
-
-/// Continues operations that ran out of memory or could not be reported. A listener may create or leave teams
-/// when it hears that an operation has ended.
-void Collectives::resume_stalled() {
-  std::vector<std::uint64_t> ids;
-  ids.reserve(teams_.size());
-  for (const auto& [id, team] : teams_) ids.push_back(id);
-  for (const std::uint64_t id : ids) {
-    Team* const team = find(id);
-    if (team == nullptr) continue;
-    for (std::size_t i = 0; i < team->operations().size() && team->status() == Status::ok; ++i) {
-      Operation& operation = *team->operations()[i];
-      operation.run.resume([&](Step step, const Action&) { issue(operation.tickets[step]); });
-    }
-    finish_operations(*team);
-  }
+  while (!waiting.empty()) issue(waiting.pop_front());
 }
 
 void Collectives::advance() {
-  const bool resumes = std::exchange(stalled_, true);  // stays true if this call throws
   pending_ = true;
   issue_blocked();
-  if (resumes) resume_stalled();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
     // Spreads new failures before it settles other results: anything that those begin would only be canceled.
@@ -255,9 +206,7 @@ void Collectives::advance() {
   }
   for (; !evicted_.empty(); evicted_.pop_back())
     transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  stalled_ = false;
-  if (orphans_) leave_orphans();
-  pending_ = orphans_ || !blocked_.empty();
+  pending_ = !blocked_.empty();
 }
 
 void Collectives::settle(Ticket& ticket) {
@@ -294,7 +243,7 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory runs out, the next call starts again, but notifies no member twice.
+/// If memory runs out, the next call starts again. A member drops the second of two notices as late.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -312,23 +261,19 @@ void Collectives::fail(Team& team) {
 void Collectives::notify_neighbors(Team& team) {
   const std::size_t count = team.layout().size();
   const std::size_t self = team.layout().self();
-  std::size_t neighbor = 0;
   for (std::size_t distance = 1; distance < count; distance *= 2) {
     for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
-      if (neighbor++ < team.notified()) continue;
       protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
       op.tag = TeamTag::failure_of(team.id()).bits();
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
       transport_.send(op);  // fails for the lost member
-      team.notified() = neighbor;
     }
   }
 }
 
-/// Reports and removes each operation that is over, the oldest first. If the report of an operation throws,
-/// the operation stays.
+/// Reports and removes each operation that is over, the oldest first.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   const auto over = [&](const std::unique_ptr<Operation>& each) {
@@ -339,12 +284,7 @@ void Collectives::finish_operations(Team& team) {
     if (next == operations.end()) return;
     Operation& operation = **next;
     operation.reported = true;
-    try {
-      report(operation, operation.run.finished() ? Status::ok : team.status());
-    } catch (...) {
-      operation.reported = false;
-      throw;
-    }
+    report(operation, operation.run.finished() ? Status::ok : team.status());
     if (operation.awaits_group) transport_.expect(*team.group(), false);
     std::erase_if(operations,
                   [&](const std::unique_ptr<Operation>& each) { return each.get() == &operation; });

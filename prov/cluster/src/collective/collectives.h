@@ -66,8 +66,7 @@ class Collectives final : public protocol::CollectiveListener {
   /// creation tells them apart.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
   /// Tells the listener when all members have joined or the join has failed, unless the team is left before.
-  /// If join() throws, the listener hears nothing, and the team is left once none of its messages is under
-  /// way.
+  /// Call it right after create().
   void join(Team& team, JoinListener& listener);
   /// Finds a team by its identity. Returns null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;
@@ -102,10 +101,8 @@ class Collectives final : public protocol::CollectiveListener {
   bool has_left(std::uint64_t id) const;
   /// Remembers the team as left: from now on its messages are dropped.
   void forget(std::uint64_t id);
-  void leave_orphans();
   void issue(Ticket& ticket);
   void issue_blocked();
-  void resume_stalled();
   void settle(Ticket& ticket);
   void note_failure(Team& team, Status cause);
   void spread_failures();
@@ -125,8 +122,6 @@ class Collectives final : public protocol::CollectiveListener {
   TicketQueue outcomes_;
   TicketQueue blocked_;      ///< advance() issues them again
   std::size_t failing_ = 0;  ///< teams whose failure is noted but not spread yet
-  bool orphans_ = false;     ///< true while there are teams whose join has thrown
-  bool stalled_ = false;     ///< true if some operation ran out of memory
 };
 
 }  // namespace cluster::collective

@@ -116,8 +116,7 @@ class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
 
-  /// Calls issue(step, action) for each send, spread and receive that may begin. If issue() throws, resume()
-  /// calls it again for this action.
+  /// Calls issue(step, action) for each send, spread and receive that may begin.
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -129,10 +128,6 @@ class ScheduleRun {
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
-    proceed(issue);
-  }
-  template <typename Issue>
-  void resume(Issue&& issue) {
     proceed(issue);
   }
   bool finished() const { return done_ == schedule_.actions().size(); }

@@ -146,15 +146,10 @@ class Team {
   }
   bool failing() const { return noted_ != Status::ok && !failure_spread_; }
   void set_failed() { status_ = noted_; }
-  /// How many neighbors have been notified.
-  std::size_t& notified() { return notified_; }
   void set_failure_spread() { failure_spread_ = true; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
-  /// Returns true if the team's join has thrown. The team is left once none of its messages is under way.
-  bool orphaned() const { return orphaned_; }
-  void set_orphaned() { orphaned_ = true; }
   /// Returns the multicast group of the nodes' leaders; empty until an operation needs it.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
@@ -173,10 +168,8 @@ class Team {
   TeamLayout layout_;
   Status noted_ = Status::ok;   ///< the first cause of a failure
   Status status_ = Status::ok;  ///< equals noted_ once the team has failed here
-  std::size_t notified_ = 0;
   bool failure_spread_ = false;
   bool complete_ = false;
-  bool orphaned_ = false;
   std::optional<std::uint64_t> group_;
   std::uint32_t broadcasts_ = 0;
   std::uint32_t next_ = 0;

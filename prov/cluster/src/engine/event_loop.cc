@@ -1,7 +1,6 @@
 #include "engine/event_loop.h"
 
-#include <new>
-
+#include "base/end_of_memory.h"
 #include "os/wait_set.h"
 
 namespace cluster::engine {
@@ -12,7 +11,7 @@ using transport::Turn;
 namespace {
 
 /// No event says that memory, or space in the unexpected store, is free again.
-constexpr Duration kMemoryRetry = 10ms;
+constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
@@ -27,20 +26,18 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// The next turn takes up what this one had no memory for. An endpoint that is not enabled yet has no address vector
-/// by which to judge senders, and nowhere to report to. Until then arrivals wait in its sockets.
+/// The next turn takes up what this one had no memory for (base/end_of_memory.h). An endpoint that is not enabled yet has no
+/// address vector by which to judge senders, and nowhere to report to. Until then arrivals wait in its sockets.
 bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;
-  try {
-    ended_early_ = false;
-    return take_turn(scope);
-  } catch (const std::bad_alloc&) {
+  bool brought = false;
+  ended_early_ = !enough_memory_for([&] { brought = take_turn(scope); });
+  if (ended_early_) [[unlikely]] {
     ++parts_.environment.counters.no_memory;
-    ended_early_ = true;
     disturb();
-    return false;
   }
+  return brought;
 }
 
 inline bool EventLoop::take_turn(PollScope scope) {
@@ -97,6 +94,7 @@ void EventLoop::flush_control() {
 }
 
 void EventLoop::deliver_held() {
+  disturb();
   for (Transport* const each : transports()) {
     if (each->holding()) each->receive_held(turns());
   }
@@ -133,6 +131,11 @@ Time EventLoop::next_deadline() const {
   return next;
 }
 
+Time EventLoop::next_turn() const {
+  const bool waits = ended_early_ || messenger_.busy() || holding();
+  return std::min(next_deadline(), waits ? parts_.environment.clock.now() + kTurnRetry : kNever);
+}
+
 bool EventLoop::arm() {
   if (!peers_.attached() || !waiter_.open()) return false;
   handle_events();
@@ -140,9 +143,7 @@ bool EventLoop::arm() {
   bool ready = true;
   for (Transport* const each : transports()) ready &= each->prepare_sleep();
   if (run_once() || !ready || !waiter_.complete()) return false;
-  Time wake = next_deadline();
-  if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
-  waiter_.set_alarm_by(wake, parts_.environment.clock.now());
+  waiter_.set_alarm_by(next_turn(), parts_.environment.clock.now());
   waiter_.end_arming(turns());
   return true;
 }
@@ -156,7 +157,7 @@ void EventLoop::handle_events() {
 void EventLoop::wake_by_deadline() {
   const bool now =
       !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });
-  waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
+  waiter_.set_alarm_if_earlier(now ? Time::min() : next_turn());
 }
 
 }  // namespace cluster::engine

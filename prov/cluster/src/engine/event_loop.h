@@ -88,14 +88,9 @@ class EventLoop {
   bool all_of(Holds&& holds) const {
     return std::ranges::all_of(transports(), [&](const transport::Transport* each) { return holds(*each); });
   }
-  /// Messages that have arrived wait for a receive, for space in the unexpected store or for memory.
+  /// Messages that have arrived wait for a receive, or for space in the unexpected store.
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
-  }
-  /// Something that has come, or is to leave, waits for memory.
-  bool awaits_memory() const {
-    return ended_early_ || holding() ||
-           !all_of([](const transport::Transport& each) { return !each.awaits_memory(); });
   }
   /// Nothing is left to do but to settle posted writes, and all that may come is found in memory or by the clock.
   bool calm() const;
@@ -103,6 +98,8 @@ class EventLoop {
   void flush_control();
   void deliver_held();
   void wake_by_deadline();
+  /// When a thread that sleeps wakes by the clock.
+  Time next_turn() const;
 
   const EngineParts& parts_;
   PeerTable& peers_;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <new>
 #include <utility>
 
+#include "base/end_of_memory.h"
 #include "link/link.h"
 #include "reliability/frame_body.h"
 
@@ -172,12 +172,13 @@ Status GroupTable::send(const protocol::SendOp& op) {
                                  ? group::Until::delivered
                              : copied ? group::Until::copied
                                       : group::Until::arrived;
-  try {
+  const auto post = [&] {
     entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until,
                                 token);
-  } catch (...) {
+  };
+  if (!enough_memory_for(post)) {
     protocol_.withdraw(token);
-    throw;
+    return Status::no_memory;
   }
   if (!op.more) turn_now(*entry);
   return Status::ok;
@@ -319,8 +320,7 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
       entry.group->on_delivery(member);
       continue;
     }
-    const bool postponed = bodies != kAllBodies && !messenger_.matcher().can_report();
-    if (postponed || !protocol_.ready(channel, segment, entry.content)) return true;
+    if (!protocol_.ready(channel, segment, entry.content)) return true;
     protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length),
                      entry.content);
     stream->consume(header + segment.length);
@@ -329,11 +329,16 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
   return entry.unfinished = true;
 }
 
-/// If memory runs out, the turn ends early, and a later one continues. It must not throw, because its caller has
-/// already taken in what made it necessary.
-void GroupTable::turn(Time now, GroupEntry& entry) try {
+/// Without memory it ends early, and is taken up again: what called for it has been taken in already, and must not fail.
+void GroupTable::turn(Time now, GroupEntry& entry) {
+  if (enough_memory_for([&] { take_turn(now, entry); })) [[likely]]
+    return;
+  ++parts_.environment.counters.no_memory;
+  entry.group->take_up();
+}
+
+void GroupTable::take_turn(Time now, GroupEntry& entry) {
   Group& group = *entry.group;
-  entry.retry_at = kNever;
   reach_members(entry);
   entry.unfinished = false;
   group.news().deliver([&](Member& member) { return deliver(entry, member, kBodiesPerTurn); });
@@ -345,10 +350,6 @@ void GroupTable::turn(Time now, GroupEntry& entry) try {
   });
   report(entry);
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
-} catch (const std::bad_alloc&) {
-  ++parts_.environment.counters.no_memory;
-  entry.retry_at = now + kRetryInterval;
-  holding_ = holding_ || entry.group->news().any();
 }
 
 /// A turn outside of the engine's turns: what it makes ready leaves at once.
@@ -401,14 +402,14 @@ void GroupTable::report(GroupEntry& entry) {
   entry.joined = true;
 }
 
-bool GroupTable::close(Time now, GroupEntry& entry) try {
-  if (!messenger_.matcher().can_report()) throw std::bad_alloc();
-  entry.group->stream().abandon();
-  entry.drop_streams(protocol_, Status::canceled);
-  report(entry);
-  if (entry.socket != nullptr) waiter_.unwatch(entry.socket->descriptor());
-  return true;
-} catch (const std::bad_alloc&) {
+bool GroupTable::close(Time now, GroupEntry& entry) {
+  const bool closed = enough_memory_for([&] {
+    entry.group->stream().abandon();
+    entry.drop_streams(protocol_, Status::canceled);
+    report(entry);
+    if (entry.socket != nullptr) waiter_.unwatch(entry.socket->descriptor());
+  });
+  if (closed) return true;
   ++parts_.environment.counters.no_memory;
   entry.close_by = now + kRetryInterval;
   return false;
@@ -440,7 +441,7 @@ Time GroupTable::deadline() const {
   Time first = kNever;
   for (const std::unique_ptr<GroupEntry>& entry : groups_) {
     if (entry->unfinished) return Time::min();
-    first = std::min({first, entry->group->deadline(), entry->close_by, entry->retry_at});
+    first = std::min({first, entry->group->deadline(), entry->close_by});
   }
   return first;
 }

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/status.h"
+#include "base/units.h"
 #include "engine/engine_parts.h"
 #include "group/group.h"
 #include "link/multicast.h"
@@ -62,12 +64,9 @@ struct GroupEntry {
   Time next_poll{};         ///< of the socket
   Duration poll_interval{};
   Time close_by = kNever;  ///< of one that is being left
-  Time retry_at = kNever;  ///< of a turn that ended early for lack of memory
 
   /// True if it needs a turn. What members send, and what this side does, moves the deadline of the group or is news.
-  bool due(Time now) const {
-    return group->news().any() || now >= group->deadline() || now >= close_by || now >= retry_at;
-  }
+  bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
   /// One more operation waits for the group, or (`waits` false) one less.
   void expect(bool waits);
@@ -100,7 +99,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   bool active() const { return !groups_.empty(); }
   /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
   bool run();
-  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store, or memory.
+  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
   bool holding() const { return holding_; }
   void deliver_held();
   Time deadline() const;
@@ -122,6 +121,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   /// Delivers at most this many bodies; true if something that has arrived is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
+  void take_turn(Time now, GroupEntry& entry);
   void turn_now(GroupEntry& entry);
   void report(GroupEntry& entry);
   /// False: the end of its messages cannot be reported yet.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <span>
 #include <utility>
 
@@ -323,7 +322,7 @@ void Group::forget_ended() {
   }
 }
 
-bool Group::run(Time now, link::Link* link, bool unread) try {
+bool Group::run(Time now, link::Link* link, bool unread) {
   if (settings_.roster.empty() && link != nullptr && !leaving_)
     announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool all_due = now >= next_service_ || leaving_;
@@ -345,9 +344,6 @@ bool Group::run(Time now, link::Link* link, bool unread) try {
   touched_.clear();
   if (ended) forget_ended();
   return true;
-} catch (const std::bad_alloc&) {
-  next_service_ = {};
-  throw;
 }
 
 Time Group::deadline() const {

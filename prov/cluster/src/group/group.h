@@ -104,9 +104,10 @@ class Group {
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
   /// Sends what is due. `link` null: there is no multicast. `unread`: the group has not been given all frames that have arrived,
-  /// so it reports nothing as missing. False: nothing was posted to any member. If it throws for lack of memory, the next
-  /// call continues.
+  /// so it reports nothing as missing. False: nothing was posted to any member.
   bool run(Time now, link::Link* link, bool unread = false);
+  /// run() has thrown, for lack of memory: the next one continues.
+  void take_up() { next_service_ = {}; }
   /// After run(): calls visit(member) for each member to whose carrier something was posted. A member that has left is kept until
   /// then, because its carrier sends the group_leave only once the caller has marked it.
   template <typename Visit>

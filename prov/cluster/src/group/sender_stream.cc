@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 namespace cluster::group {
@@ -227,7 +226,7 @@ void SenderStream::ask(Time now) {
   ask_at_ = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
 }
 
-bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) try {
+bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) {
   starts_ |= define_starts() > 0;
   bool posted = now >= std::min(repair_at_, ask_at_);
   if (now >= repair_at_) repair(now, link, group);
@@ -253,9 +252,6 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   const auto started = [](const Listener* listener) { return listener->started; };
   if (!messages_.all_cut() && std::none_of(listeners_.begin(), listeners_.end(), started)) ready_at_ = now;
   return std::exchange(starts_, false) || posted;
-} catch (const std::bad_alloc&) {
-  ready_at_ = Time::min();
-  throw;
 }
 
 Time SenderStream::deadline() const { return std::min({repair_at_, ask_at_, repeat_at_, ready_at_}); }

@@ -44,7 +44,7 @@ class SenderStream {
 
   /// Sends what may leave. True if members must be served: something was posted to a listener's carrier, one was asked, or one has
   /// begun and must be told where. A listener that came in the middle of a message begins at the end of the message. `link`
-  /// null: there is no multicast. If it throws for lack of memory, the next call continues.
+  /// null: there is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// True if everything posted has been cut, every listener has it, and no message waits for more than that.

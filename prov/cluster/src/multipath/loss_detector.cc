@@ -1,18 +1,8 @@
 #include "multipath/loss_detector.h"
 
 #include <algorithm>
-#include <new>
 
 namespace cluster::multipath {
-
-bool LossDetector::grow(std::size_t count) {
-  try {
-    while (transmissions_.free() < count) transmissions_.grow();
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
 
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;

@@ -36,9 +36,6 @@ struct AckedFrame {
 
 class LossDetector {
  public:
-  /// Reserves memory for this many more frames, so that on_sent() needs none. False: there is none, and no frame may
-  /// leave.
-  bool reserve(std::size_t count) { return transmissions_.free() >= count || grow(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   void on_superseded(TransmissionNumber transmission);
@@ -82,7 +79,6 @@ class LossDetector {
   static constexpr int kReorderWindowMax = 4;                ///< round trips
   static constexpr int kReorderWindowDecay = 32;  ///< shrinks by this fraction per quiet round trip
 
-  bool grow(std::size_t count);
   /// Index of the first record that is not older than this transmission.
   std::size_t position(TransmissionNumber number) const;
   std::optional<std::size_t> find(TransmissionNumber number) const;

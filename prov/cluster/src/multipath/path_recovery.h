@@ -44,8 +44,6 @@ class PathRecovery {
   std::size_t allowance(Time now) const;
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  /// False: there is no memory to remember so many more frames, and none may leave.
-  bool reserve(std::size_t count) { return losses_.reserve(count); }
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   void on_retransmit(TransmissionNumber transmission);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/on_exit.h"
 #include "link/link.h"
 #include "wire/admit.h"
 
@@ -17,8 +15,6 @@ namespace {
 constexpr Duration kPathErrorInterval = 5ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
-/// Flows that can hold something without an allocation.
-constexpr std::size_t kHeldAtOnce = 4;
 
 /// How long our newest frame had lain at the peer when it sent this one, plus how long this has lain here; if known.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
@@ -41,7 +37,6 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
     : parts_(parts),
       peers_(peers),
       messenger_(messenger),
-      admission_(admission),
       arrivals_(messenger, peers, admission),
       budget_(parts, peers),
       tx_(tx),
@@ -50,8 +45,6 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
       integrity_(parts.link->integrity()) {
-  hold_memory_.reserve(parts.link->frame_max());
-  holding_sessions_.reserve(kHeldAtOnce);
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
@@ -65,8 +58,7 @@ std::size_t NetworkReceiver::receive(Time& now) {
     const std::size_t ended = sealed ? refused_by_seal(parts_.environment.counters) - refused : 0;
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
-    for (const link::InFrame& frame : std::span(frames_).first(count))
-      arrivals += receive_or_drop(now, frame);
+    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_from(now, frame);
     if (count + ended < frames_.size()) break;
   }
   watch(now);
@@ -81,16 +73,6 @@ inline void NetworkReceiver::watch(Time now) {
   flood_.review(now);
   if (flood_.flood()) [[unlikely]]
     answers_.note_flood(now);
-}
-
-/// A frame for which there is no memory is dropped as if the network had lost it; its sender retransmits it.
-std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& frame) {
-  try {
-    return receive_from(now, frame);
-  } catch (const std::bad_alloc&) {
-    admission_.note_no_memory();
-    return 1;
-  }
 }
 
 /// The frames of one arrival; returns how many there are. One that is refused takes the rest of its datagram with it.
@@ -148,8 +130,7 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
 /// The peer whose flow takes the frames of a run together; null if they have to go one by one.
 RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                                           const link::InFrame& frame) const {
-  if (datagrams_ || frame.from.ethertype || first.session == 0 || !messenger_.matcher().can_report())
-    return nullptr;
+  if (datagrams_ || frame.from.ethertype || first.session == 0) return nullptr;
   RemotePeer* const peer = sessions_.find(first.session);
   const bool takes = peer != nullptr && peer->flow != nullptr &&
                      peer->flow->handshake().session() == first.session &&
@@ -178,47 +159,48 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: break;
   }
-  if (!messenger_.matcher().can_report()) [[unlikely]]
-    return admission_.note_no_memory();
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
 /// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they go up together.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
-  using reliability::ReceiveResult;
   if (peer == nullptr) return flood_.note_session(now, view.session);
   // A peer that failed in this turn is closed at its end. What follows in the burst belongs to no session.
   if (peer->common.failed) return;
-  const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
+  peers_.serve(peer->common, [&] { take_in(now, *peer, view, frame, run); });
+}
+
+void NetworkReceiver::take_in(Time now, RemotePeer& peer, const wire::FrameView& view,
+                              const link::InFrame& frame, const wire::RunView* run) {
+  using reliability::ReceiveResult;
+  const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, peer, view);
   if (awaits_sibling) [[unlikely]] {
-    peer->heard_at = now;
+    peer.heard_at = now;
     return;
   }
   const std::size_t count = run != nullptr ? run->count : 1;
-  const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
+  const ReceiveResult result = peer.flow->receive(now, view, frame.from, frame.arrived, count);
   if (result == ReceiveResult::refused) {
     flood_.note_session(now, view.session);
-    return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
+    return acceptor_.refuse_other_incarnation(now, peer, view, frame.from);
   }
-  peer->heard_at = now;
+  peer.heard_at = now;
   if (view.has_opening) {
-    acceptor_.compare_mtu(*peer, view.opening);
-    acceptor_.siblings().note_opening(*peer, view);
-    sessions_.on_answer(*peer);
+    acceptor_.compare_mtu(peer, view.opening);
+    acceptor_.siblings().note_opening(peer, view);
+    sessions_.on_answer(peer);
   }
-  if (peer->sibling.claim == RemotePeer::Sibling::Claim::made) [[unlikely]]
-    acceptor_.siblings().review(now, *peer);
-  if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
+  if (peer.sibling.claim == RemotePeer::Sibling::Claim::made) [[unlikely]]
+    acceptor_.siblings().review(now, peer);
+  if (view.kind == wire::FrameKind::fin) peer.channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
-    if (run != nullptr) {
-      arrivals_.arrive(peer->common, [&] { messenger_.arrive_run(peer->channel, *run, info); });
-    }
-    deliver(*peer, info);
+    if (run != nullptr) messenger_.arrive_run(peer.channel, *run, info);
+    deliver(peer, info);
   }
-  budget_.account(now, *peer);
-  tx_.mark(*peer);
+  budget_.account(now, peer);
+  tx_.mark(peer);
 }
 
 /// Gives the messenger what the flow has in the promised order.
@@ -240,8 +222,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
       rest = {payload.data() + payload.size(), rest.data() + rest.size()};
       return true;
     }
-    bool hold(bool full) {
-      const bool held = receiver.hold(peer, rest, !full);
+    bool hold() {
+      const bool held = receiver.hold(peer, rest);
       rest = {};
       return held;
     }
@@ -256,22 +238,16 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so such a frame is
-/// dropped. Where there was no memory the peer is lost.
-bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memory) {
+/// The rest of a frame waits. False: it is dropped, since no correct peer begins a message in a frame that has no order.
+bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
-  try {
-    if (window.may_hold()) {
-      if (&peer != resumed_) holding_sessions_.push_back(peer.flow->handshake().session());
-      window.hold(segments, hold_memory_);
-      return holding_ = true;
-    }
-  } catch (const std::bad_alloc&) {
-    for_memory = true;
+  if (!window.may_hold()) {
+    ++parts_.environment.counters.refused_segment;
+    return false;
   }
-  ++parts_.environment.counters.refused_segment;
-  if (for_memory) peers_.mark_failed(peer.common, Status::no_memory);
-  return false;
+  if (&peer != resumed_) holding_sessions_.push_back(peer.flow->handshake().session());
+  window.hold(segments);
+  return holding_ = true;
 }
 
 void NetworkReceiver::receive_held(Time now) {
@@ -280,7 +256,6 @@ void NetworkReceiver::receive_held(Time now) {
     return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
   });
   holding_ = !holding_sessions_.empty();
-  if (!holding_) hold_memory_.reserve(parts_.link->frame_max());
 }
 
 /// The flow goes on if it can. True if it holds something afterwards, perhaps another segment.
@@ -289,11 +264,11 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   if (!window.holding()) return false;
   wire::Segment segment;
   wire::decode(window.held(), segment);
-  if (!arrivals_.ready(peer.common, segment)) return true;
+  if (!messenger_.matcher().ready(peer.channel, segment)) return true;
   peer.flow->receiver().resume(now);
   resumed_ = &peer;
-  const OnExit reset([this] { resumed_ = nullptr; });
   deliver(peer, {now, std::nullopt});
+  resumed_ = nullptr;
   tx_.mark(peer);
   return window.holding();
 }
@@ -306,7 +281,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
     RemotePeer* const peer = parts_.find(peers_.find(error.peer));
     // Any host can have named the address of a half-open session.
     if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
-    peer->flow->on_path_error(now, error);
+    peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
     tx_.mark(*peer);
   }
 }

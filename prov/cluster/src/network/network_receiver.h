@@ -3,10 +3,8 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are new, they
 // go up together; otherwise they go up frame by frame.
 //
-// If the unexpected store has no space for a message, or the process no memory for a segment, the flow holds the segment. It
-// acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space. A frame for which there is no memory even before it has arrived is dropped as if the network
-// had lost it.
+// If the unexpected store has no space for a message, the flow holds its segment. It acknowledges neither that frame nor what
+// lies behind it, so the sender waits. receive_held() goes on as soon as there may be space.
 #pragma once
 
 #include <array>
@@ -52,7 +50,6 @@ class NetworkReceiver {
   void read_path_errors(Time now, bool force);
 
  private:
-  std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
@@ -61,14 +58,15 @@ class NetworkReceiver {
                            const link::InFrame& frame) const;
   void receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
+  void take_in(Time now, RemotePeer& peer, const wire::FrameView& view, const link::InFrame& frame,
+               const wire::RunView* run);
   void deliver(RemotePeer& peer, const protocol::ArrivalInfo& info);
   bool still_holds(Time now, RemotePeer& peer);
-  bool hold(RemotePeer& peer, ConstBytes segments, bool for_memory);
+  bool hold(RemotePeer& peer, ConstBytes segments);
 
   const NetworkParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  transport::AdmissionControl& admission_;
   transport::Arrivals arrivals_;
   UnknownBudget budget_;
   TxScheduler& tx_;
@@ -83,7 +81,6 @@ class NetworkReceiver {
   bool holding_ = false;
   std::vector<std::uint32_t> holding_sessions_;  ///< whose flows hold something
   const RemotePeer* resumed_ = nullptr;          ///< one of their peers, which goes on at this moment
-  std::vector<std::byte> hold_memory_;           ///< for one frame: to hold a frame takes memory, too
   Time next_path_errors_{};
   std::array<link::PathError, 64> path_errors_;  ///< read last
   bool sealed_reported_ = false;

@@ -79,7 +79,6 @@ class NetworkTransport final : public transport::Transport, private transport::W
   void flush() override;
   bool holding() const override { return receiver_.holding(); }
   void receive_held(std::uint32_t turn) override;
-  bool awaits_memory() const override { return tx_.tx_pending(); }
   bool silent() const override;
   std::uint64_t ticks_between_looks() const override {
     return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook;

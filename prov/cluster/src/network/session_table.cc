@@ -1,7 +1,6 @@
 #include "network/session_table.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "wire/control.h"
@@ -90,6 +89,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
     const auto drawn = static_cast<std::uint32_t>(parts_.environment.random.next());
     session = SessionSecrets::with_mark(drawn, member ? secrets_.member_mark() : secrets_.other_mark());
   }
+  tx_.reserve(sessions_.size() + 1);  // for add()
   std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
   if (!member) flow->paths().allow_everywhere(false);
   sessions_[session] = &peer;
@@ -120,14 +120,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
 
 void SessionTable::add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
-  try {
-    tx_.add(peer);
-  } catch (const std::bad_alloc&) {
-    tx_.remove(peer);
-    sessions_.erase(peer.flow->handshake().session());
-    peer.flow.reset();
-    throw;
-  }
+  tx_.add(peer);
 }
 
 void SessionTable::use_carrier(RemotePeer& peer) {
@@ -139,14 +132,9 @@ void SessionTable::on_answer(RemotePeer& peer) {
   const bool came_back = peer.common.lost() != nullptr;
   if (!came_back && peer.channel.carrier != nullptr) return;
   use_carrier(peer);
-  try {
-    peer.common.reach_reason = came_back ? "the peer has come back" : "the peer opened the session";
-    parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
-                                parts_.link->name(), peer.common.reach_reason.c_str());
-  } catch (const std::
-               bad_alloc&) {  // the flow has taken the frame, which has to be delivered: words may be missing
-    peer.common.reach_reason.clear();
-  }
+  peer.common.reach_reason = came_back ? "the peer has come back" : "the peer opened the session";
+  parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+                              parts_.link->name(), peer.common.reach_reason.c_str());
 }
 
 link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {

@@ -25,6 +25,8 @@ class TimerHeap {
   /// One that is due, which is not scheduled any more; null if there is none.
   Timer* pop_due(Time now);
   std::size_t size() const { return heap_.size(); }
+  /// schedule() needs no memory as long as there are no more than so many.
+  void reserve(std::size_t timers) { heap_.reserve(timers); }
 
  private:
   void put(Timer* timer, std::size_t index);

@@ -1,7 +1,6 @@
 #include "network/tx_scheduler.h"
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -9,9 +8,16 @@
 
 namespace cluster::network {
 
+/// Whatever is posted can be marked, too.
+void TxScheduler::reserve(std::size_t flows) {
+  if (flows <= tx_pending_.capacity()) return;
+  flows_.reserve(2 * flows);
+  timers_.reserve(2 * flows);
+  tx_pending_.reserve(2 * flows);
+}
+
 void TxScheduler::add(RemotePeer& peer) {
   flows_.push_back(&peer);
-  tx_pending_.reserve(flows_.capacity());  // so that whatever is posted can be marked
   timers_.schedule(peer.timer, peer.flow->deadline());
 }
 
@@ -25,25 +31,21 @@ void TxScheduler::remove(RemotePeer& peer) {
 
 void TxScheduler::transmit(Time now) {
   messenger_.on_transmit(now);
-  std::size_t waiting = 0;
   for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
     if (i != 0) now = clock_.now();  // frames are dated when they leave
     RemotePeer& peer = *tx_pending_[i];
     peer.tx_pending = false;
-    try {
-      transmit(now, peer);
-    } catch (const std::bad_alloc&) {  // it is transmitted in the next turn
-      if (!std::exchange(peer.tx_pending, true)) tx_pending_[waiting++] = &peer;
-    }
+    peers_.serve(peer.common, [&] { transmit(now, peer); });
   }
-  tx_pending_.resize(waiting);
+  tx_pending_.clear();
 }
 
 void TxScheduler::transmit(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
-  flow.take_acked(acked_tokens_);
-  if (!messenger_.acked(acked_tokens_)) throw std::bad_alloc();
   acked_tokens_.clear();
+  flow.take_acked(acked_tokens_);
+  messenger_.acked(acked_tokens_);
+  if (peer.common.failed) return;
   if (flow.status() != Status::ok) return peers_.mark_failed(peer.common, flow.status());
   if (peer.channel.busy()) messenger_.pump(peer.channel);
   flow.transmit(now, *parts_.link, &clock_);
@@ -55,25 +57,30 @@ bool TxScheduler::run_timers(Time now) {
   Time first_due = kNever;  // timers that are due together count as one delay
   while (const Timer* timer = timers_.pop_due(now)) {
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
-    reliability::Flow& flow = *peer.flow;
-    tell_of_silence(peer);
-    const Time due = flow.deadline();
+    if (peer.common.failed) continue;
+    const Time due = peer.flow->deadline();
     if (due > now) {
       timers_.schedule(peer.timer, due);
       continue;
     }
     first_due = std::min(first_due, due);
-    if (parts_.probe != nullptr) ask_kernel(now, peer);
-    flow.on_timer(now);
     expired = true;
-    mark(peer);
-    if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
-      const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
-      link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
-    }
+    peers_.serve(peer.common, [&] { on_timer(now, peer); });
   }
   if (expired) turns_.observe(now, first_due);
   return expired;
+}
+
+void TxScheduler::on_timer(Time now, RemotePeer& peer) {
+  reliability::Flow& flow = *peer.flow;
+  tell_of_silence(peer);
+  if (parts_.probe != nullptr) ask_kernel(now, peer);
+  flow.on_timer(now);
+  mark(peer);
+  if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
+    const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+    link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
+  }
 }
 
 void TxScheduler::disregard_turns() {

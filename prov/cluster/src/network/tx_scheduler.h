@@ -6,8 +6,6 @@
 //                       messages go on, frames leave
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
-// A flow that finds no memory to transmit or to report what was acknowledged stays pending.
-//
 // Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
 // peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
 #pragma once
@@ -37,6 +35,8 @@ class TxScheduler {
 
   /// The peer's flow is in use from now on, or no more.
   void add(RemotePeer& peer);
+  /// add() needs no memory as long as there are no more flows than so many.
+  void reserve(std::size_t flows);
   void remove(RemotePeer& peer);
   const std::vector<RemotePeer*>& flows() const { return flows_; }
 
@@ -66,6 +66,7 @@ class TxScheduler {
 
  private:
   void transmit(Time now, RemotePeer& peer);
+  void on_timer(Time now, RemotePeer& peer);
   void ask_kernel(Time now, RemotePeer& peer);
   void end_probe(RemotePeer& peer);
   void tell_of_silence(RemotePeer& peer);
@@ -83,7 +84,7 @@ class TxScheduler {
   TimerHeap timers_;
   transport::PackingPolicy& packing_;
   reliability::TurnDelay turns_;
-  std::vector<carrier::Token> acked_tokens_;  ///< taken from flows, and not reported yet
+  std::vector<carrier::Token> acked_tokens_;  ///< taken from a flow
 };
 
 }  // namespace cluster::network

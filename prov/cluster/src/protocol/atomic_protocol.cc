@@ -1,5 +1,6 @@
 #include "protocol/atomic_protocol.h"
 
+#include "base/end_of_memory.h"
 #include "protocol/atomic_arithmetic.h"
 #include "protocol/region_table.h"
 
@@ -38,7 +39,9 @@ void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaRan
   request.range = range;
   if (outgoing_.enqueue(request)) advance(request);
   // Nothing has completed it yet: that takes an answer.
-  if (op.inject && request.state == OutgoingRequest::State::queued) keep_copy(request, op);
+  if (!op.inject || request.state != OutgoingRequest::State::queued) return;
+  // It has begun: it can only be reported.
+  if (!enough_memory_for([&] { keep_copy(request, op); })) outgoing_.complete(request, Status::no_memory);
 }
 
 /// Copies operands and comparands of an injected operation that has to queue.

@@ -1,5 +1,5 @@
 // The outcome of an operation, in the protocol's terms; api/ turns it into the entry format and the flags
-// that libfabric defines. A CompletionQueue never overruns: it grows.
+// that libfabric defines. A CompletionQueue grows as needed.
 #pragma once
 
 #include <atomic>
@@ -72,13 +72,11 @@ struct NoDirectRead {
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
 ///
-/// It takes memory ahead: behind each entry there is a place for kAhead more, or else the queue is starved. Then
-/// engines take in nothing (has_memory) until there is memory, or entries have been read: what has arrived is never
-/// acknowledged and then not reported.
+/// An entry for which there is no memory is lost, and the newest entry then says so (Status::overrun): the application cannot
+/// know any more what is complete.
 class CompletionQueue {
  public:
-  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { grow(kAhead); }
-  ~CompletionQueue() { set_starved(false); }
+  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -89,9 +87,11 @@ class CompletionQueue {
     Waker* waker = nullptr;
     {
       const std::lock_guard guard(lock_);
-      Completion& entry = next_entry();
-      entry.status = Status::ok;
-      write(entry);
+      if (has_place()) [[likely]] {
+        Completion& entry = entries_.push_within();
+        entry.status = Status::ok;
+        write(entry);
+      }
       size_.store(entries_.size(), std::memory_order_release);
       waker = waker_;
       if (waker != nullptr) [[unlikely]]
@@ -131,37 +131,19 @@ class CompletionQueue {
   }
   /// A hint without the lock.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  /// True if no queue of this process is starved: one comparison, behind which no queue is asked.
-  static bool none_starved() { return starved_queues_.load(std::memory_order_relaxed) == 0; }
-  /// False if this one is; it tries to get memory before.
-  bool has_memory();
-  /// The same for `count` completions at once.
-  bool has_memory_for(std::size_t count);
   /// The next completion wakes `waker`, which must outlive the queue's use. False if there is one already: then the
   /// caller need not sleep. The waker is reset only if the call returns true, so that another thread that sleeps on
   /// it does not miss its event.
   bool wake_at_next(Waker& waker);
 
  private:
-  /// More than one segment reports, for each of the engines that share the queue.
-  static constexpr std::size_t kAhead = 32;
-
-  Completion& next_entry() {
-    if (entries_.size() >= grow_from_) [[unlikely]]
-      grow(kAhead);
-    return entries_.push_within();
-  }
-  void grow(std::size_t ahead);
-  void set_starved(bool starved);
-
-  static inline std::atomic<unsigned> starved_queues_{0};
+  bool has_place() { return entries_.free() != 0 || make_place(); }
+  bool make_place();
 
   BiasedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
-  std::size_t grow_from_ = 0;  ///< with so many entries fewer than kAhead places are left
-  bool starved_ = false;
 };
 
 /// A libfabric counter: successes and errors.

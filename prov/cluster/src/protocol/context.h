@@ -2,8 +2,6 @@
 // of source addresses, and which peers may reach registered memory. Owned by Messenger.
 #pragma once
 
-#include <new>
-
 #include "base/counters.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
@@ -11,7 +9,7 @@
 
 namespace cluster::protocol {
 
-/// Finds the source address of messages, for endpoints that want it (FI_SOURCE).
+/// What the protocol asks the table of peers: the source address of messages, for endpoints that want it (FI_SOURCE).
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
@@ -20,6 +18,8 @@ class AddressHandles {
   /// True if the peer is in the address vector, or is a process of this user on this node, which the kernel
   /// lets reach this memory in any case.
   virtual bool is_member(const Channel& channel) = 0;
+  /// There is no memory for what the peer is owed: it is about to be lost.
+  virtual void lose(const Channel&) {}
 };
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
@@ -37,19 +37,6 @@ struct MessengerSettings {
   std::size_t pull_window = kPullWindow;           ///< bytes pulled and not arrived yet, over all senders
 };
 
-/// There is no memory for what has arrived, and it has changed nothing: it may be delivered again.
-struct NoMemoryYet : std::bad_alloc {};
-
-/// What `allocate` returns; it must come before anything is changed.
-template <typename Allocate>
-auto allocate_first(Allocate&& allocate) {
-  try {
-    return allocate();
-  } catch (const std::bad_alloc&) {
-    throw NoMemoryYet();
-  }
-}
-
 struct Context {
   const MessengerSettings settings;
   Counters& counters;
@@ -62,12 +49,6 @@ struct Context {
   /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone.
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
-  }
-  /// False: completions cannot be reported, so nothing may arrive.
-  bool has_memory() const {
-    return CompletionQueue::none_starved() ||
-           ((bindings.rx_queue == nullptr || bindings.rx_queue->has_memory()) &&
-            (bindings.tx_queue == nullptr || bindings.tx_queue->has_memory()));
   }
   /// A remote access that is not allowed; `of_peer` counts those of its peer.
   void refuse_access(std::size_t& of_peer) const {

@@ -8,8 +8,7 @@ void ControlSender::send(Channel& channel, const wire::Segment& segment) {
   RingQueue<wire::Segment>& kept = channel.tx.control;
   if (kept.empty() && post_copy(*channel.carrier, segment, {})) return;
   if (kept.size() >= kControlMax) return context_.refuse_segment();  // no correct peer causes so many answers
-  kept.push_back(segment);
-  mark_busy(channel);
+  if (attempt(channel, [&] { kept.push_back(segment); })) mark_busy(channel);
 }
 
 void ControlSender::send_done(Channel& channel, std::uint32_t id) {

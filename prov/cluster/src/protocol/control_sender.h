@@ -4,10 +4,14 @@
 // It also keeps two lists for the engine. A busy channel has segments left that Messenger::pump() posts. A
 // channel with control pending got a segment outside pump() and the operations of the application: the engine
 // has to transmit its flow.
+//
+// Segments are sent in the midst of other things, often to other peers than the one at hand: where there is no memory for
+// one, the peer that it was for is lost (base/end_of_memory.h), and nothing is thrown. So it is with what is pumped.
 #pragma once
 
 #include <vector>
 
+#include "base/end_of_memory.h"
 #include "protocol/channel.h"
 #include "protocol/context.h"
 
@@ -15,10 +19,7 @@ namespace cluster::protocol {
 
 class ControlSender {
  public:
-  explicit ControlSender(const Context& context) : context_(context) {
-    busy_.reserve(kChannelsFirst);
-    pending_.reserve(kChannelsFirst);
-  }
+  explicit ControlSender(const Context& context) : context_(context) {}
 
   void send(Channel& channel, const wire::Segment& segment);
   /// The peer's request is finished: everything wanted has arrived, or has been executed.
@@ -35,15 +36,12 @@ class ControlSender {
   static bool flush(Channel& channel);
 
   void mark_busy(Channel& channel) {
-    if (channel.tx.busy) return;
-    busy_.push_back(&channel);
-    channel.tx.busy = true;
+    if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
   /// A segment was posted outside pump() and the application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
-    pending_.push_back(&channel);
-    channel.tx.control_pending = true;
+    channel.tx.control_pending = listed(pending_, channel);
   }
 
   bool busy() const { return !busy_.empty(); }
@@ -60,7 +58,9 @@ class ControlSender {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < busy_.size(); ++i) {
       Channel* channel = busy_[i];
-      channel->tx.busy = !pump(*channel);
+      bool over = true;  // as it is for a peer that is lost
+      attempt(*channel, [&] { over = pump(*channel); });
+      channel->tx.busy = !over;
       if (channel->tx.busy) busy_[kept++] = channel;
     }
     busy_.resize(kept);
@@ -75,8 +75,17 @@ class ControlSender {
   }
 
  private:
-  /// Memory taken ahead: what arrives causes answers when there may be none.
-  static constexpr std::size_t kChannelsFirst = 8;
+  /// False: the peer is lost.
+  bool listed(std::vector<Channel*>& list, Channel& channel) {
+    return attempt(channel, [&] { list.push_back(&channel); });
+  }
+  template <typename Work>
+  bool attempt(const Channel& channel, Work&& work) {
+    if (enough_memory_for(work)) [[likely]]
+      return true;
+    context_.handles.lose(channel);
+    return false;
+  }
 
   const Context& context_;
   std::vector<Channel*> busy_;

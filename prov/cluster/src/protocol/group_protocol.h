@@ -26,8 +26,7 @@ class GroupProtocol : MessengerParts {
   std::uint64_t begin(const SendOp& op);
   /// The stream has not taken it: it is forgotten.
   void withdraw(std::uint64_t token);
-  /// It is as far as its completion level asks for, or did not reach `culprit`. If there is no place to report it, it throws, and
-  /// is called for this message again.
+  /// It is as far as its completion level asks for, or did not reach `culprit`.
   void finish(std::uint64_t token, Status status, const SocketAddress& culprit);
   /// The wire's form of it, without what depends on how it is cut.
   static wire::Segment shape_of(const SendOp& op);

@@ -1,6 +1,6 @@
 #include "protocol/match_index.h"
 
-#include <new>
+#include "base/end_of_memory.h"
 
 namespace cluster::protocol {
 
@@ -21,18 +21,8 @@ void PostedIndex::add(RecvRequest& receive) {
   receive.number = next_number_++;
   ++size_;
   View* view = view_for(receive.ignore);
-  receive.indexed = view != nullptr && insert(*view, receive);
+  receive.indexed = view != nullptr && enough_memory_for([&] { view->receives.insert(receive); });
   if (!receive.indexed) others_.push_back(receive);
-}
-
-/// False if there is no memory for it.
-bool PostedIndex::insert(View& view, RecvRequest& receive) {
-  try {
-    view.receives.insert(receive);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
 }
 
 void PostedIndex::remove(RecvRequest& receive) {
@@ -95,9 +85,17 @@ void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMess
   used = true;
 }
 
+/// Without memory the next lookups walk.
+template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
+void UnexpectedIndex::View<hook>::add(UnexpectedMessage& message) {
+  if (!used || enough_memory_for([&] { messages.insert(message); })) return;
+  messages.clear();
+  used = false;
+}
+
 void UnexpectedIndex::add(UnexpectedMessage& message) {
-  if (first_.used) first_.messages.insert(message);
-  if (second_.used) second_.messages.insert(message);
+  first_.add(message);
+  second_.add(message);
 }
 
 void UnexpectedIndex::remove(UnexpectedMessage& message) {

@@ -51,7 +51,6 @@ class PostedIndex {
 
   /// The view for that mask; null if there are too many masks.
   View* view_for(std::uint64_t ignore);
-  static bool insert(View& view, RecvRequest& receive);
 
   std::array<View, kViews> views_;
   List<RecvRequest, &RecvRequest::bucket> others_;
@@ -97,6 +96,7 @@ class UnexpectedIndex {
     HashedLists<UnexpectedMessage, hook, KeyOf> messages{KeyOf{&lookup}};
 
     UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
+    void add(UnexpectedMessage& message);
     void remove(UnexpectedMessage& message);
     void begin(const Lookup& new_lookup, UnexpectedMessage* first);
   };

@@ -1,6 +1,6 @@
 #include "protocol/match_queue.h"
 
-#include <new>
+#include "base/end_of_memory.h"
 
 namespace cluster::protocol {
 namespace {
@@ -98,10 +98,7 @@ UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, st
 
 /// Without memory for an index the next lookup walks again.
 void MatchQueue::index_unexpected(bool directed, std::uint64_t ignore) {
-  try {
-    unexpected_index_.walked(directed, ignore, stored_.front());
-  } catch (const std::bad_alloc&) {
-  }
+  enough_memory_for([&] { unexpected_index_.walked(directed, ignore, stored_.front()); });
 }
 
 UnexpectedMessage* MatchQueue::find_claimed(const void* context) const {

@@ -165,10 +165,8 @@ Assembly Matcher::begin(Channel& channel, const wire::Segment& first, std::size_
 UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                                   ConstBytes payload) {
   std::unique_ptr<std::byte[]> memory;
-  UnexpectedMessage* const message = allocate_first([&] {
-    if (bytes != 0) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    return messages_.acquire();
-  });
+  if (bytes != 0) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  UnexpectedMessage* const message = messages_.acquire();
   if (message == nullptr) return nullptr;
   static_cast<MessageHeader&>(*message) = header;
   message->channel = &channel;

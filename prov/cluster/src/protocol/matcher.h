@@ -26,8 +26,6 @@ class Matcher {
   bool cancel(const void* context);
 
   // --- arrivals ---
-  /// False: what arrives could not be reported, for want of memory.
-  bool can_report() const { return context_.has_memory(); }
   /// False if the segment begins a message that no receive waits for and that the store has no capacity for:
   /// it stays with its carrier, and all ordered segments behind it, until there is capacity.
   bool ready(const Channel& channel, const wire::Segment& segment) {

@@ -100,20 +100,17 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   outgoing_.finish(static_cast<PulledRequest&>(*request));
 }
 
-bool Messenger::acked(std::span<const Token> tokens) {
-  CompletionQueue* const queue = context_.bindings.tx_queue;
-  if (queue != nullptr && !tokens.empty() && !queue->has_memory_for(tokens.size())) return false;
+void Messenger::acked(std::span<const Token> tokens) {
   for (const Token token : tokens) outgoing_.acked(token);
-  return true;
 }
 
 Status Messenger::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
   SendRequest& request = outgoing_.acquire_message(channel, op);
-  if (op.inject) {
-    OutgoingRequests::keep_copy(request, {op.slices, 0, op.length, op.handles});
-  } else {
+  if (!op.inject) {
     request.slices.add(op.slices, op.handles);
+  } else if (!outgoing_.keep_copy(request, {op.slices, 0, op.length, op.handles})) {
+    return Status::ok;
   }
   context_.counters.bytes_sent += op.length;
   if (outgoing_.enqueue(request)) advance_message(request);

@@ -47,15 +47,15 @@ class Messenger {
   void datagram_sent(const SendOp& op);
 
   // --- arrivals ---
-  /// `segment` is one that matcher().ready() was true for. Throws NoMemoryYet if it has changed nothing.
+  /// `segment` is one that matcher().ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
   /// The same for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   /// One segment is a datagram. A few may wait for their receive, as in any socket; the rest are dropped.
   void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// A carrier has reported tokens. False: nothing was done, since there is no memory for the completions.
-  bool acked(std::span<const Token> tokens);
+  /// A carrier has reported tokens.
+  void acked(std::span<const Token> tokens);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
   /// Messages that have arrived completely stay, and so do the headers of others (Matcher::fail_messages). With `directed`,
   /// receives that wait for this peer alone end too.

@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 
 RecvRequest* MultiReceive::cut(MultiRecvBuffer& buffer, std::size_t total) {
-  RecvRequest* const piece = allocate_first([&] { return pool_.acquire<RecvRequest>(); });
+  RecvRequest* const piece = pool_.acquire<RecvRequest>();
   if (piece == nullptr) return nullptr;
   piece->buffer = &buffer;
   piece->context = buffer.context;

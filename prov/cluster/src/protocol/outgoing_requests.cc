@@ -1,5 +1,7 @@
 #include "protocol/outgoing_requests.h"
 
+#include "base/end_of_memory.h"
+
 namespace cluster::protocol {
 
 bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
@@ -31,11 +33,16 @@ bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   return blocked(channel, request.kind);
 }
 
-void OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) {
-  request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) {
+  if (!enough_memory_for(
+          [&] { request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length); })) {
+    complete(request, Status::no_memory);
+    return false;
+  }
   payload.copy_to(request.copy.get());
   request.slices.replace({request.copy.get(), payload.length});
   request.base = 0;
+  return true;
 }
 
 void OutgoingRequests::acked(Token token) {

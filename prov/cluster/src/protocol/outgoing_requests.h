@@ -52,6 +52,7 @@ class OutgoingRequests {
   /// Calls begin(range) for each remote range of an operation.
   template <typename Begin>
   void each_range(const RmaOp& op, Begin&& begin) {
+    pool_.reserve(op.remote.size());  // all of them begin, or none
     RmaRange range{.group = reporter_.group_for(op)};
     for (const RmaIov& remote : op.remote) {
       range.remote = remote;
@@ -107,8 +108,9 @@ class OutgoingRequests {
     request.channel->tx.ordered.remove(request);
     request.state = state;
   }
-  /// Copies the bytes of an injected operation that has to queue: the caller may change its buffer.
-  static void keep_copy(PulledRequest& request, const Gather& payload);
+  /// Copies the bytes of an injected operation that has to queue: the caller may change its buffer. False: there is no memory for
+  /// them, and the operation, which has begun, ends with that error.
+  bool keep_copy(PulledRequest& request, const Gather& payload);
 
   // Tokens name requests; the high bit keeps them apart from 0.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }

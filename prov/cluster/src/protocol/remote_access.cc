@@ -128,7 +128,7 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   // Queued or announced: its bytes go out later. It may also have failed already.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
-    OutgoingRequests::keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
+    outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
   }
 }
 
@@ -179,6 +179,7 @@ Status RemoteAccess::request_reads(Channel& channel, const ReadOp& op) {
       !pulls_.pool().can_acquire(op.remote.size())) {
     return Status::again;
   }
+  pulls_.pool().reserve(op.remote.size());
   outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   if (!channel.tx.empty()) control_.mark_busy(channel);
   return Status::ok;

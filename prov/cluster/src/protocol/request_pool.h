@@ -63,6 +63,8 @@ class RequestPool {
 
   /// Without those that are kept.
   std::size_t alive() const { return cells_.alive() - kept_count_; }
+  /// So many more are acquired without memory.
+  void reserve(std::size_t count) { cells_.reserve(count); }
   bool can_acquire(std::size_t count) const { return cells_.has_free(count); }
 
  private:

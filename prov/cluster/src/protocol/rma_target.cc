@@ -68,8 +68,7 @@ void RmaTarget::on_announce(Channel& channel, const wire::Segment& segment) {
   const bool allowed = context_.may_access(channel, range.key) &&
                        context_.bindings.regions->allows(range, Access::write) && segment.total > 0;
   const bool has_place = allowed && channel.rma.write_targets < kResponsesMax;
-  WriteTarget* const target =
-      has_place ? allocate_first([&] { return pulls_.pool().acquire<WriteTarget>(); }) : nullptr;
+  WriteTarget* const target = has_place ? pulls_.pool().acquire<WriteTarget>() : nullptr;
   const RemoteWrite write = add_range(channel.incoming_write, segment);
   if (!allowed) context_.refuse_access(channel.rma.refused);
   if (target == nullptr) return control_.send_failed(channel, segment.id);
@@ -100,8 +99,7 @@ void RmaTarget::on_read(Channel& channel, const wire::Segment& segment) {
     return send_read_failed(channel, segment.peer_id);
   }
   if (posted) return control_.mark_pending(channel);
-  ReadResponse* const response =
-      allocate_first([&] { return outgoing_.acquire_response<ReadResponse>(channel); });
+  auto* const response = outgoing_.acquire_response<ReadResponse>(channel);
   if (response == nullptr) return send_read_failed(channel, segment.peer_id);
   response->receiver_id = segment.peer_id;
   response->remote = range;

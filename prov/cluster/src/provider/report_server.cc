@@ -1,8 +1,8 @@
 #include "provider/report_server.h"
 
 #include <cstring>
-#include <new>
 
+#include "base/end_of_memory.h"
 #include "os/shared_memory.h"
 
 namespace cluster::provider {
@@ -54,14 +54,15 @@ os::NextWake ReportServer::serve() {
     if (pause != Duration::zero()) return {pause};
     if (!client_) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   }
-  try {
+  bool described = true;
+  // Without memory the application goes on, and the client gets no answer.
+  enough_memory_for([&] {
     Report report;
-    if (!client_.hung_up()) {
-      if (!describe_(report)) return {kEngineBusy};
-      answer(report);
-    }
-  } catch (const std::bad_alloc&) {  // the application goes on; the client gets no answer
-  }
+    if (client_.hung_up()) return;
+    described = describe_(report);
+    if (described) answer(report);
+  });
+  if (!described) return {kEngineBusy};
   client_ = {};
   return {kReportInterval};
 }

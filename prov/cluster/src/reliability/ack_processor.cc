@@ -1,7 +1,6 @@
 #include "reliability/ack_processor.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace cluster::reliability {
@@ -15,30 +14,7 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
          !view.largest_acked.after(sender_.last_transmission());
 }
 
-/// A token moves from the queue to the acked ones, perhaps by way of the withheld ones. So only new tokens need more memory.
-bool AckProcessor::grow() {
-  const std::size_t withheld = withheld_.size() + static_cast<std::size_t>(queue_.tokens() - reported_);
-  const std::size_t acked = acked_tokens_.size() + withheld;
-  try {
-    if (acked >= acked_tokens_.capacity()) acked_tokens_.reserve(2 * acked);
-    if (withheld >= withheld_.capacity()) withheld_.reserve(2 * withheld);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  reserved_ = queue_.tokens() + std::min(acked_tokens_.capacity() - acked, withheld_.capacity() - withheld);
-  return true;
-}
-
-bool AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
-  try {
-    take(now, view, arrived);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
-void AckProcessor::take(Time now, const wire::FrameView& view, Time arrived) {
+void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
   // A peer that only sends repeats its acknowledgement with each frame.
   const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
   if (contents.without_ranges && last_ == contents) return;
@@ -82,7 +58,6 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
 
 /// `s` is the last frame of what the token names.
 void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
-  ++reported_;
   if (ordered && !s.before(complete_before)) {
     withheld_.push_back({s, token});
   } else {

@@ -28,16 +28,12 @@ class AckProcessor {
 
   /// False if no peer that follows the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
-  /// False: there is no memory to keep which segments an acknowledgement names; process() has to wait.
-  bool reserve() { return queue_.tokens() <= reserved_ || grow(); }
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
-  /// False: there was no memory for what the paths learn of it, and some of that is lost.
-  bool process(Time now, const wire::FrameView& view, Time arrived);
+  void process(Time now, const wire::FrameView& view, Time arrived);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:
-  void take(Time now, const wire::FrameView& view, Time arrived);
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;
@@ -50,7 +46,6 @@ class AckProcessor {
     carrier::Token token;
   };
 
-  bool grow();
   std::size_t acknowledge_frames(const wire::FrameView& view);
   void report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before);
   void release_withheld();
@@ -63,8 +58,6 @@ class AckProcessor {
   RetransmissionTimer& timer_;
   std::optional<Contents> last_;
   std::uint32_t spurious_ = 0;  ///< retransmissions, as the peer last counted them
-  std::uint64_t reported_ = 0;  ///< tokens that came into one of these, of all that the queue was given
-  std::uint64_t reserved_ = 0;  ///< so many may be given to the queue before these need memory
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
 };

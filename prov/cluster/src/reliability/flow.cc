@@ -129,8 +129,6 @@ void Flow::join_paths() {
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
-  // As if the frame were lost: it comes again, or a later one says the same.
-  if (!acks_.reserve()) return ReceiveResult::nothing_new;
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
@@ -151,10 +149,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     return ReceiveResult::refused;
   }
   const bool old_ack = view.acknowledges() && view.ack - queue_.window().first() < 0;
-  if (view.acknowledges() && !acks_.process(now, view, arrived)) {
-    status_.end(Status::no_memory);
-    return ReceiveResult::nothing_new;
-  }
+  if (view.acknowledges()) acks_.process(now, view, arrived);
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
@@ -191,8 +186,7 @@ void Flow::on_timer(Time now) {
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
-    sender_
-        .request_zero_window_probe();  // the peer has every frame, and holds one for which it has no memory
+    sender_.request_zero_window_probe();  // the peer has every frame, and holds one for which it has no space
   } else {
     on_retransmission_timer(now, event);
   }

@@ -7,10 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/end_of_memory.h"
 #include "carrier/carrier.h"
 #include "wire/ack.h"
 #include "wire/frame.h"
@@ -94,10 +94,8 @@ class BodyPool {
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
     FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
-    try {
-      if (list.size() < kFreeBodiesMax) list.push_back(std::move(body));
-    } catch (const std::bad_alloc&) {  // the list cannot grow: this body is not kept
-    }
+    // Flows that end call this, too: what finds no place in the list is freed.
+    if (list.size() < kFreeBodiesMax) enough_memory_for([&] { list.push_back(std::move(body)); });
   }
 
  private:

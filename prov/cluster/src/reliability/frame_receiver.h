@@ -79,7 +79,7 @@ class FrameReceiver {
 
   /// The next run of segments in the promised order, valid until the next call of next() or Flow::receive().
   bool next(ConstBytes& segments);
-  /// To hold what there is no memory for; resume() is for when there is memory for the first held segment.
+  /// To hold what there is no space for; resume() is for when there is space for the first held segment.
   ReceiveWindow& window() { return window_; }
   const ReceiveWindow& window() const { return window_; }
   void resume(Time now);

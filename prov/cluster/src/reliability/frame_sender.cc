@@ -153,9 +153,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
-  // Without memory to note what leaves, nothing leaves, as if the link were full.
-  const std::size_t taken =
-      paths_[path].recovery.reserve(selection.count) ? link.send_burst(burst.frames()) : 0;
+  const std::size_t taken = link.send_burst(burst.frames());
   note_sent(now, selection, taken, path);
   for (std::size_t i = 0; i < taken; ++i) included = std::max(included, burst_.carried[i]);
   for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
@@ -216,10 +214,6 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   const CutFrame cut{pick.sequence, limits.frame_max - repeated, 0};
   const bool resumes =
       cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
-  if (!paths_[selection.path].recovery.reserve(1)) {
-    selector_.put_back(pick);
-    return false;
-  }
   std::size_t left = resumes ? cut_.left : 0;
   parts.skip(left);
   for (; left < parts.count(); ++left) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <new>
 #include <utility>
 
 namespace cluster::reliability {
@@ -48,7 +47,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber tran
     current_ = segments;
     given_ = s;
   } else {
-    keep(slot, segments);  // without memory the frame has not arrived
+    keep(slot, segments);
   }
   slot.sequence = s;
   slot.transmission = transmission;
@@ -90,7 +89,7 @@ void ReceiveWindow::advance() {
   expected_ = end;
 }
 
-void ReceiveWindow::hold(ConstBytes rest, std::vector<std::byte>& memory) {
+void ReceiveWindow::hold(ConstBytes rest) {
   assert(may_hold());
   Slot& slot = at(given_);
   const bool in_copy =
@@ -100,10 +99,6 @@ void ReceiveWindow::hold(ConstBytes rest, std::vector<std::byte>& memory) {
     slot.segments.swap(handed_);
     slot.kept = true;
   } else {
-    if (spares_.empty() && memory.capacity() >= rest.size()) {
-      bytes_ += memory.capacity() - slot.segments.capacity();
-      slot.segments.swap(memory);
-    }
     keep(slot, rest);
   }
   for (Sequence s = given_ + 1; s != expected_; ++s) arrived_.insert(s);
@@ -134,10 +129,7 @@ void ReceiveWindow::keep(Slot& slot, ConstBytes segments) {
 
 void ReceiveWindow::release_handed() {
   if (handed_.capacity() == 0) return;
-  try {
-    if (spares_.size() < kSparesMax) spares_.push_back(std::move(handed_));
-  } catch (const std::bad_alloc&) {  // no place to keep it: it is given back
-  }
+  if (spares_.size() < kSparesMax) return spares_.push_back(std::exchange(handed_, {}));
   bytes_ -= handed_.capacity();
   std::vector<std::byte>().swap(handed_);  // an assignment of {} would keep its memory
 }

@@ -5,7 +5,7 @@
 // arrived: at once and without a copy if it is the expected one, else from a copy that waits here (at most
 // `size` of them).
 //
-// What the protocol has no memory for is held: hold() puts the rest of the frame back. From then on the frame
+// What the protocol has no space for is held: hold() puts the rest of the frame back. From then on the frame
 // counts as not arrived, so neither it nor the ordered frames behind it are acknowledged. resume() lets
 // it arrive.
 //
@@ -55,8 +55,8 @@ class ReceiveWindow {
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of what next() gave last from an ordered frame. Until resume() only
-  /// unordered frames are handed on. It uses `memory` unless it has some itself, because there may be no more.
-  void hold(ConstBytes rest, std::vector<std::byte>& memory);
+  /// unordered frames are handed on.
+  void hold(ConstBytes rest);
   /// True if what next() gave last came in its turn, so that it can be held.
   bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
@@ -104,7 +104,7 @@ class ReceiveWindow {
   Sequence highest_end_;  ///< one after the highest that arrived
   Sequence cursor_;       ///< ordered frames before this one have been handed on
   Sequence given_;        ///< the frame that next() gave last
-  bool holding_ = false;  ///< `expected_` is here, but there is no memory for it
+  bool holding_ = false;  ///< `expected_` is here, but there is no space for it
   std::uint32_t spurious_ = 0;
   std::size_t bytes_ = 0;          ///< capacity of all copies: those that wait, the one looked at, spares
   ConstBytes current_;             ///< arrived and can be handed on as it lies

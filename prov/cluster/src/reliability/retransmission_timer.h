@@ -78,7 +78,7 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// The peer has named a newer transmission. It may be without progress: the peer has no memory for a frame.
+  /// The peer has named a newer transmission. It may be without progress: the peer has no space for a frame.
   void on_answer() { unanswered_ = 0; }
   /// From the second timeout in a row without an answer: the first may be host delay of the peer (RFC 9002 7.6 as well asks for losses that
   /// last as long as several timeouts).

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <new>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::reliability {
 namespace {
@@ -50,16 +51,13 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
-  try {
+  const bool posted = enough_memory_for([&] {
     const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
     if (!refer || !post_reference(segment, payload, token, capacity))
       post_copy(segment, payload, token, capacity);
-    if (token != 0) ++tokens_;
-    return true;
-  } catch (const std::bad_alloc&) {
-    if (open_ && open_->filled == 0) recycle(std::move(open_));
-    return false;
-  }
+  });
+  if (!posted && open_ && open_->filled == 0) recycle(std::move(open_));
+  return posted;
 }
 
 void SendQueue::open_frame(std::unique_ptr<FrameBody> body) {
@@ -123,13 +121,7 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   run.part = part;
   run.token = token;
   run.ordered = wire::ordered(segment.kind);
-  try {
-    window_.push_run(run);
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
-  if (token != 0) ++tokens_;
-  return run.payload.size();
+  return enough_memory_for([&] { window_.push_run(run); }) ? run.payload.size() : 0;
 }
 
 bool SendQueue::may_coalesce() const {

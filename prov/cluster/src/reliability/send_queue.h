@@ -62,8 +62,6 @@ class SendQueue final : public carrier::Carrier {
   }
   /// Queues a frame of `size` bytes of padding, if there is space; returns its sequence.
   std::optional<Sequence> push_padding(std::size_t size);
-  /// Tokens given to post() and post_run() so far.
-  std::uint64_t tokens() const { return tokens_; }
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
 
   SendWindow& window() { return window_; }
@@ -102,7 +100,6 @@ class SendQueue final : public carrier::Carrier {
   const FlowStatus& status_;
   SendWindow window_;
   std::unique_ptr<FrameBody> open_;
-  std::uint64_t tokens_ = 0;
   std::size_t last_ = 0;  ///< bytes of the last segment that was copied into it
 };
 

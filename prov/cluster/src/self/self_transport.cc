@@ -1,33 +1,23 @@
 #include "self/self_transport.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+
+#include "base/end_of_memory.h"
 
 namespace cluster::self {
 
 bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
                        carrier::Token) {
   if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
-  Entry entry{segment, nullptr};
-  if (payload.length > 0) {
-    entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+  return enough_memory_for([&] {
+    Entry entry{segment, nullptr};
+    if (payload.length > 0) entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
     payload.copy_to(entry.payload.get());
+    queue_.push_back(std::move(entry));
     bytes_ += payload.length;
-  }
-  queue_.push_back(std::move(entry));
-  return true;
-}
-
-SelfCarrier::Entry SelfCarrier::pop() {
-  Entry entry = std::move(queue_.front());
-  queue_.pop_front();
-  bytes_ -= entry.segment.length;
-  return entry;
-}
-
-void SelfCarrier::put_back(Entry&& entry) {
-  bytes_ += entry.segment.length;
-  queue_.undo_pop(std::move(entry));
+  });
 }
 
 transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
@@ -41,26 +31,36 @@ transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
 }
 
 bool SelfTransport::receive_some() {
-  // What arrives may post to the queue: each segment leaves it before.
+  if (self_->failed) return false;
   struct Source {
     bool next() {
       if (!carrier.pending()) return false;
-      entry = carrier.pop();
-      payload = {entry.payload.get(), entry.segment.length};
+      segment = carrier.front().segment;
+      payload = {carrier.front().payload.get(), segment.length};
       return true;
     }
-    bool taken() const { return true; }
-    bool hold(bool) {
-      carrier.put_back(std::move(entry));
+    bool taken() {
+      carrier.pop_front();
       return true;
     }
+    bool hold() const { return true; }
 
     SelfCarrier& carrier;
-    SelfCarrier::Entry entry{};
-    const wire::Segment& segment = entry.segment;
+    wire::Segment segment{};
     ConstBytes payload{};
   } source{carrier_};
   return arrivals_.deliver(*self_, source, held_, kBurst) != 0;
+}
+
+/// All names by which this endpoint reaches itself share the queue, and are lost together.
+void SelfTransport::close(Peer& peer) {
+  if (!holds(peer)) return;
+  carrier_.clear();
+  held_ = false;
+  for (const std::unique_ptr<Peer>& each : context_.peers.all()) {
+    if (each.get() != &peer && each->transport() == this)
+      context_.peers.mark_failed(*each, Status::no_memory);
+  }
 }
 
 }  // namespace cluster::self

@@ -17,7 +17,7 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue. It is bounded like a ring: a segment that does not fit is refused until the queue has been read.
+/// The queue. It is bounded like a ring: a segment that does not fit, or finds no memory, is refused until the queue has been read.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
@@ -28,13 +28,19 @@ class SelfCarrier final : public carrier::Carrier {
 
   struct Entry {
     wire::Segment segment;
-    std::unique_ptr<std::byte[]> payload;
+    std::unique_ptr<std::byte[]> payload;  ///< stays where it is while more is posted
   };
-  /// Takes the oldest segment out; there must be one.
-  Entry pop();
-  /// Undoes pop(), if nothing was posted meanwhile.
-  void put_back(Entry&& entry);
   bool pending() const { return !queue_.empty(); }
+  /// The oldest segment; there must be one.
+  const Entry& front() const { return queue_.front(); }
+  void pop_front() {
+    bytes_ -= queue_.front().segment.length;
+    queue_.pop_front();
+  }
+  void clear() {
+    queue_.clear();
+    bytes_ = 0;
+  }
 
  private:
   static constexpr std::size_t kPayloadMax = 64 * 1024;
@@ -54,8 +60,12 @@ class SelfTransport final : public transport::Transport {
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
   transport::OpenResult open(Peer& peer, std::string& reason) override;
-  bool look_for(Peer&) override { return false; }
-  void close(Peer&) override {}
+  /// This endpoint is lost to itself only for want of memory.
+  bool look_for(Peer& peer) override {
+    std::string reason;
+    return open(peer, reason) == transport::OpenResult::reached;
+  }
+  void close(Peer& peer) override;
   bool holds(const Peer& peer) const override { return peer.transport() == this || &peer == self_; }
   bool vouches_for(Peer& peer) override { return holds(peer); }
 

@@ -1,6 +1,6 @@
 #include "shm/fast_lane.h"
 
-#include <new>
+#include "base/end_of_memory.h"
 
 namespace cluster::shm {
 
@@ -27,19 +27,17 @@ bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;
   if (rx_queue_ == nullptr || !matcher_.plentiful() || !channel.credit.allows(header.length)) return false;
-  try {
+  protocol::UnexpectedMessage* stored = nullptr;
+  const auto keep = [&] {
     const protocol::MessageHeader kept{.tagged = header.tagged,
                                        .has_data = header.has_data,
                                        .tag = header.tag,
                                        .data = header.data,
                                        .total = header.length};
-    protocol::UnexpectedMessage* const stored =
-        matcher_.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
-    if (stored == nullptr) return false;
-    stored->charge = protocol::Credit::charge_of(header.length);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+    stored = matcher_.store(channel, kept, header.length, ConstBytes(message.payload, header.length));
+  };
+  if (!enough_memory_for(keep) || stored == nullptr) return false;
+  stored->charge = protocol::Credit::charge_of(header.length);
   channel.credit.accept(header.length);
   ++context_.counters.fast_received;
   peer.ring->pop();

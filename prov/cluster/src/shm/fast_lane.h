@@ -154,7 +154,6 @@ class FastLane : protocol::MessengerParts {
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
     if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        (!direct && !protocol::CompletionQueue::none_starved()) ||
         !channel.credit.pass(header.length, ahead_)) {
       return false;
     }

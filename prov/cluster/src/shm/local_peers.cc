@@ -89,7 +89,7 @@ bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
 }
 
 bool LocalPeers::receive_ring(LocalPeer& peer) {
-  if (peer.inbox->unchanged()) return false;
+  if (peer.inbox->unchanged() || peer.common.failed) return false;
   const bool received = deliver(peer, kRingBurst);
   peer.active |= received;
   if (peer.inbox->broken()) parts_.context.peers.mark_failed(peer.common, Status::reset);
@@ -111,7 +111,7 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
       inbox.pop();
       return inbox.has_next();
     }
-    bool hold(bool) { return true; }
+    bool hold() { return true; }
 
     LocalPeer& peer;
     Inbox& inbox;

@@ -1,9 +1,9 @@
 #include "shm/region_directory.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
+#include "base/end_of_memory.h"
 #include "os/descriptor.h"
 #include "os/wait_set.h"
 
@@ -111,12 +111,11 @@ bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
   std::string reason = "no place for a guard page";
-  try {
+  const bool tried = enough_memory_for([&] {
     guard_ = os::GuardPage::open(random_);
     if (guard_) memory_ = os::SharedMemory::create_unwritable(RegionEntries::kBytes, file_, reason);
-  } catch (const std::bad_alloc&) {
-    reason.clear();
-  }
+  });
+  if (!tried) reason.clear();
   if (!memory_) {
     log_.info(
         "peers of this node cannot reach registered memory themselves (%s): this process's library serves "
@@ -132,12 +131,11 @@ bool RegionDirectory::open() {
 void RegionDirectory::start(Endpoint& endpoint) {
   const RegionWelcome welcome{
       .guard = guard_.mark(), .reads_served = endpoint.reads_served, .writes_served = endpoint.writes_served};
-  try {
+  const bool started = enough_memory_for([&] {
     endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
     endpoint.server->start(keys_of_(endpoint.name));
-  } catch (const std::bad_alloc&) {  // peers do without it: this side's library serves them
-    endpoint.server.reset();
-  }
+  });
+  if (!started) endpoint.server.reset();  // peers do without it: this side's library serves them
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {

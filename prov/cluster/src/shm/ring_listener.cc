@@ -1,9 +1,9 @@
 #include "shm/ring_listener.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
+#include "base/end_of_memory.h"
 #include "os/shared_memory.h"
 
 namespace cluster::shm {
@@ -175,15 +175,17 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
 }
 
 bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
-  try {
-    if (!half_open.hello && !receive_hello(half_open)) return false;
-    if (!half_open.hello) return true;
-    inboxes.reserve(inboxes.size() + 1);
-    if (std::unique_ptr<Inbox> inbox = attach(half_open)) inboxes.push_back(std::move(inbox));
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  bool settled = false;
+  // Without memory it is left for a later turn, and others are not kept waiting for it.
+  enough_memory_for([&] {
+    if (!half_open.hello && !receive_hello(half_open)) return;
+    if (half_open.hello) {
+      inboxes.reserve(inboxes.size() + 1);
+      if (std::unique_ptr<Inbox> inbox = attach(half_open)) inboxes.push_back(std::move(inbox));
+    }
+    settled = true;
+  });
+  return settled;
 }
 
 /// False if no hello has come, or the kernel does not say yet whose connection it is. True without a hello: the connection is

@@ -30,12 +30,4 @@ void AdmissionControl::note_store_full() {
       "(further times are only counted)");
 }
 
-void AdmissionControl::note_no_memory() {
-  ++environment_.counters.no_memory;
-  if (std::exchange(logged_no_memory_, true)) return;
-  environment_.log.warn(
-      "this process is out of memory: arriving messages and their senders wait until it has some (further "
-      "times are only counted)");
-}
-
 }  // namespace cluster::transport

@@ -27,8 +27,6 @@ class AdmissionControl {
   /// Counts a message that waits with its carrier, and its sender with it, because the unexpected store is
   /// full. The first time is logged.
   void note_store_full();
-  /// The same if this process has no memory for it.
-  void note_no_memory();
 
  private:
   static constexpr std::size_t kPeersMin = 64;
@@ -44,7 +42,6 @@ class AdmissionControl {
   std::size_t forget_from_ = kPeersMin;  ///< with so many peers, those that can be forgotten are looked for
   Time next_forgetting_{};
   bool logged_store_full_ = false;
-  bool logged_no_memory_ = false;
 };
 
 }  // namespace cluster::transport

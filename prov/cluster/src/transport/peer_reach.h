@@ -45,7 +45,8 @@ class PeerReach {
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {
     peer.channel.carrier = &nowhere_;
-    const Status status = act(peer.channel);
+    Status status = Status::no_memory;
+    enough_memory_for([&] { status = act(peer.channel); });
     messenger_.fail(peer.channel, peer.lost()->cause, false);
     return status;
   }

@@ -7,6 +7,7 @@ namespace cluster::transport {
 Peer& PeerTable::find_or_add(const SocketAddress& name) {
   Peer*& slot = by_name_[name];
   if (slot == nullptr) {
+    if (failed_.capacity() <= all_.size()) failed_.reserve(2 * all_.size() + 1);
     all_.push_back(std::make_unique<Peer>());
     slot = all_.back().get();
     slot->channel.name = name;

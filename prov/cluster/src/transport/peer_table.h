@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/end_of_memory.h"
 #include "protocol/context.h"
 #include "transport/address_table.h"
 #include "transport/peer.h"
@@ -25,7 +26,6 @@ namespace cluster::transport {
 
 class PeerTable final : public protocol::AddressHandles {
  public:
-  PeerTable() { failed_.reserve(kFailedAtOnce); }
   /// Must come before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
   /// Null before that.
@@ -66,6 +66,7 @@ class PeerTable final : public protocol::AddressHandles {
   std::uint64_t handle_of(const protocol::Channel& channel) override;
   /// True if it is in the address vector, or a transport vouches for it.
   bool is_member(const protocol::Channel& channel) override;
+  void lose(const protocol::Channel& channel) override { mark_failed(peer_of(channel), Status::no_memory); }
   bool is_member_name(const SocketAddress& name);
   /// True if some transport has anything open with it.
   bool held(const Peer& peer) const {
@@ -80,13 +81,18 @@ class PeerTable final : public protocol::AddressHandles {
   };
   /// The peer shall be closed before the turn ends. The first status counts.
   void mark_failed(Peer& peer, Status status);
+  /// Does work for one peer, which is lost if there is no memory for it (base/end_of_memory.h). False: there was none.
+  template <typename Work>
+  bool serve(Peer& peer, Work&& work) {
+    if (enough_memory_for(work)) [[likely]]
+      return true;
+    mark_failed(peer, Status::no_memory);
+    return false;
+  }
   void clear_failed(Peer& peer);
   const std::vector<Failure>& failed() const { return failed_; }
 
  private:
-  /// Peers fail also because there is no memory.
-  static constexpr std::size_t kFailedAtOnce = 4;
-
   Peer* look_up(std::uint64_t handle);
 
   const AddressTable* addresses_ = nullptr;
@@ -94,7 +100,7 @@ class PeerTable final : public protocol::AddressHandles {
   std::uint64_t generation_ = 0;  ///< of addresses_, when by_handle_ was filled
   std::vector<Peer*> by_handle_;
   std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
-  std::vector<Failure> failed_;
+  std::vector<Failure> failed_;  ///< has a place for each peer: to fail needs no memory
   std::vector<std::unique_ptr<Peer>> all_;
 };
 

@@ -132,12 +132,10 @@ class Transport {
   /// Segments were posted to the peer outside of operations: they leave with the next flush() or transmit().
   virtual void mark(Peer&) {}
   virtual void flush() {}
-  /// Something that has arrived waits for a receive, for space in the unexpected store or for memory.
+  /// Something that has arrived waits for a receive, or for space in the unexpected store.
   virtual bool holding() const { return false; }
-  /// The receive, the space or the memory may be there now: delivers what can be delivered.
+  /// The receive or the space may be there now: delivers what can be delivered.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// What is to leave waits for memory.
-  virtual bool awaits_memory() const { return false; }
   /// A turn finds everything that can come or be due by a look at memory.
   virtual bool silent() const { return true; }
   /// How long a silent transport may go without a look, in ticks.

@@ -9,55 +9,37 @@ using test::CollectivesTest;
 using test::FakeTransport;
 using test::Listener;
 
-TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
+TEST_F(CollectivesTest, AJoinThatFindsNoMemoryFails) {
   Team& team = collectives_.create(members(2 * kFewNodes), 0);
-  const std::uint64_t id = team.id();
   transport_.sends_until_exhausted = 0;
-  EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
+  collectives_.join(team, listener_);
   complete_everything(Status::canceled);
-  EXPECT_TRUE(listener_.outcomes.empty());
-  EXPECT_EQ(collectives_.find(id), nullptr);
-  EXPECT_FALSE(arrives(id));
+  EXPECT_EQ(listener_.outcomes, std::vector{Status::no_memory});
+  EXPECT_EQ(collectives_.leave(team), Status::ok);
 }
 
-/// A member tells each thing to the others exactly once.
-TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryGoesOnWithWhatItHasNotSent) {
-  Team& team = collectives_.create(members(4), 0);
-  collectives_.join(team, listener_);
-  complete_everything(Status::ok);
-  complete_everything(Status::ok);
-  ASSERT_TRUE(team.complete());
-  transport_.destinations.clear();
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  const std::vector<void*> receives = std::exchange(transport_.contexts, {});
-  ASSERT_EQ(receives.size(), 3u) << "the others meet here";
-  for (void* const context : receives) collectives_.received(context, Status::ok, 0);
-  transport_.sends_until_exhausted = 1;
-  EXPECT_THROW(collectives_.advance(), std::bad_alloc);
-  EXPECT_TRUE(collectives_.pending());
-  collectives_.advance();
-  std::sort(transport_.destinations.begin(), transport_.destinations.end());
-  EXPECT_EQ(transport_.contexts.size(), 3u);
-  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2, 2, 3}))
-      << "one of them was tried twice";
-  complete_everything(Status::ok);
-  EXPECT_TRUE(team.operations().empty());
-}
-
-/// The application repeats a refused call. If that took the next number, the others would see another
-/// operation.
-TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryAtItsBeginningIsTaken) {
-  Team& team = collectives_.create(members(2 * kFewNodes), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  transport_.sends_until_exhausted = 0;
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
-  EXPECT_TRUE(collectives_.pending());
-  EXPECT_TRUE(transport_.contexts.empty());
-  collectives_.advance();
-  EXPECT_EQ(transport_.contexts.size(), 2u) << "to one neighbor, from another";
-  complete_operations(team);
+/// base/end_of_memory.h: like a team that has lost a member. The others are told.
+TEST_F(CollectivesTest, AnOperationThatFindsNoMemoryFailsItsTeam) {
+  for (const bool at_its_beginning : {true, false}) {
+    Team& team = collectives_.create(members(4), 0);
+    collectives_.join(team, listener_);
+    complete_everything(Status::ok);
+    complete_everything(Status::ok);
+    ASSERT_TRUE(team.complete());
+    if (at_its_beginning) transport_.receives_until_exhausted = 0;
+    EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, nullptr, true), Status::ok);
+    transport_.destinations.clear();
+    if (!at_its_beginning) {
+      transport_.sends_until_exhausted = 1;
+      for (void* const context : std::exchange(transport_.contexts, {}))
+        collectives_.received(context, Status::ok, 0);
+    }
+    collectives_.advance();
+    EXPECT_EQ(team.status(), Status::no_memory);
+    complete_everything(Status::canceled);
+    EXPECT_TRUE(team.operations().empty());
+    EXPECT_EQ(collectives_.leave(team), Status::ok);
+  }
 }
 
 /// No event of the protocol comes twice.
@@ -96,42 +78,11 @@ TEST_F(CollectivesTest, AFailureForWhichThereIsNoMemoryIsSpreadLater) {
   EXPECT_TRUE(collectives_.pending());
   EXPECT_EQ(transport_.canceled.size(), 1u);
   collectives_.advance();
-  const std::vector<std::uint64_t> notified = transport_.destinations;
-  ASSERT_GT(notified.size(), 4u);
-  EXPECT_EQ(notified[2], notified[3]) << "the third was tried twice";
-  EXPECT_EQ(std::vector(notified.begin() + 4, notified.end()).size() % 2, 1u) << "no other was";
+  EXPECT_GT(transport_.destinations.size(), 4u);
   for (void* const context : contexts) collectives_.received(context, Status::canceled, 0);
   collectives_.advance();
   EXPECT_TRUE(team.operations().empty());
   EXPECT_EQ(collectives_.leave(team), Status::ok);
-}
-
-TEST_F(CollectivesTest, AnOperationThatCannotBeReportedIsReportedLater) {
-  protocol::CompletionQueue queue;
-  collectives_.attach(&queue, true);
-  Team& team = collectives_.create(members(2), 0);
-  collectives_.join(team, listener_);
-  complete_operations(team);
-  EXPECT_EQ(collectives_.start(team, {.kind = Kind::barrier}, this, true), Status::ok);
-  {
-    const cluster::test::FailingMemory memory(0);
-    EXPECT_THROW(for (;;) queue.push({}), std::bad_alloc);
-    for (void* const context : std::exchange(transport_.contexts, {}))
-      collectives_.received(context, Status::ok, 0);
-    EXPECT_THROW(for (int i = 0; i < 3; ++i) collectives_.advance(), std::bad_alloc);
-  }
-  EXPECT_TRUE(collectives_.pending());
-  std::size_t reported = 0;
-  const auto count = [&](const protocol::Completion& completion) {
-    reported += completion.context == this ? 1 : 0;
-  };
-  queue.drain(
-      ~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
-  complete_operations(team);
-  collectives_.advance();
-  queue.drain(
-      ~std::size_t{0}, [](const protocol::Completion&) { return true; }, count);
-  EXPECT_EQ(reported, 1u);
 }
 
 /// If a call fails here before it has sent anything, it does not exist for the other members.

@@ -32,6 +32,7 @@ class FakeTransport final : public TeamEndpoint {
     return Status::ok;
   }
   Status receive(const protocol::RecvOp& op) override {
+    if (receives_until_exhausted-- == 0) throw std::bad_alloc();
     contexts.push_back(op.context);
     return Status::ok;
   }
@@ -46,6 +47,7 @@ class FakeTransport final : public TeamEndpoint {
 
   static constexpr std::uint64_t kGroup = 4711;
   int sends_until_exhausted = -1;  ///< never
+  int receives_until_exhausted = -1;
   int cancels_until_exhausted = -1;
   int awaited = 0;
   bool multicast = false;

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "support/failing_memory.h"
-
 namespace cluster::multipath {
 namespace {
 
@@ -53,22 +51,6 @@ struct LossDetectorTest : testing::Test {
     return lost.size();
   }
 };
-
-TEST_F(LossDetectorTest, WhatWasReservedNeedsNoMemory) {
-  for (std::uint32_t i = 0; i < 300; i += 3) {
-    {
-      const test::FailingMemory none(0);
-      const bool made = losses.reserve(3);
-      const bool needed = test::FailingMemory::failed() != 0;
-      const test::SpareMemory spare;
-      EXPECT_NE(made, needed);
-    }
-    ASSERT_TRUE(losses.reserve(3));
-    const test::FailingMemory none(0);
-    losses.on_sent({i}, {i + 1}, Time(0us), 3);
-  }
-  EXPECT_EQ(losses.in_flight(), 300u);
-}
 
 TEST_F(LossDetectorTest, NothingIsLostBeforeSomethingLaterArrived) {
   send_many(10, Time(0us));

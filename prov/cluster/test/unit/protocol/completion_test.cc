@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "support/failing_memory.h"
+
 namespace cluster::protocol {
 namespace {
 
@@ -50,6 +55,28 @@ TEST_F(CompletionQueueTest, NoSleepIfThereIsOne) {
   ASSERT_TRUE(queue.wake_at_next(waker));
   push();
   EXPECT_EQ(waker.woken, 1);
+}
+
+/// Else the application would wait for them.
+TEST_F(CompletionQueueTest, CompletionsThatFindNoMemoryAreSaidToBeLost) {
+  EXPECT_TRUE(queue.wake_at_next(waker));
+  std::size_t places = 0;
+  {
+    const test::FailingMemory memory(0);
+    for (; test::FailingMemory::failed() == 0; ++places) push();
+    push(Status::reset);
+    queue.push_success([](Completion&) { ADD_FAILURE(); });
+  }
+  EXPECT_EQ(waker.woken, 1);
+  std::vector<Status> statuses;
+  queue.drain(
+      ~std::size_t{0}, [](const Completion&) { return true; },
+      [&](const Completion& completion) { statuses.push_back(completion.status); });
+  ASSERT_EQ(statuses.size(), places - 1);
+  EXPECT_EQ(std::ranges::count(statuses, Status::ok), static_cast<std::ptrdiff_t>(places) - 2);
+  EXPECT_EQ(statuses.back(), Status::overrun);
+  push();
+  EXPECT_EQ(take(1), 1u);
 }
 
 TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {

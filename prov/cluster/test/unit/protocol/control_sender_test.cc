@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "protocol/control_sender.h"
+#include <new>
+
+#include "support/failing_memory.h"
 #include "support/queue_carrier.h"
 
 namespace cluster::protocol {
@@ -14,6 +16,8 @@ struct ControlSenderTest : testing::Test {
   struct FixedHandle final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
     bool is_member(const Channel&) override { return true; }
+    void lose(const Channel&) override { ++lost; }
+    int lost = 0;
   } handles;
   Counters counters;
   Context context{{.eager_credit = 1000}, counters, handles};
@@ -42,6 +46,31 @@ TEST_F(ControlSenderTest, KeepsWhatTheCarrierDoesNotTakeInOrder) {
   }
   EXPECT_FALSE(control.busy());
   EXPECT_FALSE(channel.busy());
+}
+
+TEST_F(ControlSenderTest, WhereThereIsNoMemoryThePeerIsLostAndNothingIsThrown) {
+  const test::FailingMemory memory(0);
+  EXPECT_NO_THROW(control.mark_busy(channel));
+  carrier.capacity = 0;
+  EXPECT_NO_THROW(control.send_done(channel, 1));
+  EXPECT_GE(handles.lost, 2);
+  EXPECT_FALSE(control.busy() || control.pending());
+}
+
+TEST_F(ControlSenderTest, AChannelThatIsPumpedWithoutMemoryLosesItsPeerAlone) {
+  Channel other;
+  control.mark_busy(channel);
+  control.mark_busy(other);
+  std::size_t pumped = 0;
+  const auto pump = [&](Channel& busy) {
+    ++pumped;
+    if (&busy == &channel) throw std::bad_alloc();
+    return false;
+  };
+  EXPECT_NO_THROW(control.pump_busy(pump));
+  EXPECT_EQ(handles.lost, 1);
+  EXPECT_NO_THROW(control.pump_busy(pump));
+  EXPECT_EQ(pumped, 3u) << "the other is busy as before";
 }
 
 TEST_F(ControlSenderTest, SendsNothingToALostPeerAndKeepsABoundedNumber) {

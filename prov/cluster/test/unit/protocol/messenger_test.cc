@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "support/failing_memory.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -286,6 +287,59 @@ TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {
   }
   run();
   EXPECT_EQ(targets, data);
+}
+
+/// base/end_of_memory.h: what a call has changed when it is refused would be reported by nobody, or twice.
+TEST_F(MessengerTest, AnOperationWithoutMemoryIsRefusedWholeOrEndsWithAnError) {
+  std::vector<std::byte> bytes = pattern(100);
+  const ConstBytes sources[] = {bytes};
+  const Bytes targets[] = {bytes};
+  const RmaIov remote[] = {{0, 1, 60}, {100, 1, 40}};
+  const auto send = [&](Side& side) {
+    return side.messenger.send(side.channel, {.slices = sources, .length = bytes.size(), .inject = true});
+  };
+  const auto write = [&](Side& side) {
+    WriteOp op;
+    op.slices = sources;
+    op.remote = remote;
+    op.length = bytes.size();
+    op.inject = true;
+    return side.messenger.rma().write(side.channel, op);
+  };
+  const auto read = [&](Side& side) {
+    ReadOp op;
+    op.slices = targets;
+    op.remote = remote;
+    op.length = bytes.size();
+    return side.messenger.rma().read(side.channel, op);
+  };
+  const auto check = [&](const char* what, const auto& post) {
+    std::size_t refused = 0;
+    for (std::size_t allowed = 0;; ++allowed) {
+      SCOPED_TRACE(std::string(what) + " " + std::to_string(allowed));
+      Side side(settings);
+      side.carrier.capacity = 0;
+      bool accepted = false;
+      bool failed = false;
+      {
+        const test::FailingMemory memory(allowed, 1);
+        try {
+          accepted = post(side) == Status::ok;
+        } catch (const std::bad_alloc&) {
+          ++refused;
+        }
+        failed = test::FailingMemory::failed() != 0;
+      }
+      EXPECT_TRUE(accepted || !side.messenger.under_way());
+      side.messenger.fail(side.channel, Status::unreachable, true);
+      EXPECT_EQ(side.take().size(), accepted ? 1u : 0u);
+      if (!failed) break;
+    }
+    EXPECT_GT(refused, 0u) << what;
+  };
+  check("send", send);
+  check("write", write);
+  check("read", read);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ using Arrival = ReceiveWindow::Arrival;
 
 struct ReceiveWindowTest : testing::Test {
   ReceiveWindow window{64};
-  std::vector<std::byte> memory;
   std::uint32_t transmission = 0;
 
   /// Lets a frame arrive whose content says its sequence; answers what is handed on.
@@ -80,7 +79,7 @@ TEST_F(ReceiveWindowTest, WhatIsHeldDoesNotCountAsArrivedNorWhatLiesBehindIt) {
   EXPECT_EQ(window.arrive({1}, {77}, true, bytes), Arrival::fresh);
   ConstBytes segments;
   ASSERT_TRUE(window.next(segments));
-  window.hold(segments.subspan(1), memory);
+  window.hold(segments.subspan(1));
   EXPECT_TRUE(window.holding());
   EXPECT_FALSE(window.next(segments));
   EXPECT_EQ(window.expected(), (Sequence{1}));
@@ -105,12 +104,12 @@ TEST_F(ReceiveWindowTest, AHeldFrameWithNothingBehindItLeavesNoGap) {
   EXPECT_EQ(window.arrive({1}, {1}, true, word), Arrival::fresh);
   ConstBytes segments;
   ASSERT_TRUE(window.next(segments));
-  window.hold(segments, memory);
+  window.hold(segments);
   EXPECT_FALSE(window.has_gap());
   EXPECT_EQ(window.expected(), (Sequence{1}));
   window.resume();
   ASSERT_TRUE(window.next(segments));
-  window.hold(segments, memory);
+  window.hold(segments);
   EXPECT_FALSE(window.has_gap());
   window.resume();
   ASSERT_TRUE(window.next(segments));
@@ -128,7 +127,7 @@ TEST_F(ReceiveWindowTest, OnlyWhatHasItsTurnMayBeHeld) {
   window.arrive({0}, {1}, true, {&content, 1});
   ASSERT_TRUE(window.next(segments));
   EXPECT_TRUE(window.may_hold());
-  window.hold(segments, memory);
+  window.hold(segments);
   EXPECT_FALSE(window.may_hold()) << "one at a time";
 }
 
@@ -234,7 +233,7 @@ TEST_F(ReceiveWindowTest, ARunOutsideOrWithSomethingOldIsNotTaken) {
   window.arrive({2}, {50}, true, as_bytes("x", 1));
   ConstBytes segments;
   ASSERT_TRUE(window.next(segments));
-  window.hold(segments, memory);
+  window.hold(segments);
   EXPECT_FALSE(window.takes_run({3}, 2, false)) << "something is held";
 }
 

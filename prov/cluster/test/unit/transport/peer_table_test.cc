@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+
+#include "support/failing_memory.h"
 #include "support/node.h"
 
 namespace cluster::transport {
@@ -88,6 +91,21 @@ TEST_F(PeerTableTest, AForgottenPeerIsAddedAnew) {
   EXPECT_EQ(peers.all().size(), 1u);
   EXPECT_EQ(peers.find(node_name(1)), nullptr);
   EXPECT_EQ(peers.find_or_add(node_name(1)).reach_reason, "");
+}
+
+TEST_F(PeerTableTest, AnyNumberOfPeersIsLostForWantOfMemory) {
+  constexpr int kPeers = 100;
+  for (int i = 0; i < kPeers; ++i) peers.find_or_add(node_name(i));
+  bool done = false;
+  {
+    const test::FailingMemory memory(0);
+    for (const std::unique_ptr<Peer>& peer : peers.all())
+      EXPECT_FALSE(peers.serve(*peer, [] { throw std::bad_alloc(); }));
+  }
+  ASSERT_EQ(peers.failed().size(), std::size_t{kPeers});
+  EXPECT_EQ(peers.failed().front().status, Status::no_memory);
+  EXPECT_TRUE(peers.serve(peers.find_or_add(node_name(200)), [&] { done = true; }));
+  EXPECT_TRUE(done);
 }
 
 }  // namespace
