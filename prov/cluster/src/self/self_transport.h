@@ -1,5 +1,6 @@
-// An endpoint's way to itself: a queue in memory, since a flow or a ring cannot have one endpoint at both ends. It reaches the
-// peers that have this endpoint's name, or another address of its interfaces.
+// The transport by which an endpoint reaches itself: a queue in memory, because a flow or a ring cannot have
+// one endpoint at both ends. It reaches the peers that have the name or another rail address of this
+// endpoint.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue. It is bounded like a ring: a segment that does not fit, or finds no memory, is refused until the queue has been read.
+/// The queue. It is bounded like a ring: it refuses a segment that does not fit, or finds no memory, until
+/// the queue has been read.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
@@ -53,7 +55,7 @@ class SelfCarrier final : public carrier::Carrier {
 
 class SelfTransport final : public transport::Transport {
  public:
-  /// `rails`: this endpoint has their addresses as well.
+  /// `rails`: their addresses belong to this endpoint, too.
   SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
       : context_(context), rails_(rails), arrivals_(context.messenger, context.peers, context.admission) {}
 
@@ -76,7 +78,7 @@ class SelfTransport final : public transport::Transport {
   bool wants_turn() const override { return carrier_.pending(); }
 
  private:
-  /// Segments taken out in one turn.
+  /// Most segments that one turn takes out.
   static constexpr std::size_t kBurst = 64;
 
   bool receive_some();
