@@ -69,7 +69,7 @@ bool ShmTransport::holds(const Peer& peer) const {
   return local != nullptr && (local->outbox != nullptr || local->inbox != nullptr);
 }
 
-/// The kernel has said of each peer with an inbox that it is a process of the same user.
+/// True for a peer with an inbox: the kernel has said that the peer runs as the same user.
 bool ShmTransport::vouches_for(Peer& peer) {
   const LocalPeer* const local = parts_.find(&peer);
   return local != nullptr && local->inbox != nullptr;
