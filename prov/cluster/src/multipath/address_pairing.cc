@@ -48,7 +48,8 @@ std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<con
   mark_used(first.to);
   for (std::size_t link = 0; link < rails.size(); ++link) {
     if (link == first.link) continue;
-    // The best address for a rail: of its subnet, else not paired yet, else of the same place in the list.
+    // The best address for a rail is on its subnet, else is not paired yet, else has the same place in the
+    // list.
     const SocketAddress* best = nullptr;
     int best_score = -1;
     for (std::size_t i = 0; i < peer.size(); ++i) {

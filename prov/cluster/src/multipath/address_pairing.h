@@ -1,6 +1,6 @@
-// Which rail of this side is paired with which address of the peer: pure. A rail is one local interface that
-// the endpoint uses; a path is a rail and an address of the peer. Rails and addresses of one subnet belong
-// together; where the subnets do not say, the place in the list decides. As few as possible are left
+// Pairs the rails of this side with the addresses of the peer; pure functions. A rail is one local interface
+// that the endpoint uses; a path is a rail and an address of the peer. Rails are paired with addresses on
+// their subnets. If the subnets do not decide, the place in the list does. As few addresses as possible stay
 // unpaired: a side with one rail gets a path to each address of the peer.
 //
 // The result is a guess; challenges find out which paths work (multipath/path_validator.h).
@@ -26,13 +26,15 @@ inline constexpr std::size_t kPathsMax = 8;  ///< IP paths to one peer
 
 bool in_subnet(const Rail& rail, const SocketAddress& address);
 
-/// The rail that reaches `address` best: one on its subnet, else the first.
+/// Returns the rail that reaches `address` best: one on its subnet, else the first.
 std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& address);
 
-/// A rail of this side has the same IP address: it leads no further than this node (perhaps both have one private network).
+/// True if a rail of this side has the same IP address, which then leads no further than this node. (Perhaps
+/// both nodes have the same private network.)
 bool is_local_address(std::span<const Rail> rails, const SocketAddress& address);
 
-/// The paths beside `first`, at most kPathsMax - 1. `peer`: the peer's addresses in its order.
+/// Returns the paths beside `first`, at most kPathsMax - 1. `peer` lists the peer's addresses in the peer's
+/// order.
 std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
                                       const link::Path& first);
 

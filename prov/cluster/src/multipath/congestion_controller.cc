@@ -44,7 +44,7 @@ void CongestionController::grow(const AckSample& ack) {
 }
 
 void CongestionController::judge() {
-  window_ -= falling_;  // a round is over: so is the fall
+  window_ -= falling_;  // the fall ends with the round
   falling_ = 0;
   const std::size_t frames = round_.arrived + round_.lost;
   const bool measured = round_.shortest != Duration::max();
@@ -77,7 +77,8 @@ void CongestionController::judge() {
 }
 
 void CongestionController::reduce(std::size_t to) {
-  // A reduction without any spurious retransmission was right; one in doubt is taken back with this one.
+  // If retransmissions followed and none was spurious, the last reduction was right and is final. Otherwise
+  // an undo of this reduction also undoes the last one.
   if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);

@@ -45,12 +45,13 @@ std::string describe(const Interface& interface) {
   return text + ", MTU " + std::to_string(interface.mtu);
 }
 
-/// True if the address can be advertised to other nodes: a link-local one names another interface there.
+/// True if the address can be advertised to other nodes. A link-local address would mean another interface
+/// there.
 bool routable(const SocketAddress& address, SocketAddress::Family family) {
   return address.family() == family && !address.link_local();
 }
 
-/// 169.254/16 (RFC 3927): reachable only from nodes that are self-assigned, too.
+/// 169.254/16 (RFC 3927): reachable only from nodes with such an address.
 bool self_assigned(const SocketAddress& address) {
   return address.family() == SocketAddress::Family::v4 && address.ip()[0] == std::byte{169} &&
          address.ip()[1] == std::byte{254};

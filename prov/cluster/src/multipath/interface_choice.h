@@ -1,12 +1,14 @@
-// Which interfaces an endpoint uses, of those that os/ found: pure.
+// Chooses the interfaces that an endpoint uses among those that os/ has found; pure functions.
 //
-// rank_interfaces() says which is the best default: one entry per interface and address family, each with its
-// reason as text, so that fi_info and the log can say why. Interfaces that reach other nodes come before loopback, with carrier before
-// without, a configured address before a self-assigned one (169.254/16), adapters (and a bridge with an adapter as port) before what
-// containers and tunnels create, then speed, then the kernel's order; IPv4 before IPv6.
+// rank_interfaces() sorts the interfaces, best default first. It makes one entry per interface and address
+// family, each with its reason as text for fi_info and the log. The criteria, in this order: reaches other
+// nodes (not loopback), has carrier, has a configured address (not a self-assigned one, 169.254/16), is an
+// adapter (or a bridge with an adapter as port) rather than an interface of containers or tunnels, speed, the
+// kernel's order. IPv4 comes before IPv6.
 //
-// choose_rails() says which are used beside the one that carries the endpoint's address, by FI_CLUSTER_RAILS (fi_cluster(7)). Whether a
-// rail reaches a peer is found out later, for each peer (multipath/path_validator.h).
+// choose_rails() chooses further interfaces beside the one with the endpoint's address, by FI_CLUSTER_RAILS
+// (fi_cluster(7)). Path validation finds out later, for each peer, whether a rail reaches it
+// (multipath/path_validator.h).
 #pragma once
 
 #include <span>
@@ -19,7 +21,7 @@ namespace cluster::multipath {
 
 struct RankedInterface {
   const link::Interface* interface = nullptr;  ///< borrowed from the list that was ranked
-  SocketAddress address;                       ///< port 0; empty if the interface has no usable one
+  SocketAddress address;                       ///< with port 0; empty if the interface has no usable address
   std::string reason;
   bool usable = false;
 };
@@ -27,8 +29,9 @@ struct RankedInterface {
 /// Best first; unusable ones (down, without an address) come last.
 std::vector<RankedInterface> rank_interfaces(std::span<const link::Interface> interfaces);
 
-/// The further rails, best first, out of `addresses`, which are sorted best first. `primary` is the one that
-/// carries the endpoint's address. `unknown` receives the names in `rule` that no usable address has.
+/// Returns the further rails, best first, out of `addresses`, which are sorted best first. `primary` is the
+/// interface with the endpoint's address. `unknown` receives the names in `rule` of which no interface has a
+/// usable address.
 std::vector<const link::InterfaceAddress*> choose_rails(std::span<const link::InterfaceAddress> addresses,
                                                         const link::InterfaceAddress& primary,
                                                         const std::string& rule,

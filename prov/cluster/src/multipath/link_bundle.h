@@ -1,10 +1,9 @@
-// Several links as one: what an endpoint with several rails hands to its engine. A frame leaves by the link
-// that its path names and arrives with the number of the link it came by; which path is best is decided
-// above.
+// Several links as one, for the engine of an endpoint with several rails. A frame leaves by the link that its
+// path names, and arrives with the number of its link. The bundle does not choose paths.
 //
 // Invariant: every link is polled at least once in kIdlePollInterval polls. A link that has delivered nothing
 // for a while is polled less often, because a poll may cost a system call: an idle rail must not slow down
-// the one in use. While all are idle all are polled, since any of them may deliver next.
+// the one in use. While all links are idle, all are polled, since any of them may deliver next.
 #pragma once
 
 #include <memory>
@@ -16,7 +15,7 @@ namespace cluster::multipath {
 
 class LinkBundle final : public link::Link {
  public:
-  /// At least one; frames name them by their index here.
+  /// Takes at least one link. Frames name the links by their index in `links`.
   explicit LinkBundle(std::vector<std::unique_ptr<link::Link>> links);
 
   const char* name() const override { return members_.front().link->name(); }
@@ -32,14 +31,14 @@ class LinkBundle final : public link::Link {
  private:
   struct Member {
     std::unique_ptr<link::Link> link;
-    unsigned empty_polls = 0;  ///< since it last delivered a frame
+    unsigned empty_polls = 0;  ///< polls since the link last delivered a frame
   };
 
-  static constexpr unsigned kEmptyPollsMax = 256;    ///< after which a link is polled less often...
-  static constexpr unsigned kIdlePollInterval = 16;  ///< ...that is once in so many polls
+  static constexpr unsigned kEmptyPollsMax = 256;    ///< after this many, a link is polled less often
+  static constexpr unsigned kIdlePollInterval = 16;  ///< then it is polled once in this many polls
 
   std::vector<Member> members_;
-  std::size_t first_ = 0;  ///< the link polled first; rotates, so that none is starved
+  std::size_t first_ = 0;  ///< the link polled first; rotates, so that no link starves
 };
 
 }  // namespace cluster::multipath

@@ -7,14 +7,16 @@ namespace cluster::multipath {
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
-    // Other paths have carried so many frames that the numbers known here would soon seem to lie in the future.
+    // Other paths have carried so many frames that numbers wrap around: known ones would soon seem to lie in
+    // the future.
     transmissions_.clear();
     largest_acked_ = transmission.previous();
     known_end_ = sequence;
   }
   const std::size_t known = transmissions_.size();
   in_flight_ += count;
-  // Sent twice in a row: the first transmission is forgotten, so that a silent peer costs no memory.
+  // If a frame is sent twice in a row, the first transmission is forgotten, so that a silent peer costs no
+  // memory.
   const bool repeated = known > 0 && transmissions_[known - 1].sequence == sequence;
   if (repeated) settle(transmissions_[known - 1]);
   Transmission& record = repeated ? transmissions_[known - 1] : transmissions_.push_back();
@@ -24,7 +26,8 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
 
 std::size_t LossDetector::position(TransmissionNumber number) const {
   if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
-  // Consecutive with one path; where other paths have carried some, the record lies further in front.
+  // With one path, numbers are consecutive. If other paths have carried some, the record lies further in
+  // front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
   if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
   std::size_t low = 0;
@@ -65,15 +68,16 @@ std::optional<Time> LossDetector::on_largest_acked(TransmissionNumber largest, S
   return largest_sent_at_;
 }
 
-/// Consecutive numbers have neighbouring records. If several frames arrive late, the first of them is the latest.
+/// Settles the transmissions of the frames, and widens the reorder window if they arrived late. Consecutive
+/// numbers have neighbouring records. Of several late frames, the first is the latest.
 void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_time) {
   const TransmissionNumber end = frame.transmission + static_cast<std::uint32_t>(frame.count);
   const std::size_t size = transmissions_.size();
   for (std::size_t i = position(frame.transmission); i < size && transmissions_[i].number.before(end); ++i) {
     settle(transmissions_[i]);
   }
-  // Only a frame that was sent once shows for certain which transmission arrived late, and only an
-  // acknowledgement that covered it shows that it was not there before.
+  // Only a frame that was sent once shows for certain which transmission arrived late. Only an earlier
+  // acknowledgement that covers the frame shows that it had not arrived before.
   if (!any_acked_ || !frame.sent_once || !frame.sequence.before(known_end_)) return;
   if (!frame.transmission.before(largest_acked_) || frame.sent_at >= largest_sent_at_) return;
   const Duration overtaken_by = largest_sent_at_ - frame.sent_at;
@@ -108,12 +112,12 @@ Duration LossDetector::loss_delay(std::size_t overtaken_by, const RttEstimator& 
 void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<Sequence>& lost) {
   deadline_ = kNever;
   shrink(now, reply_time);
-  if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // nothing to find nor to forget
-  // A peer that acknowledges without ever naming a newer arrival must not fill this side's memory.
+  if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // there is nothing to find or to forget
+  // A peer that acknowledges frames but never names a newer arrival must not fill this side's memory.
   while (transmissions_.size() > kTransmissionsKept + 2 * in_flight_ && transmissions_.front().settled) {
     transmissions_.pop_front();
   }
-  std::size_t older = any_acked_ ? position(largest_acked_) : 0;  // than the largest acknowledged one
+  std::size_t older = any_acked_ ? position(largest_acked_) : 0;  // transmissions before largest_acked_
   for (std::size_t i = 0; i < older;) {
     Transmission& record = transmissions_[i];
     if (!record.settled && record.sequence.before(known_end_)) {

@@ -1,11 +1,13 @@
-// Which frames of one path are lost, after RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002 the peer names the largest transmission
-// that has arrived, so a retransmission is never mistaken for the original. A frame whose latest transmission on this path is older than
-// that one, and that the same acknowledgement does not include, was overtaken. It is lost once it is overdue.
+// Finds the lost frames of one path, after RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
+// names the largest transmission that has arrived, so this side never mistakes a retransmission for the
+// original. A frame was overtaken if its latest transmission on this path is older than the named one, and
+// the same acknowledgement does not include the frame. An overtaken frame is lost once it is overdue.
 //
-// Transmissions are kept in the order they were sent. One is settled when its frame was acknowledged, declared lost
-// or retransmitted on another path; until then it counts as in flight. Settled ones older than the newest arrival
-// leave at the front, so each is looked at a constant number of times. By how many a frame was overtaken is counted
-// in this list: what other paths carried meanwhile is no evidence.
+// Transmissions are kept in the order they were sent. A transmission is settled when its frame is
+// acknowledged, declared lost or retransmitted on another path; until then it is in flight. Settled
+// transmissions older than the newest arrival leave at the front, so each is looked at a constant number of
+// times. This list also tells how many transmissions have overtaken a frame: those of other paths are no
+// evidence.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
 // most one transmission in flight, over all paths.
@@ -23,36 +25,39 @@
 
 namespace cluster::multipath {
 
-/// A frame that was acknowledged for the first time, and its latest transmission; or the first of several
-/// with consecutive sequences and transmission numbers, all of which were sent once.
+/// A frame that was acknowledged for the first time, and its latest transmission. With `count` above 1, it is
+/// the first of several frames that were sent once, with consecutive sequences and transmission numbers.
 struct AckedFrame {
   Sequence sequence;
   TransmissionNumber transmission;
   Time sent_at{};
-  bool sent_once = false;  ///< so there is no doubt which transmission has arrived
+  bool sent_once = false;  ///< then there is no doubt which transmission has arrived
   std::size_t count = 1;
-  Time last_sent_at = sent_at;  ///< when the last of them left
+  Time last_sent_at = sent_at;  ///< when the last of the frames left
 };
 
 class LossDetector {
  public:
-  /// `count` frames have left, with sequences and transmission numbers from these on.
+  /// Notes that `count` frames have left, with consecutive sequences and transmission numbers that begin with
+  /// these.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   void on_superseded(TransmissionNumber transmission);
   /// Call before on_largest_acked() of the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
-  /// The acknowledgement says that `largest` has arrived and, of the frames before `known_end`, which have.
-  /// Returns when `largest` was sent if that is news and still remembered.
+  /// Handles an acknowledgement that names `largest` as arrived, and says which frames before `known_end`
+  /// have arrived. Returns when `largest` was sent, if the arrival is news and the transmission is still
+  /// remembered.
   std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
-  /// An acknowledgement covers the frames before `known_end` and brings nothing new of this path.
+  /// Handles an acknowledgement that covers the frames before `known_end` but says nothing new about this
+  /// path.
   void set_known_end(Sequence known_end) { known_end_ = known_end; }
   void on_spurious_loss(Time now, const RttEstimator& reply_time);
 
-  /// Appends the frames that are lost by now, and sets deadline() for those that may be soon.
+  /// Appends the frames that are lost by now, and sets deadline() for the next one that may be lost.
   void detect(Time now, const RttEstimator& reply_time, std::vector<Sequence>& lost);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
-  /// The path has failed: appends everything that is in flight on it.
+  /// Appends everything in flight on the path, which has failed.
   void mark_all_lost(std::vector<Sequence>& lost);
 
   std::size_t in_flight() const { return in_flight_; }
@@ -71,13 +76,14 @@ class LossDetector {
     bool settled = false;
   };
 
-  static constexpr std::size_t kTransmissionsKept = 64;  ///< settled ones, beside two for each in flight
-  /// Transmissions of this path. RFC 9002 6.1.1 declares a frame lost if so many have overtaken it, RFC 8985 6.2
-  /// gives up its reorder window. Here a frame that no more than these have overtaken waits one reply time longer.
+  static constexpr std::size_t kTransmissionsKept = 64;  ///< settled, besides two for each in flight
+  /// Transmissions of this path that overtake a frame. With this many, RFC 9002 6.1.1 declares the frame
+  /// lost, and RFC 8985 6.2 gives up its reorder window. Here a frame that at most this many have overtaken
+  /// waits one reply time longer.
   static constexpr std::size_t kPacketThreshold = 3;
-  static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< numbers wrap around at twice this distance
-  static constexpr int kReorderWindowMax = 4;                ///< round trips
-  static constexpr int kReorderWindowDecay = 32;  ///< shrinks by this fraction per quiet round trip
+  static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< comparisons fail at twice this distance
+  static constexpr int kReorderWindowMax = 4;                ///< in smoothed reply times
+  static constexpr int kReorderWindowDecay = 32;             ///< shrinks by 1/32 per quiet reply time
 
   /// Index of the first record that is not older than this transmission.
   std::size_t position(TransmissionNumber number) const;
@@ -89,12 +95,12 @@ class LossDetector {
   RingQueue<Transmission> transmissions_;
   std::size_t in_flight_ = 0;
   bool any_acked_ = false;
-  TransmissionNumber largest_acked_;  ///< transmission known to have arrived
+  TransmissionNumber largest_acked_;  ///< largest transmission known to have arrived
   Time largest_sent_at_{};
   Sequence known_end_;   ///< the last acknowledgement covered the frames before this one
   Duration widened_{0};  ///< the reorder window, before its bounds
   Time shrink_at_{};
-  Time widen_at_{};  ///< spurious losses of one round trip count once
+  Time widen_at_{};  ///< spurious losses within one reply time count once
   Time deadline_ = kNever;
 };
 

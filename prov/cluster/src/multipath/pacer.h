@@ -1,5 +1,6 @@
-// Lets frames leave at a pace, so that a switch with little memory is not handed all of them at once: a token bucket (RFC 2697), kept as
-// the moment at which it is full again. The paths of flows (path_recovery.h) and the streams of groups (group/pace.h) use it.
+// Lets frames leave at a pace, so that they do not reach a switch with little memory all at once. The pacer
+// is a token bucket (RFC 2697), stored as the moment at which the bucket is full again. The paths of flows
+// (path_recovery.h) and the streams of groups (group/pace.h) use it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ class Pacer {
   Pacer(Duration interval, std::size_t burst) : interval_(interval), burst_(burst) {}
 
   Duration interval() const { return interval_; }
-  /// From now on a frame per `interval`, and at most `burst` at once.
+  /// Allows one frame per `interval` from now on, and at most `burst` at once.
   void set(Duration interval, std::size_t burst) {
     interval_ = interval;
     burst_ = burst;
@@ -27,7 +28,7 @@ class Pacer {
   void on_sent(Time now, std::size_t frames = 1) {
     full_at_ = std::max(full_at_, now) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// When so many frames, at most a burst, may leave; it may have passed.
+  /// Returns when this many frames, at most a burst, may leave; the time may have passed.
   Time ready_at(std::size_t frames) const {
     return full_at_ - interval_ * static_cast<std::int64_t>(burst_ - frames);
   }

@@ -11,8 +11,8 @@ static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses 
 
 namespace {
 
-/// The hardware address is from the last frame that came. It may be outdated or forged, so the kernel's neighbour
-/// table decides until the next frame comes.
+/// Forgets the peer's hardware address, which is from the last frame that came, and may be outdated or
+/// forged. The kernel's neighbour table decides until the next frame comes.
 void forget_mac(PathState& path) {
   if (path.is_ethertype()) return;
   path.address.mac_known = false;
@@ -22,7 +22,8 @@ void forget_mac(PathState& path) {
 }  // namespace
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
-  // If the best may not send now, another does that delivers in at most so many times the time: what is stuck holds up the rest.
+  // If the best path may not send now, another path may, if it delivers within this many times the best time.
+  // A slower path would hold up the rest.
   constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;
@@ -52,8 +53,8 @@ PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, s
   add(first, true);
 }
 
-/// Tries each other rail once. After that every other try takes the rail of the peer's subnet: the others reach the
-/// peer only if that rail is cut.
+/// Tries each other rail once. After that, every second try takes the rail of the peer's subnet: the other
+/// rails reach the peer only if that one is cut.
 void PathManager::try_next_rail() {
   if (rails_.size() < 2) return;
   link::Path to = paths_[0]->address;
@@ -101,16 +102,16 @@ void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frame
   const link::Path& first = paths_[0]->address;
   const bool as_known = first.doubts == 0 && (!from.mac_known || (first.mac_known && from.same_mac(first)));
   const bool several = ip_paths_ > 1;
-  // Nearly every frame there is:
+  // Nearly every frame takes this exit:
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto ip = find(from)) {
     paths_[*ip]->address.doubts = 0;
     if (from.mac_known) set_address(*ip, from);
     if (ack_owed && several) answer_over(*ip, frames);
   } else if (!several && from.to == first.to) {
-    set_address(0, from);  // it was reached by another rail than was tried last
+    set_address(0, from);  // the peer was reached by another rail than was tried last
   } else if (ip_paths_ < kPathsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
-    // The peer has paired otherwise: the way that its frames take may be the only one that works.
+    // The peer has paired differently. The path of its frames may be the only one that works.
     const std::size_t added = add(from, false);
     if (ack_owed) answer_over(added, frames);
   }
@@ -141,9 +142,9 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
   return std::nullopt;
 }
 
-/// The pairing was a guess, so every other challenge tries another address. But first a busy peer gets time to
-/// answer: a host accepts frames to any of its addresses by any interface, so a path across two cables works as well,
-/// and looks like one more.
+/// Returns the address for the next challenge. The pairing was a guess, so every second challenge tries
+/// another address. But first a busy peer gets time to answer. A host accepts frames to any of its addresses
+/// by any interface, so a path across two cables would also work, and would look like a further path.
 link::Path PathManager::challenge_address(const PathState& path) const {
   const unsigned sent = path.validator.challenges();
   if (path.validator.proven() || sent < kPairedChallenges || sent % 2 == 0) return path.address;
@@ -167,7 +168,8 @@ void PathManager::on_challenge_sent(Time now, std::size_t path) {
   report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
-/// The path that leads there; else one by that rail that has never worked, whose address was a guess.
+/// Returns the path that leads to the sender. Failing that, returns a path by the same rail that has never
+/// worked, since its address was a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
   if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;
@@ -179,7 +181,7 @@ std::optional<std::size_t> PathManager::path_of_response(const link::Path& from)
 }
 
 void PathManager::on_response(Time now, Time asked, const link::Path& from, bool by_engine) {
-  if (from.ethertype) {  // it shows that the EtherType path leads there and back, and nothing of the IP path
+  if (from.ethertype) {  // shows only that the EtherType path works both ways
     const auto ip = find(from);
     if (!ip || !by_engine || paths_[*ip]->companion == PathState::kNone) return;
     PathState& ethertype = *paths_[paths_[*ip]->companion];
@@ -198,7 +200,7 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {
-  if (ip_paths_ == 1) return false;  // about whichever rail was tried
+  if (ip_paths_ == 1) return false;  // the error may be about any rail that was tried
   const auto concerns = [&](const PathState& path) {
     return !path.is_ethertype() && path.address.to == error.peer && path.address.link == error.link;
   };
@@ -260,7 +262,8 @@ Time PathManager::last_sent_at(std::size_t ip) const {
 
 void PathManager::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // Both are named, because the same rail may reach another address of the peer, and another rail this one.
+  // The log names rail and address, because this rail may reach another address, and another rail this
+  // address.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
@@ -303,11 +306,11 @@ PathManager::Grant PathManager::select(Time now) const {
   std::array<DeliveryEstimate, 2 * kPathsMax> estimates;  // with the EtherType paths
   bool any_validated = false;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    if (paths_[i]->is_ethertype()) continue;  // its estimate says that it is not up
+    if (paths_[i]->is_ethertype()) continue;  // its estimate stays at `up` false
     estimates[i] = estimate(now, i);
     any_validated |= paths_[i]->validator.validated();
   }
-  if (!any_validated) {  // each that has ever worked in turn
+  if (!any_validated) {  // take in turn the paths that have ever worked
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
@@ -329,7 +332,8 @@ int PathManager::rank(std::size_t path) const {
   return validator.validated() ? 2 : validator.proven() ? 1 : 0;
 }
 
-/// The best IP path that was used the longest ago; `except` itself if only worse ones are left.
+/// Returns the best IP path; among equals, the one that was used longest ago. Returns `except` if all others
+/// are worse.
 std::size_t PathManager::least_recent(std::size_t except) const {
   std::size_t best = PathState::kNone;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -348,7 +352,7 @@ std::size_t PathManager::path_for_lone_frame(std::size_t ip) {
   PathState& path = *paths_[ip];
   const TransmissionNumber arrived = path.recovery.losses().largest_acked();
   if (path.last_burst_end.after(arrived)) return ip;
-  path.last_burst_end = arrived;  // stays near, since numbers wrap around
+  path.last_burst_end = arrived;  // keeps the numbers near each other, since they wrap around
   return ethertype;
 }
 
@@ -398,10 +402,10 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
     --left;
     if (one.before != kNoPath) credit_spurious(now, one.before, 1, one.probe);
   }
-  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than is remembered
+  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than those remembered
 }
 
-/// Then the EtherType path beside it was suspected wrongly, too.
+/// Tells the path that retransmissions were spurious. If so, the EtherType path was suspected wrongly, too.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;
@@ -444,7 +448,7 @@ void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   forget_mac(path);
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
-    paths_[path.companion]->validator.fail(now);  // whatever cut the IP path is likely to have cut both
+    paths_[path.companion]->validator.fail(now);  // the cause has probably cut both paths
   }
 }
 
@@ -479,7 +483,7 @@ const RttEstimator& PathManager::reply_time() const {
   for (const auto& path : paths_) {
     if (path->recovery.losses().in_flight() == 0) continue;
     const RttEstimator& other = path->recovery.reply_time();
-    if (!other.measured()) return other;  // how long an answer takes there is not known
+    if (!other.measured()) return other;  // no answer has been timed on that path yet
     if (slowest == nullptr || other.rto_unclamped() > slowest->rto_unclamped()) slowest = &other;
   }
   return slowest != nullptr ? *slowest : paths_[0]->recovery.reply_time();

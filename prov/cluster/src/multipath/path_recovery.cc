@@ -10,8 +10,9 @@ std::size_t PathRecovery::allowance(Time now) const {
   return network_rtt_.measured() ? std::min(left, pacer_.allowance(now)) : left;
 }
 
-/// In steady state the pacer delays nothing that acknowledgements call for: it is a quarter faster than the window, and a quarter of the
-/// window may go at once. While the window looks for its limit the pacer must not be what limits it.
+/// Sets the pace. In steady state the pacer delays no frame that acknowledgements allow: it is a quarter
+/// faster than the window, and a quarter of the window may leave at once. In slow start the pacer is faster
+/// still, since it must not limit the growth of the window.
 void PathRecovery::update_pace() {
   if (!network_rtt_.measured()) return;
   const std::size_t window = congestion_.window();
@@ -44,7 +45,7 @@ void PathRecovery::on_frame_acked(const AckedFrame& frame) {
   losses_.on_acked(frame, reply_time_);
   acked_.frames += frame.count;
   acked_.in_flight += before - losses_.in_flight();
-  if (!frame.sent_once) return;  // it is not known which transmission this was
+  if (!frame.sent_once) return;  // this side does not know which transmission arrived
   const TransmissionNumber last = frame.transmission + static_cast<std::uint32_t>(frame.count - 1);
   if (acked_.largest && !last.after(*acked_.largest)) return;
   acked_.largest = last;
@@ -98,14 +99,15 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // It includes the peer's delay of its acknowledgement; only if that is short it tells of the network.
+    // This sample includes the peer's delay of its acknowledgement. It measures the network only if that
+    // delay is short.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
   if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
   if (!samples.reply) return samples;
-  // A path that was slow and is tried again after a while is not judged by its past.
+  // If a slow path is tried again after a while, old samples no longer count.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;
   if (stale && *samples.reply < reply_time_.smoothed()) reply_time_.restart();
   if (stale && samples.network && *samples.network < network_rtt_.smoothed()) network_rtt_.restart();

@@ -1,16 +1,17 @@
-// Loss recovery and congestion control of one path (RFC 9002, each path by itself as in Multipath QUIC): what its round trips are, which
-// frames on it are lost, how many may be in flight and how fast they leave. Two times are measured and smoothed (docs/protocol.md 4.2):
+// Loss recovery and congestion control of one path (RFC 9002, for each path separately as in Multipath QUIC).
+// PathRecovery measures round trips, finds lost frames, limits how many may be in flight and sets the pace.
+// It measures and smooths two times (docs/protocol.md 4.2):
 //
 //   network round trip   what the path takes; the time that frames lay unread at either end is not in it
 //   reply time           until it is known here that a frame has arrived, whatever that waited for
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample is exact if that
-// is the largest of this path too; the frames of a slow path are never the newest of all, so they are
-// measured by the time of the acknowledgement, which includes what the peer took to send it.
+// transmission is also the largest of this path. On a slow path, frames are never the newest of all. They are
+// measured by the time of the acknowledgement, which includes the peer's delay.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and neither
-// acknowledged nor lost; on_frame_acked() comes before on_ack() of the same acknowledgement. No timers of its
-// own: losses().deadline() and fails_at() say when to look again.
+// acknowledged nor lost. on_frame_acked() comes before on_ack() of the same acknowledgement. There are no
+// timers here: losses().deadline() and fails_at() say when to look again.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +27,14 @@
 
 namespace cluster::multipath {
 
-/// What one acknowledgement says beside the frames that it acknowledges.
+/// What one acknowledgement says besides the frames that it acknowledges.
 struct AckInfo {
-  TransmissionNumber largest_acked;  ///< transmission that has arrived
-  Sequence known_end;                ///< it covers the frames before this one
+  TransmissionNumber largest_acked;  ///< largest transmission that has arrived
+  Sequence known_end;                ///< the acknowledgement covers the frames before this one
   TransmissionNumber next;           ///< number of the next transmission
-  Time arrived;                      ///< at this node, perhaps long before it was read
-  std::optional<Duration>
-      delay;                 ///< between the arrival of largest_acked and the acknowledgement, unless unknown
-  std::size_t spurious = 0;  ///< retransmissions, since the last acknowledgement
+  Time arrived;                      ///< when it reached this node, perhaps long before it was read
+  std::optional<Duration> delay;     ///< from the arrival of largest_acked to the acknowledgement, if known
+  std::size_t spurious = 0;          ///< spurious retransmissions since the last acknowledgement
 };
 
 class PathRecovery {
@@ -42,17 +42,18 @@ class PathRecovery {
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
   std::size_t allowance(Time now) const;
-  /// True if the congestion window allows one more, whatever the pacer says.
+  /// True if the congestion window allows one more frame, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  /// `count` frames have left, with sequences and transmission numbers from these on.
+  /// Notes that `count` frames have left, with consecutive sequences and transmission numbers that begin with
+  /// these.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
   struct Arrival {
-    /// If a newer transmission of this path than ever before has arrived: when it was sent.
+    /// When the largest transmission of this path that has arrived was sent; empty unless it is new.
     std::optional<Time> largest_acked_sent_at;
-    Time last_acked_sent_at{};  ///< of the frames newly acknowledged, when the one sent last had left
+    Time last_acked_sent_at{};  ///< when the last of the newly acknowledged frames left
   };
   struct AckContext {
     bool sole;      ///< there is no other path
@@ -60,19 +61,21 @@ class PathRecovery {
     bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// So many retransmissions of its frames were spurious. `probes`: the frames had not been declared lost.
+  /// Notes that `frames` retransmissions of this path's frames were spurious. `probes` says that the frames
+  /// had not been declared lost.
   void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
   void on_passed(Time now, Time sent_at);
 
-  /// Appends the frames that are lost by now; returns how many. The PMTU probe does not count as congestion.
+  /// Appends the frames that are lost by now. Returns how many. The loss of the PMTU probe does not count as
+  /// congestion.
   std::size_t detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe);
-  /// Appends everything that is in flight on it, to be retransmitted.
+  /// Appends everything in flight on the path, to be retransmitted.
   void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
-  /// kNever while nothing speaks against the path. `least`: it does not fail sooner after the last arrival.
+  /// When the path fails; kNever while it works. It fails no sooner than `least` after its last arrival.
   Time fails_at(Duration least) const;
 
-  /// A path to the same peer that has never been measured starts with what is known of a similar one.
+  /// Copies the round trips of another path to the same peer, unless this path has its own.
   void copy_rtt(const PathRecovery& other);
   void sample(Time now, Duration reply, std::optional<Duration> network);
 
@@ -80,19 +83,19 @@ class PathRecovery {
   const RttEstimator& reply_time() const { return reply_time_; }
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
-  /// When the pacer lets enough frames for a turn leave; kNever if it does now.
+  /// When the pacer lets enough frames for a turn leave; kNever if they may leave now.
   Time paced_until(Time now) const;
   Time sent_at() const { return sent_at_; }
   Time arrived_at() const { return arrived_at_; }
 
-  /// What was measured so long ago is measured again.
+  /// Older samples are stale.
   static constexpr Duration kRttStaleAfter = 100ms;
 
  private:
   struct Acked {
     std::size_t frames = 0;
-    std::size_t in_flight = 0;                  ///< those that were
-    std::optional<TransmissionNumber> largest;  ///< transmission that has arrived for certain
+    std::size_t in_flight = 0;                  ///< frames of these that were in flight
+    std::optional<TransmissionNumber> largest;  ///< largest transmission that has certainly arrived
     Time largest_sent_at{};
   };
   struct Samples {
@@ -112,12 +115,11 @@ class PathRecovery {
   CongestionController congestion_;
   Pacer pacer_{Duration::zero(), kBurstMin};
   Acked acked_;
-  Time sent_at_{};      ///< the last frame that left on it
-  Time sampled_at_{};   ///< the last sample of its reply time...
-  Time measured_at_{};  ///< ...and the last exact one
-  Time arrived_at_{};   ///< when something on it was last known to have arrived, or began to be awaited
-  Time passed_at_ =
-      kNever;  ///< since when a frame that was sent later on another path is known to have arrived
+  Time sent_at_{};           ///< when the last frame left on the path
+  Time sampled_at_{};        ///< when the reply time was last sampled
+  Time measured_at_{};       ///< when the last exact sample was taken
+  Time arrived_at_{};        ///< when a frame last arrived, or this side began to wait for one
+  Time passed_at_ = kNever;  ///< since when a later frame of another path is known to have arrived
 };
 
 }  // namespace cluster::multipath

@@ -52,7 +52,7 @@ PathValidator::Event PathValidator::on_challenge_sent(Time now) {
 }
 
 Duration PathValidator::interval() const {
-  constexpr unsigned kDoublingsMax = 9;  // from kChallengeIntervalMin beyond kChallengeIntervalMax
+  constexpr unsigned kDoublingsMax = 9;  // enough to exceed kChallengeIntervalMax
   return std::min<Duration>(kChallengeIntervalMin * (1 << std::min(challenges_, kDoublingsMax)),
                             kChallengeIntervalMax);
 }

@@ -1,12 +1,14 @@
-// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9): data is sent on a path only after the peer has answered a challenge
-// over it, and no more once the path has failed. Until it is validated (again) it is challenged at doubling intervals. A failed path also
-// returns if a frame that was sent on it after the failure arrives, or if the loss that made it fail was spurious and no challenge was sent
-// since. An EtherType path fails with the first loss, since the IP path beside it carries everything; if it fails again soon after it was
-// validated it drops some frames all the time (a policer), so the intervals begin anew only after it has been validated for
-// `trusted_after`.
+// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9): a path carries data only after the peer
+// has answered a challenge over it, and no longer once it has failed. Until the path is validated (again),
+// this side challenges it at doubling intervals. A failed path also returns if a frame that was sent on it
+// after the failure arrives. It also returns if the loss that made it fail was spurious and no challenge was
+// sent since. An EtherType path fails with the first loss, since the IP path beside it carries everything. If
+// it fails again soon after validation, it probably drops some frames all the time (a policer). So the
+// intervals begin anew only after the path has been validated for `trusted_after`.
 //
-// Invariants: challenges are due only while the path is not validated; the interval never shrinks except at a
-// failure. There is no timer: challenges leave beside the flow's own frames, so an idle flow sends none.
+// Invariants: challenges are due only while the path is not validated, and the interval shrinks only at a
+// failure. There is no timer: challenges leave together with the flow's own frames, so an idle flow sends
+// none.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +25,13 @@ namespace cluster::multipath {
 
 class PathValidator {
  public:
-  /// What is worth a line in the log: once when a path does not answer, once when it works (again).
+  /// Events for the log: once when a path does not answer, once when it works (again).
   enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {
     /// The path fails after this many retransmissions on other paths without an arrival on this one.
     unsigned unanswered_max;
-    Duration trusted_after;  ///< after this long as validated it is challenged at once when it fails
+    Duration trusted_after;  ///< if validated for this long, a failed path is challenged at once
   };
   static constexpr unsigned kUnansweredMax = 3;
   static constexpr Duration kTrustedAfter = 1s;
@@ -40,17 +42,19 @@ class PathValidator {
       : rules_(rules), validated_(validated), proven_(validated) {}
 
   bool validated() const { return validated_; }
-  /// True if it has ever been validated: a path that is proven and not validated has failed.
+  /// True if the path has ever been validated. A path that is proven but not validated has failed.
   bool proven() const { return proven_; }
 
-  /// A frame that was sent on it at `sent_at` has been acknowledged.
+  /// Notes that a frame sent on the path at `sent_at` has been acknowledged.
   Event on_acked(Time now, Time sent_at);
-  /// The peer has answered the challenge of time `asked`. This says nothing of a failure since then.
+  /// Notes that the peer has answered the challenge of time `asked`. The answer does not undo a later
+  /// failure.
   Event on_response(Time now, Time asked);
-  /// A frame of it is retransmitted on another path. True if this makes the path fail.
+  /// Notes that a frame of the path is retransmitted on another path. Returns true if this makes the path
+  /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
-  /// Nothing was lost: takes the last failure back unless a challenge was sent since.
+  /// Undoes the last failure, since nothing was lost, unless a challenge was sent since.
   void on_spurious_loss();
 
   bool challenge_due(Time now) const { return !validated() && now >= challenge_at_; }
@@ -68,8 +72,8 @@ class PathValidator {
   Rules rules_;
   bool validated_;
   bool proven_;
-  bool warned_ = false;            ///< that it does not answer
-  bool challenged_since_ = false;  ///< ...the last failure
+  bool warned_ = false;            ///< the log has said that the path does not answer
+  bool challenged_since_ = false;  ///< a challenge was sent since the last failure
   unsigned unanswered_ = 0;
   Time unanswered_since_{};
   unsigned challenges_ = 0;
@@ -78,14 +82,15 @@ class PathValidator {
   Time challenge_at_{};
 };
 
-/// The questions that this side has sent, and whose answers it awaits. Each carries 64 bits drawn for it alone (RFC 9000 8.2.1): an answer
-/// that repeats them comes from a host that receives what is sent to that address. The last kRemembered are good for an answer, each once.
-/// An answer proves something about some moment since the question, not about now: a host on the way may have held it back.
+/// The challenges that this side has sent and that wait for answers. Each carries 64 fresh random bits (RFC
+/// 9000 8.2.1): an answer that repeats the bits comes from a host that receives the frames to that address.
+/// The last kRemembered challenges can each be answered once. An answer proves that the path worked at some
+/// time since the challenge, but not that it works now: a host on the way may have held the answer back.
 class PathChallenges {
  public:
   explicit PathChallenges(Random& random) : random_(random) {}
 
-  /// What a challenge to this address has to carry.
+  /// Draws and returns the bits that a challenge to this address must carry.
   std::uint64_t draw(Time now, const SocketAddress& to) {
     const std::uint64_t data = random_.next();
     if (sent_.size() < kRemembered) {
@@ -95,7 +100,8 @@ class PathChallenges {
     }
     return data;
   }
-  /// When the question was sent, if the answer repeats what was sent to the address that it comes from.
+  /// Returns when the challenge was sent, if the answer repeats its bits and comes from the challenged
+  /// address.
   std::optional<Time> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });
@@ -106,7 +112,7 @@ class PathChallenges {
   std::size_t footprint() const { return sent_.capacity() * sizeof(Challenge); }
 
  private:
-  /// Twice as many as there are paths to one peer, IP and EtherType.
+  /// Twice the number of IP and EtherType paths to one peer.
   static constexpr std::size_t kRemembered = 32;
 
   struct Challenge {
@@ -117,7 +123,7 @@ class PathChallenges {
 
   Random& random_;
   std::vector<Challenge> sent_;
-  std::size_t next_ = 0;  ///< the oldest, once there are kRemembered
+  std::size_t next_ = 0;  ///< index of the oldest, once there are kRemembered
 };
 
 }  // namespace cluster::multipath

@@ -1,7 +1,8 @@
-// A time that is measured again and again, in nanoseconds, smoothed as RFC 6298 says. Each path has two
-// (path_recovery.h): the round trip of the network, and the time until it is known here that a frame has
-// arrived. Samples are never ambiguous, because the peer names the transmission that arrived; but a peer that
-// did not run for a while makes long ones, so in the smoothed time one sample counts at most kOutlierFactor times the estimate.
+// Smooths a time that is measured repeatedly, in nanoseconds, as in RFC 6298. Each path has two
+// (path_recovery.h): the round trip of the network, and the reply time, until this side knows that a frame
+// has arrived. Samples are never ambiguous, because the peer names the transmission that arrived. But a peer
+// that did not run for a while causes long samples. So one sample counts in the smoothed time as at most
+// kOutlierFactor times the estimate.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,14 @@ class RttEstimator {
   void sample(Duration measured);
   void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// True after kSamplesMin samples: the first are those of an empty path.
+  /// True after kSamplesMin samples; the first samples are those of an empty path.
   bool established() const { return samples_ >= kSamplesMin; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
-  /// As measured: frames of a path that has just become slow must not be declared lost (RFC 9002 6.1.2).
+  /// The last sample, not smoothed: frames of a path that has just become slow must not be declared lost (RFC
+  /// 9002 6.1.2).
   Duration latest() const { return latest_; }
-  /// Smoothed + 4 deviations: hardly any takes longer.
+  /// Smoothed time + 4 deviations: hardly any sample is longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }
   /// The retransmission timeout (RFC 6298): rto_unclamped(), within bounds.
   Duration rto() const;

@@ -15,8 +15,8 @@ using crypto::Cryptography;
 constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
 constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
-/// The counter behind four zeros, written in the words in which it is read. A read across two writes would wait until everything written
-/// before them, the frame, has reached the cache.
+/// Returns the counter behind four zero bytes, written in the same words in which the cipher reads the nonce.
+/// A read across two writes would wait until all earlier writes (the frame) have reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
   crypto::Nonce nonce;
   const wire::Le64 front = counter << 32;
@@ -26,7 +26,7 @@ crypto::Nonce nonce_of(std::uint64_t counter) {
   return nonce;
 }
 
-/// Everything that determines the keys of a direction, except their number.
+/// Returns everything that determines the keys of a direction, except their number.
 DirectionKeys::Context context_of(Mode mode, crypto::Cipher cipher, const Party& from, const Party& to) {
   DirectionKeys::Context context{};
   std::byte* at = context.data();
@@ -94,7 +94,7 @@ bool Association::has_address(const SocketAddress& address) const {
   return std::find(peer_.addresses.begin(), peer_.addresses.end(), address) != peer_.addresses.end();
 }
 
-/// The frame is at least as long as header, `clear` and trailer.
+/// Splits the frame, which must be at least as long as header, `clear` and trailer.
 Association::Parts Association::parts_of(Bytes frame, std::size_t clear) const {
   const std::size_t end = frame.size() - sizeof(wire::SealTrailer);
   const std::size_t associated = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) + clear : end;
@@ -113,8 +113,9 @@ void Association::seal(Bytes frame, std::size_t clear) {
       .seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
 }
 
-/// Keys are made for the next number, and seldom for one far ahead (after millions of lost frames). Forgers can write any number at little
-/// cost, while making a key for it costs this side much. No key is made for a frame that is very late.
+/// True if this side may make the key of this number: for the next number, and seldom for one far ahead
+/// (after millions of lost frames). A forger can write any number at little cost, but to make its key costs
+/// this side much. A frame that is very late gets no key.
 bool Association::number_allowed(std::uint64_t number) {
   const std::uint64_t newest = window_.newest() / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, newest);
@@ -134,7 +135,8 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   if (!key.open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
-  // Only now: a peer that seals for an earlier incarnation of ours counts from 1. It gets a notice unless its frame is a replay.
+  // The window is checked only now. A peer that seals for our earlier incarnation counts from 1; it must get
+  // a notice instead of counting as replayed.
   if (!window_.is_new(counter)) return Verdict::replayed;
   window_.mark(counter);
   return Verdict::genuine;

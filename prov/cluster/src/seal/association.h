@@ -1,20 +1,22 @@
-// A security association (RFC 4301) with one incarnation of a peer: the keys of both directions, the counter of
-// what was sealed, and the window of what was opened.
+// A security association (RFC 4301) with one incarnation of a peer: the keys of both directions, the counter
+// of sealed frames, and the window of opened frames.
 //
-// Each endpoint draws a salt when it opens, and sends it in its association request. The keys of a direction are made of the job key, the
-// salts and names of sender and receiver in that order, mode and cipher. So a key belongs to one direction between two
-// incarnations. A frame that was recorded earlier, or sealed for another receiver, or that is sent back, does not open. What a receiver
-// opens was sealed after it opened its endpoint.
+// Each endpoint draws a salt when it opens, and sends it in its association request. The keys of a direction
+// are derived from the job key, the salts and names of sender and receiver in that order, mode and cipher. So
+// a key belongs to one direction between two incarnations. A frame does not open if it was recorded earlier,
+// was sealed for another receiver, or is sent back to its sender. Every frame that a receiver opens was
+// sealed after the receiver opened its endpoint.
 //
-// Invariants: a counter is sealed once, whatever becomes of the frame. After kFramesPerKey counters the next key of the direction
-// replaces the current one (limits of AES-GCM, RFC 9001 6.6); the counter alone says which key that is. An association in which a frame
-// was opened lives as long as the endpoint: only its window knows which frames have come.
+// Invariants: each counter seals one frame only, even if that frame is lost. After kFramesPerKey counters the
+// next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6); the counter alone
+// tells the key. An association in which a frame was opened lives as long as the endpoint: only its window
+// knows which frames have come.
 //
-// The frames of a sender to a multicast group are an association, too, with the group as peer (group_seal.h). A receiver may join it at
-// any counter.
+// A sender also has an association for its frames to a multicast group, with the group as peer
+// (group_seal.h). A receiver may join the group at any counter.
 //
-// While a job changes its key, the two sides may begin with different keys at the same moment. So there is an association for each key
-// that both have; on the wire sender_id() says which one.
+// While a job changes its key, the two sides may begin with different keys at the same moment. So there is
+// one association for each key that both sides have; on the wire sender_id() tells which one.
 #pragma once
 
 #include <algorithm>
@@ -36,16 +38,17 @@
 
 namespace cluster::seal {
 
-/// Names of endpoints as they go into keys: family, port, IP.
+/// Size of an endpoint's name in the input of a key: family, port, IP.
 inline constexpr std::size_t kNameSize = 19;
 
-/// The keys of one direction of an association. Each follows from the job key, from what the two sides are, and from its number. The
-/// newest key, the one before it and the one behind it may be in use. So three are kept, and each is made when it is first needed.
+/// The keys of one direction of an association. Each key is derived from the job key, the context of both
+/// sides, and its number. The newest key, the previous one and the next one may be in use. So three keys are
+/// kept, and each is made when it is first needed.
 class DirectionKeys {
  public:
   using Use = crypto::Cryptography::Direction;
-  /// Bytes that determine the keys: mode, cipher, two salts, two names, and at the end the number of the key, which is
-  /// left 0 here.
+  /// Bytes that determine the keys: mode, cipher, two salts, two names, and the number of the key, which is 0
+  /// until get() sets it.
   static constexpr std::size_t kContextSize = 2 + 2 * 16 + 2 * kNameSize + 8;
   using Context = std::array<std::byte, kContextSize>;
 
@@ -65,23 +68,23 @@ class DirectionKeys {
   Context context_;
   crypto::Cipher cipher_;
   Use use_;
-  std::array<NumberedKey, 3> keys_;  ///< by the remainder of their numbers
+  std::array<NumberedKey, 3> keys_;  ///< indexed by number modulo 3
 };
 
-/// Which of a peer's counters have been seen (RFC 4303 3.4.3, with 1,024 places). Frames may overtake each other, but no frame is taken
-/// twice, and none that is so late that the window no longer covers it.
+/// Which of a peer's counters have been seen (RFC 4303 3.4.3, with 1,024 places). Frames may overtake each
+/// other. The window refuses frames that have come before, and frames so late that it no longer covers them.
 ///
 /// Invariant: a counter is marked only after its frame was verified, so a forger moves nothing.
 class ReplayWindow {
  public:
   static constexpr std::uint64_t kPlaces = 1024;
 
-  /// Counters begin at 1.
+  /// True if the counter is new and the window covers it. Counters begin at 1.
   bool is_new(std::uint64_t counter) const {
     if (counter == 0 || counter + kPlaces <= newest_) return false;
     return counter > newest_ || (word(counter) & bit(counter)) == 0;
   }
-  /// Of a frame that was verified; it is new.
+  /// Marks the counter of a verified frame; is_new() must be true.
   void mark(std::uint64_t counter) {
     if (counter > newest_ + kPlaces) {
       words_.fill(0);
@@ -90,7 +93,7 @@ class ReplayWindow {
     for (; newest_ < counter; ++newest_) word(newest_ + 1) &= ~bit(newest_ + 1);
     word(counter) |= bit(counter);
   }
-  /// The largest one that was marked.
+  /// The largest counter that was marked.
   std::uint64_t newest() const { return newest_; }
 
  private:
@@ -104,7 +107,8 @@ class ReplayWindow {
   std::array<std::uint64_t, kWords> words_{};
 };
 
-/// Limits work that a forger can cause: one piece in each interval, and `at_once` of them after a pause.
+/// Limits work that a forger can cause: one unit of work per interval, and up to `at_once` units after a
+/// pause.
 class Allowance {
  public:
   Allowance(Duration interval, int at_once) : interval_(interval), at_once_(at_once) {}
@@ -119,14 +123,14 @@ class Allowance {
  private:
   Duration interval_;
   int at_once_;
-  Time from_{};  ///< each piece takes one interval of the time since then
+  Time from_{};  ///< each unit of work uses up one interval after this time
 };
 
 using Salt = std::array<std::uint8_t, 16>;
 
 Salt draw_salt(Random& random);
 
-/// The checksum field of frames whose sender has that salt and uses that key.
+/// Returns the checksum field of frames whose sender has this salt and uses this key.
 std::uint32_t sender_id(const Salt& salt, const KeyId& key);
 
 /// One side of an association: an incarnation of an endpoint.
@@ -149,13 +153,14 @@ class Association {
   const JobKey& key() const { return *key_; }
   bool has_address(const SocketAddress& address) const;
 
-  /// Seals a whole frame where it lies, with the next counter. The header is complete but for what this sets; this writes the trailer.
-  /// `clear`: bytes behind the header that are encrypted in no mode.
+  /// Seals a whole frame in place, with the next counter. Sets the flag kSealed and the checksum field, and
+  /// writes the trailer; the caller has completed the rest. `clear` bytes after the header are never
+  /// encrypted.
   void seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
-  /// Which counter the first frame may have: a receiver may join a group at any.
+  /// Which counter the first frame may have. A receiver may join a group at any counter.
   enum class Begin : std::uint8_t { at_first, anywhere };
-  /// `frame` is a whole sealed frame from the peer; opened where it lies.
+  /// Opens a whole sealed frame from the peer in place.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
   /// Tag of an association response from us (`ours`) or from the peer.
   Tag authenticate_response(bool ours, ConstBytes message) const;
@@ -163,20 +168,20 @@ class Association {
   /// True once a frame or response has shown that the peer is alive and has our salt.
   bool confirmed = false;
   std::uint64_t last_request = 0;  ///< largest number of a request of this incarnation
-  Time next_notice{};              ///< when it may be notified again that its frames do not open
+  Time next_notice{};              ///< when the peer may be notified again that its frames do not open
 
  private:
   /// The parts of a sealed frame.
   struct Parts {
-    Bytes associated;  ///< authenticated only
-    Bytes text;        ///< encrypted as well
+    Bytes associated;  ///< authenticated, not encrypted
+    Bytes text;        ///< authenticated and encrypted (Mode::encrypt)
     Bytes trailer;
   };
   Parts parts_of(Bytes frame, std::size_t clear) const;
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  static constexpr std::uint32_t kFarAheadTried = 256;  ///< of that many frames far ahead, one is tried
+  static constexpr std::uint32_t kFarAheadTried = 256;  ///< one in this many frames far ahead is tried
 
   std::shared_ptr<const JobKey> key_;
   Mode mode_;
@@ -187,15 +192,17 @@ class Association {
   DirectionKeys inward_;
   std::uint64_t sealed_ = 0;
   ReplayWindow window_;
-  std::uint32_t far_ahead_ = 0;  ///< frames with a counter that is, or claims to be, far ahead
+  std::uint32_t far_ahead_ = 0;  ///< frames whose counter, genuine or forged, is far ahead
 };
 
-/// Names as they go into keys and as nodes compare them: without the scope of a link-local address, which differs between nodes.
+/// Returns the address as it goes into keys and as nodes compare it: without the scope of a link-local
+/// address, which differs between nodes.
 SocketAddress without_scope(const SocketAddress& address);
 void write_name(const SocketAddress& address, std::byte* out);
 
-/// The frame at the front of what is left of a datagram, as long as its header says; empty if it is no frame of this protocol, or
-/// reaches beyond the datagram. Nothing is verified yet: that is up to the association, or the group, that opens the frame.
+/// Returns the first frame of the datagram, as long as its header says. Empty if this is no frame of this
+/// protocol, or if it reaches beyond the datagram. Nothing is verified here: the association or group that
+/// opens the frame does that.
 inline Bytes first_frame(Bytes datagram, wire::FrameHeader& header) {
   if (datagram.size() < sizeof header) return {};
   std::memcpy(&header, datagram.data(), sizeof header);

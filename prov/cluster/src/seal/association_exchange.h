@@ -1,24 +1,25 @@
-// How two endpoints make an association: by a request, which a key of the job authenticates, and a response, which the keys of the
-// association authenticate.
+// How two endpoints make an association. One sends a request, which a key of the job authenticates. The other
+// sends a response, which the keys of the association authenticate.
 //
 //   A  -- request  {A's salt, A's addresses, number} -->  B     HMAC under the job key's request key
 //   A  <-- response {both salts, B's addresses, number} --  B   HMAC under the pair key B to A
 //   A  == sealed frames ==>  B                                  the first one shows B that A is alive
 //
-// A response is as long as its request and repeats its number, so A knows that it is fresh. From a recorded request B learns only a
-// salt. Both messages name the address that they are sent to, which must be the receiver's. Otherwise a host on the way could lead the
-// request for one member of the job to another.
+// A response is as long as its request and repeats the request's number, so A knows that the response is
+// fresh. A recorded request teaches B nothing but a salt. Each message names the address that it is sent to,
+// and the receiver checks that the address is its own. Otherwise a host on the way could lead the request for
+// one process of the job to another.
 //
-// On the wire a request or response is
+// On the wire, a request or response is
 //
 //   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
 //
-// The trailer has the number of the request as its counter, and the HMAC over everything before as its tag. A notice (association_unknown)
-// is a header alone. It quotes what was refused, and nothing in it is trusted.
+// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything before. A
+// notice (association_unknown) is a header alone. It quotes the refused frame, and nothing in it is trusted.
 //
-// There is no timer. Flows retransmit the frames that wait for an association, and each time the exchange sends a request if one is
-// due. A process that has restarted cannot open what is sealed for the one before it. It says so by a notice, which draws a request
-// (at most one per kNoticeInterval) and nothing else.
+// There is no timer. Flows retransmit the frames that wait for an association, and each time the exchange
+// sends a request if one is due. A restarted process cannot open frames that were sealed for its predecessor.
+// It answers them with a notice, which causes a request (at most one per kNoticeInterval) and nothing else.
 #pragma once
 
 #include <array>
@@ -34,16 +35,16 @@
 
 namespace cluster::seal {
 
-/// As it lies on the wire.
+/// The wire format of the block.
 struct AssociationBlock {
   std::uint8_t key_id[8];
   std::uint8_t salt[16];       ///< of the sender
-  std::uint8_t peer_salt[16];  ///< response: of the requester; request: 0
+  std::uint8_t peer_salt[16];  ///< in a response, that of the requester; in a request, 0
   std::uint8_t mode;
-  std::uint8_t prefers_aes;  ///< 1: AES-GCM is the faster cipher there
-  std::uint8_t addresses;    ///< RailBlocks that follow
+  std::uint8_t prefers_aes;  ///< 1: AES-GCM is the faster cipher at the sender
+  std::uint8_t addresses;    ///< number of RailBlocks that follow
   std::uint8_t reserved;
-  wire::RailBlock to;  ///< the address that the sender sends this to
+  wire::RailBlock to;  ///< the address that this message is sent to
 };
 static_assert(sizeof(AssociationBlock) == 64);
 
@@ -58,9 +59,9 @@ struct AssociationFrame {
   std::uint64_t number = 0;
 };
 
-/// The whole frame but its tag, which is its end.
+/// Encodes the whole frame, except the tag at its end.
 std::vector<std::byte> encode(const AssociationFrame& frame);
-/// What the tag covers.
+/// Returns the part of a frame that the tag covers.
 inline ConstBytes tagged_part(ConstBytes frame) {
   return frame.first(frame.size() - sizeof(wire::SealTrailer::tag));
 }
@@ -68,30 +69,32 @@ inline void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
   std::memcpy(frame.data() + tagged_part(frame).size(), tag.data(), tag.size());
 }
 
-/// "The frame with this header does not open here, ask for an association."
+/// Makes a notice: "The frame with this header does not open here, ask for an association."
 wire::FrameHeader make_notice(const wire::FrameHeader& refused);
 
 class AssociationExchange {
  public:
-  /// All arguments outlive the exchange. `ours`: our salt and addresses.
+  /// All arguments outlive the exchange. `ours` holds our salt and addresses.
   AssociationExchange(const Credentials& credentials, const Party& ours, AssociationTable& table,
                       link::Link& link, const Environment& environment)
       : credentials_(credentials), ours_(ours), table_(table), link_(link), environment_(environment) {}
 
-  /// Asks the endpoint at the end of the path for an association, if a request is due. False: it is not.
+  /// Asks the endpoint at the end of the path for an association. Returns false if no request is due yet.
   bool request(Time now, Route& route, const link::Path& path);
-  /// A whole request, response or notice has come. Returns the association if frames may from now on be sealed in it.
+  /// Handles a whole request, response or notice. Returns the association if frames may now be sealed in it,
+  /// else null.
   Association* on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame, const link::Path& from);
   /// True if the bytes are the beginning of one of our requests.
   bool has_requested(ConstBytes quoted) const;
-  /// A frame has come for which there is no association here.
+  /// Handles a frame for which there is no association here.
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
-  /// A frame has come that the association does not open: perhaps it is sealed for an earlier process here.
+  /// Handles a frame that the association does not open; perhaps it was sealed for an earlier process here.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
-  /// Whether there is a flood from now on. During a flood only peers to which this side has sent something get notices. Otherwise an
-  /// unknown source would learn from a notice that the link let its frame through, that is, that it guessed the mark (link/link.h).
+  /// Says whether there is a flood from now on. During a flood, only peers that this side has sent something
+  /// to get notices. Otherwise a notice would tell an unknown source that the link let its frame through,
+  /// that is, that it guessed the mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
-  /// A frame has come from a process without a key; a notice tells it that there is a key here.
+  /// Handles a frame from a process without a key; a notice tells the process that there is a key here.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);
 
  private:
@@ -100,7 +103,8 @@ class AssociationExchange {
   static constexpr Duration kNoticeInterval = 100ms;
   static constexpr Duration kUnknownInterval = 1ms;
   static constexpr Duration kWarningInterval = 60s;
-  /// After so long without an answer the log says why that may be: a peer without the key, or with another one, drops requests.
+  /// After this time without an answer, the log names possible reasons: a peer without the key, or with
+  /// another one, drops requests.
   static constexpr Duration kSilenceMax = 1s;
   /// Requests further apart than this belong to two attempts.
   static constexpr Duration kAttemptGap = 10s;
@@ -132,8 +136,8 @@ class AssociationExchange {
     SocketAddress peer;
     Time since{};
   };
-  OtherKey other_key_;  ///< the peer that has asked with a key that is not this process's
-  /// Responses cost some microseconds each, and a recorded request draws one.
+  OtherKey other_key_;  ///< the peer that has asked with a key that this process does not have
+  /// Limits responses: each costs some microseconds, and even a recorded request causes one.
   Allowance responses_{250us, 1024};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };

@@ -22,7 +22,8 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-/// A process with the same key can impersonate the peer anyway; but a confirmed association stays.
+/// A process with the same key can impersonate the peer in any case, but it cannot displace a confirmed
+/// association.
 bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
     const Association* const other = find(address, next.peer_id());
@@ -53,14 +54,14 @@ void AssociationTable::make_current(Association& association) {
     Route& its = routes_[address];
     its.request = 0;
     its.requests = 0;
-    if (its.current == &association) continue;  // the next notice waits for its time all the same
+    if (its.current == &association) continue;  // next_request stays, which limits requests after notices
     its.current = &association;
     its.request_interval = {};
     its.next_request = {};
   }
 }
 
-/// Drops it unless it was confirmed meanwhile.
+/// Drops the association unless it was confirmed meanwhile.
 void AssociationTable::drop(const Name& name) {
   const auto found = associations_.find(name);
   if (found == associations_.end() || found->second->confirmed) return;

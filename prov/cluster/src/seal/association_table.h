@@ -1,13 +1,18 @@
-// The associations of one endpoint: by the address that frames go to, and by the sender of frames that come.
+// The associations of one endpoint, found by the address that frames go to, and by the sender of frames that
+// come.
 //
-// An association begins with a request, which may be a recorded one of a process that is long gone. Until something shows that its peer is
-// alive (Association::confirmed), it is unconfirmed. There are at most kUnconfirmedMax of these; the oldest is dropped.
-// Confirmed associations stay: association.h says why. Frames to an address are sealed in the association that was confirmed last for it.
+// An association begins with a request, which may be a recording from a process that is long gone. Until
+// something shows that the peer is alive (Association::confirmed), the association is unconfirmed. There are
+// at most kUnconfirmedMax unconfirmed associations; the oldest is dropped. Confirmed associations stay
+// (association.h says why). Frames to an address are sealed in the association that was last confirmed for
+// that address.
 //
-// The source address of a frame and the id in it say which association opens it. Two peers of one address never have the same id. A
-// process can choose a salt that gives it the id of another one, but a confirmed association stays.
+// The source address of a frame and the id in the frame say which association opens it. Two peers of one
+// address never have the same id. A process can choose a salt that gives it the id of another process, but it
+// cannot displace a confirmed association.
 //
-// Frames that wait for an association are copies, few and short-lived: their flows retransmit them.
+// Frames that wait for an association are copies. They are few and short-lived, since flows retransmit their
+// frames.
 #pragma once
 
 #include <array>
@@ -27,15 +32,15 @@ struct WaitingFrame {
   std::vector<std::byte> bytes;
 };
 
-/// What is known of one address of a peer.
+/// What this side knows about one address of a peer.
 struct Route {
-  Association* current = nullptr;  ///< what frames to the address are sealed in; null: none yet
-  std::uint64_t request = 0;       ///< number of the request that is not answered; 0: none
+  Association* current = nullptr;  ///< seals frames to the address; null: none yet
+  std::uint64_t request = 0;       ///< number of the unanswered request; 0: none
   Time next_request{};
   Duration request_interval{};
   Time asked_since{};                           ///< when the first of the unanswered requests left
-  unsigned requests = 0;                        ///< since the last answer
-  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last ones sent; 0: answered
+  unsigned requests = 0;                        ///< requests since the last answer
+  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last keep-alives sent; 0: answered
   unsigned next_keep_alive = 0;
   std::vector<WaitingFrame> waiting;
   Time waiting_since{};
@@ -44,15 +49,16 @@ struct Route {
 class AssociationTable {
  public:
   Route& route(const SocketAddress& address) { return routes_[address]; }
-  /// Null if this side has sent nothing there and nothing authentic has come from there.
+  /// Returns the route. Null if this side has sent nothing there and nothing authentic has come from there.
   Route* find_route(const SocketAddress& address);
-  /// The association whose frames come from this address under this id; null if there is none.
+  /// Returns the association whose frames come from this address with this id, or null.
   Association* find(const SocketAddress& from, std::uint32_t id) const;
-  /// By its salt and key; null if there is none.
+  /// Returns the association with this salt and key, or null.
   Association* find(const Salt& salt, const KeyId& key);
-  /// Adds one that is not confirmed. Null: a confirmed peer has one of its addresses and its id.
+  /// Adds an unconfirmed association. Returns null if a confirmed peer has the same id and one of the same
+  /// addresses.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association; from now on frames to the peer's addresses are sealed in it.
+  /// Confirms the association, and seals frames to the peer's addresses in it from now on.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }
@@ -69,13 +75,14 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
-  /// False: a confirmed peer of one of its addresses has its id. One that is not confirmed is dropped.
+  /// Drops unconfirmed associations with the same id and one of the same addresses. Returns false if one of
+  /// them is confirmed.
   bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
-  std::deque<Name> unconfirmed_;  ///< oldest first; some have been confirmed since
+  std::deque<Name> unconfirmed_;  ///< oldest first; some may have been confirmed or dropped since
 };
 
 }  // namespace cluster::seal

@@ -10,10 +10,10 @@
 namespace cluster::seal {
 namespace {
 
-/// The group in the place of a receiver: it has no salt, and uses the cipher of its sender.
+/// Describes the group as the receiver: a group has no salt, and uses the cipher of its sender.
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
-/// The sender has a salt of its own for each group.
+/// Describes this endpoint as the sender, with a salt of its own for each group.
 Party as_sender(const Party& ours, Random& random) {
   return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
 }
@@ -30,7 +30,7 @@ GroupSender::GroupSender(const Credentials& credentials, const Party& sender, co
   block_.prefers_aes = sender.prefers_aes ? 1 : 0;
 }
 
-/// False: all known senders have been heard lately.
+/// Makes room for one more sender. Returns false if all known senders have been heard lately.
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
   if (now < full_until_) return false;
@@ -42,7 +42,7 @@ bool GroupOpener::make_space(Time now) {
   return true;
 }
 
-/// Tries each key that the sender may mean.
+/// Opens the first frame of an unknown sender with each key that its id allows.
 Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& name, const Party& sender) {
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
     if (sender_id(name.salt, key->id()) != name.id || !trials_->take(now)) continue;
@@ -91,19 +91,20 @@ class SealedReceiver final : public link::MulticastReceiver {
                  const SocketAddress& name, const Environment& environment)
       : inner_(std::move(inner)), opener_(std::move(opener)), name_(name), environment_(environment) {}
 
-  /// Returns as many as came, so that the caller knows whether the socket is empty. Arrivals of which nothing opens are empty.
+  /// Returns as many arrivals as came, so that the caller knows whether the socket is empty. An arrival in
+  /// which no frame opens is empty.
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     const std::size_t count = inner_->receive_burst(frames);
     for (link::InFrame& frame : frames.first(count)) {
       frame.bytes = frame.from.to == name_ ? frame.bytes.first(0) : open_all(frame);
-      frame.segment = 0;  // what has opened says itself how long it is
+      frame.segment = 0;  // each opened frame states its length in its header
     }
     return count;
   }
   int descriptor() const override { return inner_->descriptor(); }
 
  private:
-  /// The frames of one arrival that open, one behind the other where the first one lay.
+  /// Opens the frames of one arrival. Returns those that open, moved together at the front of the arrival.
   Bytes open_all(const link::InFrame& arrival) {
     std::size_t kept = 0;
     for (link::ArrivalWalk walk(arrival); !walk.done();) {
@@ -114,7 +115,7 @@ class SealedReceiver final : public link::MulticastReceiver {
     return arrival.bytes.first(kept);
   }
 
-  /// Takes a frame off the front. Empty: it does not open.
+  /// Takes a frame off the front and opens it. Returns nothing if the frame does not open.
   Bytes open_next(link::ArrivalWalk& walk, const SocketAddress& from) {
     Counters& counters = environment_.counters;
     wire::FrameHeader header;

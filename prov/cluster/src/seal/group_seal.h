@@ -1,18 +1,21 @@
-// Sealed frames by multicast: one sender, one group, any number of receivers, which the sender need not know.
+// Seals multicast frames from one sender to one group, with any number of receivers, which the sender need
+// not know.
 //
 //   frame header | GroupSealBlock | what the frame carries ... | SealTrailer
 //
-// The keys of a sender's frames to a group are made like those of a direction (association.h), with the group in the place of the
-// receiver: of the job key, mode, cipher, a salt that the sender draws for this group, its name, and the group's address. Each
-// frame carries the salt, so the frames of a sender open from the first one on, also for a member that joins late. The checksum field
-// says which key of the job seals the frame, as in other frames.
+// The keys of a sender's frames to a group are derived like those of a direction (association.h), with the
+// group in the place of the receiver. Their input is the job key, mode, cipher, a salt that the sender draws
+// for this group, the sender's name, and the group's address. Each frame carries the salt, so any frame can
+// be opened first, also by a receiver that joins late. The checksum field tells which key of the job seals
+// the frame, as in other frames.
 //
-// The key is the group's, not a member's: each process that has the job key can seal in the name of every member. A receiver cannot
-// tell whether a frame is fresh, either: one that was recorded before it opened the group opens once. The group takes it only if stream
-// and membership are those that its member has named over the flow between them.
+// The key does not identify a member: each process that has the job key can seal in the name of every member.
+// Nor can a receiver tell whether a frame is fresh: a frame that was recorded before the receiver joined the
+// group opens once. The group accepts such a frame only if its stream and membership are those that the
+// sending member has named over the flow between them.
 //
-// Invariants: a counter is sealed once. A frame opens once for a receiver of the group. Nothing is kept of frames that do not open, and the
-// work for them is bounded.
+// Invariants: each counter seals one frame only. A frame opens once at each receiver. Frames that do not open
+// leave nothing behind, and the work for them is bounded.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +29,15 @@
 
 namespace cluster::seal {
 
-/// Behind the header of a sealed frame of a group; never encrypted.
+/// Follows the header of a sealed group frame; never encrypted.
 struct GroupSealBlock {
   std::uint8_t salt[16];
-  std::uint8_t prefers_aes;  ///< 1: the cipher is AES-GCM, which the sender alone chooses
+  std::uint8_t prefers_aes;  ///< 1: the cipher is AES-GCM; the sender alone chooses
   std::uint8_t reserved[3];
 };
 static_assert(sizeof(GroupSealBlock) == 20);
 
-/// What an endpoint seals for one group.
+/// Seals the frames of an endpoint to one group.
 class GroupSender {
  public:
   GroupSender(const Credentials& credentials, const Party& ours, const SocketAddress& group, Random& random);
@@ -49,13 +52,13 @@ class GroupSender {
   Association association_;
 };
 
-/// What an endpoint opens of one group. `trials`, the endpoint's, limits how often it makes keys for senders that it does not know,
-/// which may be forged.
+/// Opens the frames of one group for an endpoint. `trials` belongs to the endpoint, and limits how often it
+/// makes keys for unknown senders, which may be forged.
 class GroupOpener {
  public:
-  /// With that many senders, the one that has been silent longest gives way, if it has been silent for kSilent. Recorded frames of
-  /// earlier processes open, too; they must not displace a living member, whose recorded frames would then open again. Members are
-  /// never silent for that long.
+  /// With this many senders, a new sender displaces the one that has been silent longest, if that one has
+  /// been silent for kSilent. Recorded frames of earlier processes open, too. They must not displace a living
+  /// member, whose recorded frames would then open again. Living members are never silent for that long.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 
@@ -65,8 +68,9 @@ class GroupOpener {
   GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<Allowance> trials)
       : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
 
-  /// `frame` is one whole frame with the flag kSealed. If it is genuine and new, this cuts out its block; the rest is a sealed frame
-  /// whose trailer has been verified. Otherwise this counts the frame and returns nothing.
+  /// `frame` is one whole frame with the flag kSealed. If the frame is genuine and new, open() cuts out its
+  /// block and returns the rest: a sealed frame whose trailer has been verified. Otherwise open() counts the
+  /// frame and returns nothing.
   Bytes open(Time now, Bytes frame, const SocketAddress& from, Counters& counters);
   std::size_t senders() const { return senders_.size(); }
 
@@ -92,16 +96,16 @@ class GroupOpener {
   const Credentials credentials_;
   const SocketAddress group_;
   std::shared_ptr<Allowance> trials_;
-  std::unordered_map<Name, Sender, NameHash> senders_;  ///< of which a frame has been opened
-  Time full_until_{};                                   ///< none gives way before
+  std::unordered_map<Name, Sender, NameHash> senders_;  ///< senders of opened frames
+  Time full_until_{};                                   ///< until then no sender may be displaced
 };
 
-/// What an endpoint with a key receives by multicast. Of what comes for a group it hands up only what a process with the key has sealed
-/// for that group: once, and opened. SealedLink seals the other direction. To its user this is multicast that loses what is forged,
-/// altered, replayed or not sealed at all.
+/// Multicast reception for an endpoint with a key. It hands up only frames that a process with the key has
+/// sealed for the group: each once, and opened. SealedLink seals the other direction. To the caller it looks
+/// like multicast that loses all frames that are forged, altered, replayed or not sealed.
 class SealedGroups final : public link::MulticastJoiner {
  public:
-  /// `name`: of this endpoint. Its own frames come as well, and are left out.
+  /// `name` is that of this endpoint, whose own frames come back and are dropped.
   SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials,
                const SocketAddress& name, const Environment& environment)
       : inner_(std::move(inner)),

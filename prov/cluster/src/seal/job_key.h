@@ -1,14 +1,14 @@
-// The key that all processes of a job have, and what is made of it. A process that has it is a member of the job. Nothing here tells members
-// apart, or protects one from another.
+// The key that all processes of a job have, and the keys derived from it. A process with the key is a member
+// of the job. The key neither tells members apart nor protects them from each other.
 //
 //   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, in the clear: which key
 //                                                           request key    association requests
 //                                                           keep-alive key keep-alives and their answers
 //                                                           memory key     connections inside a node
-//                                                           pair keys      one per direction, see association.h
+//                                                           pair keys      one per direction (association.h)
 //
-// The object does not keep the material itself. It lives in memory that is left out of core dumps where its owner can arrange that
-// (os/secret_memory.h).
+// The object does not keep the key material. Its owner places the object in memory that core dumps leave out,
+// if possible (os/secret_memory.h).
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@
 
 namespace cluster::seal {
 
-/// How much a key protects. Both sides use the same, or do not talk.
+/// How much a key protects. Both sides must use the same mode.
 enum class Mode : std::uint8_t {
-  auth = 1,     ///< frames are authenticated; what they carry can be read
-  encrypt = 2,  ///< what they carry is encrypted as well: everything but the frame header
+  auth = 1,     ///< frames are authenticated; anybody can read their content
+  encrypt = 2,  ///< everything after the frame header is also encrypted
 };
 
 using KeyId = std::array<std::uint8_t, 8>;
@@ -42,10 +42,10 @@ class JobKey {
   const KeyId& id() const { return id_; }
 
   enum class Purpose : std::uint8_t { request, keep_alive, memory };
-  /// The first bytes of an HMAC-SHA256 of the message.
+  /// Returns the first bytes of an HMAC-SHA256 of the message.
   Tag authenticate(Purpose purpose, ConstBytes message) const;
   bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
-  /// The same with the key that follows from `label` and `context`.
+  /// The same with the key that is derived from `label` and `context`.
   Tag authenticate(std::string_view label, ConstBytes context, ConstBytes message) const;
   bool equal(const Tag& one, const std::byte* other) const {
     return cryptography_->equal(one.data(), other, one.size());
@@ -59,12 +59,12 @@ class JobKey {
   std::shared_ptr<const crypto::Cryptography> cryptography_;
   KeyId id_{};
   crypto::DerivedKey job_;
-  std::array<crypto::DerivedKey, 3> purposes_;  ///< by Purpose
+  std::array<crypto::DerivedKey, 3> purposes_;  ///< indexed by Purpose
 };
 
 using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
 
-/// What an endpoint seals with: the first key, and further ones that it accepts.
+/// The keys of an endpoint: it seals with the first, and accepts all.
 struct Credentials {
   JobKeys keys;
   Mode mode = Mode::auth;

@@ -1,9 +1,10 @@
-// The seal of keep-alives and their answers. The keep-alive responder answers without looking at the endpoint's associations: it has only
-// a key of the job.
+// Seals keep-alives and their answers. The keep-alive responder knows no associations of the endpoint: it has
+// only the keys of the job.
 //
-// The tag is an HMAC over mode, header, counter, and the address that was asked. So no other process than the one that was asked can
-// answer, and none that this side's frames can never reach. The answer repeats the counter of the question, which is new each time, so a
-// recorded answer is worthless. The tag does not cover padding, and nothing reads padding.
+// The tag is an HMAC over mode, header, counter, and the address that was asked. So only the process that was
+// asked can answer, and only if this side's frame has reached it. The answer repeats the counter of the
+// question, which is new each time, so a recorded answer is worthless. The tag does not cover the padding,
+// and nothing reads the padding.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace cluster::seal {
 
-/// `asked`: the address of the endpoint that is asked.
+/// `asked` is the address of the endpoint that the keep-alive asks.
 void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer);
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
@@ -24,7 +25,8 @@ bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& he
 
 using KeepAliveAnswer = std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)>;
 
-/// `frame` came to `asked`, which is ours. False: it is no keep-alive of the job.
+/// Makes the answer to `frame`, which came to our address `asked`. Returns false if the frame is not a
+/// keep-alive of the job.
 bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const SocketAddress& asked,
                        KeepAliveAnswer& answer);
 

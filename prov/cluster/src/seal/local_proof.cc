@@ -43,7 +43,8 @@ bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
   return key_->equal(authenticate(Role::connector, message), tag.data());
 }
 
-/// Different contents never are the same bytes: the nonces and the role have fixed sizes, and the name of a socket ends in a zero.
+/// Different contents never give the same bytes: nonces and role have fixed sizes, and the socket name ends
+/// in a zero.
 Tag LocalProof::authenticate(Role sender, ConstBytes message) const {
   std::vector<std::byte> content;
   const ConstBytes parts[] = {as_bytes(nonces_.data(), sizeof nonces_), as_bytes(&sender, sizeof sender),

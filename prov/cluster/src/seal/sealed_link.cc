@@ -22,7 +22,7 @@ bool is_keep_alive(const link::OutFrame& frame) {
   return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
-/// The frame with `block` behind its header, as long as it will be when it is sealed.
+/// Copies the frame, with `block` after the header, and sets the length that the sealed frame will have.
 void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
   constexpr std::size_t header_size = sizeof(wire::FrameHeader);
   const ConstBytes front = frame.pieces[0];
@@ -85,7 +85,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// A GroupSender lasts as long as the endpoint. If the endpoint leaves the group and joins it again, the counters go on.
+/// Returns the sender for a group, which lasts as long as the endpoint. If the endpoint leaves the group and
+/// joins it again, the counters go on.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
@@ -94,7 +95,7 @@ GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   return *place;
 }
 
-/// Sends frames to one peer or group, and returns how many were taken.
+/// Sends frames to one peer or group. Returns how many the inner link has taken.
 std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association,
                                     ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
@@ -106,9 +107,9 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// Seals as many of `frames`, from the first on, as there is space for. `block` goes behind the header of each, and is never encrypted. Each
-/// frame is copied to where the one before it ends, and sealed there. A link that gets a frame in several pieces takes longer than the copy
-/// does, and the library seals faster what lies in one piece.
+/// Seals the first of `frames`, as many as there is space for, with `block` after the header of each; `block`
+/// is never encrypted. Each frame is copied to the end of the previous one, and sealed there. The copy pays:
+/// a link sends frames in several pieces more slowly, and the library seals a frame in one piece faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
@@ -131,7 +132,8 @@ std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame>
   return std::span(sealed_).first(count);
 }
 
-/// A peer that has not answered yet may have any of this side's keys, so it is asked with each, as by requests (association_exchange.h).
+/// Sends a keep-alive. A peer that has not answered yet may have any of this side's keys, so it gets one
+/// keep-alive for each key, as with requests (association_exchange.h).
 void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
   if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());
@@ -204,8 +206,8 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Takes frames off the front of what is left of the arrival. Genuine ones that lie back to back become `out`; the first refused frame
-/// ends them. Returns 1 if there are any.
+/// Takes frames off the front of the rest of the arrival, up to the first refused frame. The genuine frames
+/// before that one become `out`. Returns 1 if there are any, else 0.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
   Association* last = nullptr;
@@ -228,7 +230,7 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
   if (genuine.empty()) return 0;
   out = arrival;
   out.bytes = genuine;
-  out.segment = 0;  // the seal vouches for the length of each
+  out.segment = 0;  // the seal authenticates the length of each
   return 1;
 }
 
@@ -270,7 +272,7 @@ bool SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::
   return true;
 }
 
-/// An answer to a keep-alive of ours, with one of our keys.
+/// True if the frame answers a keep-alive of ours, with one of our keys.
 bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
   if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) {
     ++environment_.counters.refused_malformed;
@@ -295,8 +297,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// An error that quotes one of our association requests is vouched for. The request contains the salt of this process, which only hosts
-/// that see its frames know.
+/// Marks an error as vouched if it quotes one of our association requests. The request contains the salt of
+/// this process, which only hosts that see our frames know.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());

@@ -1,19 +1,21 @@
-// A link whose frames are sealed with a key of the job. What its user sends leaves sealed. What its user receives was sealed by a member
-// of the job for this process, and comes once. Everything else ends here. The user need not know: to it this is a link that loses
-// what is forged, damaged or replayed.
+// A link whose frames are sealed with a key of the job. Frames that its user sends leave sealed. Frames that
+// its user receives were sealed by a member of the job for this process, and come once. This link drops all
+// other frames. To its user it looks like a link that loses all frames that are forged, damaged or replayed.
 //
 //   frame header | what the frame carries ... | SealTrailer
 //
-// The header stays readable, so that kernel filters and receive offload work as without a key. The flag kSealed is set, and the checksum
-// field names the sender. The tag takes the place of the checksum.
+// The header stays readable, so that kernel filters and receive offload work as without a key. The flag
+// kSealed is set, and the checksum field contains the id of the sender, since the tag replaces the checksum.
 //
-// Frames to a multicast group are sealed for the group. What comes from groups does not come by this link (group_seal.h).
+// Frames to a multicast group are sealed for the group. Frames from groups do not come through this link
+// (group_seal.h).
 //
-// Frames to an address without association wait (copies of at most kWaitingMax) while the exchange asks for one; keep-alives need none.
-// What leaves in one call is sealed together, and frames of one size stay frames of one size.
+// Frames to an address without an association wait while the exchange asks for one (copies, at most
+// kWaitingMax). Keep-alives need no association. The frames of one call are sealed together, and frames of
+// equal size keep equal sizes.
 //
-// Invariants: a frame goes up only with the flag, and only if it opened under a new counter. Its source is one of the addresses of the
-// peer that sealed it.
+// Invariants: a frame goes up only with the flag, and only if it opened with a new counter. Its source is one
+// of the addresses of the peer that sealed it.
 #pragma once
 
 #include <array>
@@ -33,7 +35,7 @@ namespace cluster::seal {
 
 class SealedLink final : public link::Link {
  public:
-  /// `addresses`: of this endpoint, its name first.
+  /// `addresses` are those of this endpoint, its name first.
   SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials, std::vector<SocketAddress> addresses,
              const Environment& environment);
 
@@ -54,7 +56,8 @@ class SealedLink final : public link::Link {
  private:
   static constexpr std::size_t kWaitingMax = 8;
   static constexpr Duration kWaitingLongest = 1s;
-  /// Two super-frames of an ordinary Ethernet, or one of jumbo frames; at least one frame of any link.
+  /// Space for two super-frames of ordinary Ethernet frames, or one of jumbo frames, and for at least one
+  /// frame of any link.
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
   Time now() const { return environment_.clock.now(); }
@@ -68,7 +71,8 @@ class SealedLink final : public link::Link {
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
-  /// True if the frame goes up. `last`: the association that opened the frame before it, from the same address; null: none did.
+  /// True if the frame goes up. `last` is the association that opened the previous frame from the same
+  /// address, or null.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
@@ -80,14 +84,13 @@ class SealedLink final : public link::Link {
   AssociationTable table_;
   AssociationExchange exchange_;
   std::unique_ptr<std::byte[]> staging_ = std::make_unique_for_overwrite<std::byte[]>(kStagingBytes);
-  std::array<link::OutFrame, link::kBurstMax>
-      sealed_;  ///< lie in staging_ until the inner link has taken them
+  std::array<link::OutFrame, link::kBurstMax> sealed_;  ///< in staging_ until the inner link takes them
   std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
-  std::uint64_t keep_alives_;  ///< counter of the last one
+  std::uint64_t keep_alives_;  ///< counter of the last keep-alive
   std::array<link::InFrame, link::kBurstMax> arrivals_;
-  std::size_t arrivals_begin_ = 0;  ///< those before it have been looked at
+  std::size_t arrivals_begin_ = 0;  ///< index of the first arrival that is not finished
   std::size_t arrivals_end_ = 0;
-  link::ArrivalWalk walk_;  ///< of arrivals_[arrivals_begin_]
+  link::ArrivalWalk walk_;  ///< walks arrivals_[arrivals_begin_]
 };
 
 }  // namespace cluster::seal

@@ -2,16 +2,15 @@
 // doorbell (os/local_socket.h): the reader asks for the next segment, the writer for space.
 //
 // No wake is missed. The sleeper calls request() and os::fence_processes(), looks once more, and sleeps. The
-// waker writes what the sleeper waits for, then calls take_request(). Either the sleeper's look comes late
-// enough to find what was written, or the waker's look at this word comes late enough to find the request:
-// that needs a full fence on both sides between writing and looking. If both processes take part in
-// os/process_fence.h, the sleeper's fence covers both; kFenced says that the sleeper takes part. Otherwise
-// take_request() executes a fence of its own.
+// waker writes what the sleeper waits for, then calls take_request(). Both sides need a full fence between
+// writing and looking. Then either the sleeper finds what was written, or the waker finds the request. If
+// both processes take part in os/process_fence.h, the sleeper's fence covers both; kFenced says that the
+// sleeper takes part. Otherwise take_request() executes a fence, too.
 //
-// A waker that finds a request takes it back before it rings: one ring per request. The doorbell stays readable
-// until the sleeper clears it, which it does only before it requests anew. So as long as any thread sleeps on
-// the descriptor, there is a request, or the descriptor is readable, or the waker is about to ring. (If the waker has
-// died, the sleeper notices that by other means.)
+// A waker that finds a request takes it back before it rings: one ring per request. The sleeper clears its
+// doorbell only before a new request, so until then the doorbell stays readable. Therefore, while a thread
+// sleeps on the descriptor, a request stands, or the descriptor is readable, or the waker is about to ring.
+// (LocalDeaths notices if the waker has died.)
 #pragma once
 
 #include <atomic>
@@ -25,17 +24,18 @@ class DoorbellWord {
  public:
   explicit DoorbellWord(std::uint32_t& word) : word_(word), fenced_(os::register_process_fence()) {}
 
-  /// The sleeper: once, before it sleeps for the first time.
+  /// The sleeper calls this once, before it sleeps for the first time.
   void announce_fence() {
     if (fenced_) word_.fetch_or(kFenced, std::memory_order_seq_cst);
   }
-  /// The sleeper: true if there was no request yet; then a fence is due.
+  /// The sleeper asks for a ring. Returns true if there was no request yet: then the sleeper must execute a
+  /// fence.
   bool request() {
     const std::uint32_t wanted = kRequested | (fenced_ ? kFenced : 0);
     return (word_.exchange(wanted, std::memory_order_seq_cst) & kRequested) == 0;
   }
 
-  /// The waker: true if it must ring now.
+  /// The waker takes the request back. Returns true if there was one: then the waker must ring now.
   bool take_request() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint32_t word = word_.load(std::memory_order_relaxed);
@@ -43,7 +43,7 @@ class DoorbellWord {
       if (!(word & kRequested)) [[likely]]
         return false;
     }
-    return (word_.fetch_and(~kRequested, std::memory_order_seq_cst) & kRequested) != 0;  // which is a fence
+    return (word_.fetch_and(~kRequested, std::memory_order_seq_cst) & kRequested) != 0;  // a full fence
   }
 
  private:

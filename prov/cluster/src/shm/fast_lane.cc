@@ -21,8 +21,8 @@ void FastLane::review(LocalPeer& peer) const {
   if (plain && reachable && first_in_order) peer.common.lane = peer.outbox.get();
 }
 
-/// Does what protocol::EagerProtocol does for a message that came whole. Without memory it does nothing: the general
-/// road finds the message in the ring, and reports that.
+/// Stores the message as protocol::EagerProtocol stores a message that came whole. Returns false if it has
+/// done nothing, for example without memory: the general road then finds the message in the ring.
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;

@@ -1,36 +1,38 @@
-// The fast lane: short messages between peers of one node, each way in one function. Whether messages may
-// take it is decided beforehand, once for many of them. All others take the general road, which checks
-// everything for each message, and to which the lane makes no difference.
+// The fast lane carries short messages between peers of one node, with one function for each direction.
+// Whether messages may take the lane is decided beforehand, once for many messages. All others take the
+// general road, which checks everything for each message. The general road behaves the same with and without
+// the lane.
 //
-// Down. The word of the lane is Peer::lane: the ring to that peer while nothing stands in the way, else
-// null. Every operation on the general road closes it before it begins, and opens it at its end if then
+// Down. Peer::lane points to the ring to that peer while the lane is open; else it is null. Every operation
+// on the general road closes the lane before it begins. The operation opens the lane again at its end if
 //   - the endpoint has a transmit queue, and no counter of sends;
 //   - the peer's carrier is a ring in shared memory, and the peer has not failed;
 //   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
-// Nothing but an operation, a failure (PeerTable::mark_failed), the end of the ring (LocalPeers::remove) or a
-// new binding (Engine::attach) can make one of these false; so it is enough that those close it. For each
-// message send() checks what changes with every message: credit, space in the ring, and that the length is
-// eager. Whether an operation asks for more than a plain send (a fence, delivery) is decided in api/, when its
-// flags are set.
+// Only four things can make one of these conditions false: an operation, a failure (PeerTable::mark_failed),
+// the end of the ring (LocalPeers::remove) and a new binding (Engine::attach). Each of them closes the lane.
+// For each message, send() checks only what changes with every message: credit, space in the ring, and that
+// the length is eager. Whether an operation asks for more than a plain send (a fence, delivery) is decided in
+// api/, when its flags are set.
 //
-// Up. A slot with a whole eager message goes to the first posted receive that matches it, if that is for one message,
-// is long enough and reports its completion: payload into the user's buffer, completion into the queue. A message
-// that no receive waits for stays in the ring for kPatience looks, unless a posted receive could take a message
-// behind it. Where ranks take turns on a processor, its receive is often the next thing that the application
-// posts. To store the message, find it and copy it again would cost more than the message itself. After these looks it goes
-// into the store, and so do the messages behind it, until a receive waits for one of them. (A general turn stores at
-// once: before sleep, for a peek, and whenever the clock demands one.)
+// Up. A slot with a whole eager message goes to the first posted receive that matches, if that receive is for
+// one message, is long enough and reports its completion. The payload goes into the user's buffer, the
+// completion into the queue. If no receive waits for the message, it stays in the ring for kPatience looks,
+// unless a posted receive could take a message behind it. Where ranks take turns on a processor, the
+// application often posts that receive next. To store the message, find it and copy it again would cost more
+// than the message itself. After these looks the message goes into the store. So do the messages behind it,
+// until a receive waits for one of them. (A general turn stores at once: before sleep, for a peek, and
+// whenever the clock demands such a turn.)
 //
-// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer, for a receive
-// behind many others, those after which credit is due, those for which the store may be too full, and all messages
-// where a counter is bound.
+// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer,
+// messages for a receive behind many others, messages after which this side must grant credit, and messages
+// for which the store may be too full. If a counter is bound, all messages stay.
 //
-// Receives. post() uses the request of a receive that the lane has filled before: no peer has learnt its id, so it
-// needs neither to be given back to the pool nor to be built anew. A receive takes the general road while a message
-// is stored, or while so many receives are posted that they are indexed.
+// Receives. post() reuses the request of a receive that the lane has filled before. No peer has learnt the id
+// of that request, so the lane need not return it to the pool and build a new one. A receive takes the
+// general road while a message is stored, or while so many receives are posted that they are indexed.
 //
-// All three run under the engine lock and leave the engine nothing to do. So a turn in which only they were needed may
-// skip the rest (EventLoop::run_calm).
+// send(), receive() and post() run under the engine lock and leave the engine nothing to do. So a turn that
+// needs only these may skip the rest (EventLoop::run_calm).
 #pragma once
 
 #include "base/bytes.h"
@@ -45,7 +47,7 @@ struct ShortSend {
   wire::EagerHeader header;
   const void* payload = nullptr;  ///< header.length bytes
   void* context = nullptr;
-  bool report = true;  ///< false: injected, or completions are selective; only a failure would be reported
+  bool report = true;  ///< false: injected, or selective completion; only a failure is reported
 
   static constexpr std::size_t kBytesMax = 4096;
 };
@@ -53,18 +55,18 @@ static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits i
 
 class FastLane : protocol::MessengerParts {
  public:
-  /// `enabled` false: for tests that compare it with the general road.
+  /// Tests set `enabled` to false to compare the lane with the general road.
   FastLane(protocol::Messenger& messenger, bool enabled)
       : MessengerParts(messenger.parts()), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
-  /// The endpoint's bindings have changed: where arrivals are reported is decided for all of them.
+  /// Decides where all later arrivals are reported. Called when the endpoint's bindings have changed.
   void attach();
   static void close(Peer& peer) { peer.lane = nullptr; }
-  /// Opens the peer's lane if nothing stands in the way; it must be closed.
+  /// Opens the peer's lane, which must be closed, if nothing stands in the way.
   void review(LocalPeer& peer) const;
 
-  /// False: nothing has been done.
+  /// Sends the message. Returns false if the lane cannot take the message; then it has done nothing.
   bool send(Peer& peer, const ShortSend& message) {
     if (peer.lane == nullptr) [[unlikely]]
       return false;
@@ -85,8 +87,8 @@ class FastLane : protocol::MessengerParts {
     return true;
   }
 
-  /// Posts a receive (`from` null: from any sender); false: nothing has been done. A kept request is like a new one,
-  /// except for the fields that its last message may have changed: these are set here.
+  /// Posts a receive; a null `from` means any sender. Returns false if it has done nothing. A kept request
+  /// differs from a new one only in the fields that its last message may have changed; post() sets these.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
     protocol::MatchQueue& queue = matcher_.queues().application(op.tagged);
     if (matcher_.stored() != 0 || queue.indexed()) [[unlikely]]
@@ -110,9 +112,9 @@ class FastLane : protocol::MessengerParts {
   enum class Outcome : std::uint8_t {
     taken,    ///< delivered or stored
     left,     ///< no receive waits for the message yet: it stays in the ring for some looks
-    refused,  ///< it is not for the lane, and nothing has been done
+    refused,  ///< the message is not for the lane, and nothing has been done
   };
-  /// Delivers the next message of the peer's ring, which there is.
+  /// Delivers the next message of the peer's ring. The ring must hold one.
   template <typename Read>
   Outcome receive(LocalPeer& peer, Read& read) {
     ShortMessage message;
@@ -130,8 +132,8 @@ class FastLane : protocol::MessengerParts {
   enum class Place : std::uint8_t { oldest, later };
   static constexpr std::uint8_t kPatience = 16;  ///< looks
 
-  /// The message goes to another receive than the oldest, or into the store. It is read from the ring once more, so that
-  /// the common path can keep it in registers.
+  /// Delivers the message to a receive other than the oldest, or stores it. Reads the message from the ring
+  /// again, so that the common path can keep it in registers.
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;
@@ -185,21 +187,23 @@ class FastLane : protocol::MessengerParts {
     peer.ring->pop();
     return true;
   }
-  /// A receive for one message, in one piece, whose completion is an ordinary one.
+  /// True if the receive is long enough and plain: for one message, in one buffer, with an ordinary
+  /// completion.
   static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
     return receive.plain && length <= receive.capacity;
   }
-  /// Takes in a message that no receive waits for; false: nothing has been done.
+  /// Stores a message that no receive waits for. Returns false if it has done nothing.
   bool store(LocalPeer& peer, const ShortMessage& message) const;
-  /// Where the caller does not read this queue, or other completions come before this one.
+  /// Queues the completion. Needed if the caller does not read this queue, or if other completions come
+  /// first.
   [[gnu::noinline]] void queue_arrival(const protocol::Success& arrival) const {
     rx_queue_->push_success(arrival);
   }
 
   bool enabled_;
-  /// As long as a peer has been granted more than this beyond what was released, no credit is due.
+  /// While a peer has a grant of more than this beyond what was released, this side need not grant more.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-  /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
+  /// Where arrivals are reported. Null if the endpoint reports them elsewhere, too.
   protocol::CompletionQueue* rx_queue_ = nullptr;
 };
 

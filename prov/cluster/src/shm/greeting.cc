@@ -119,7 +119,8 @@ HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file)
   return receive_signed(hello, file);
 }
 
-/// `message`: the connector has been answered, and its hello comes next.
+/// Answers the connector's request. Returns `message` if it has sent the answer: the connector's hello comes
+/// next.
 HelloReceiver::Receipt HelloReceiver::answer() {
   seal::ProofRequest request;
   const Receipt receipt = socket_.receive(as_bytes(&request, sizeof request));

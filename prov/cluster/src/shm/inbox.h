@@ -1,5 +1,5 @@
-// The receiving end of a ring from one peer of this node. It is an interface, so that the engine can be tested with inboxes that a
-// test controls.
+// The receiving end of a ring from one peer of this node. It is an interface, so that the engine can be
+// tested with inboxes that a test controls.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,27 @@ class RingInbox;
 class Inbox {
  public:
   virtual ~Inbox() = default;
-  /// This object if it is a RingInbox, from which the fast lane reads short messages directly; else null.
+  /// Returns this object if it is a RingInbox, else null. The fast lane reads short messages directly from a
+  /// RingInbox.
   virtual RingInbox* ring() { return nullptr; }
 
-  /// True if peek() would find nothing, as it did last time. One load, for callers with many inboxes.
+  /// True if peek() would find nothing, as last time. Costs one load, for callers with many inboxes.
   bool unchanged() const { return settled_ && load() == idle_; }
-  /// True, behind pop(), if peek() would find a segment. One load likewise.
+  /// After pop(): true if peek() would find a segment. Also costs one load.
   bool has_next() const { return load() == ready_; }
-  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the peer is taking
-  /// some back. When it has done so it rings, if it was asked to.
+  /// Begins a batch: call peek() and pop() only between this and end_batch(). Returns false if the peer is
+  /// taking segments back. When the peer is done, it rings if it was asked to.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
-  /// The peer has died, perhaps while it took segments back: from now on the rest of the ring can be read.
+  /// Call this if the peer has died, perhaps while it took segments back. From then on the rest of the ring
+  /// can be read.
   virtual void ignore_writer() {}
-  /// Shows the next segment; false if there is none. Costs one cache line when the ring is idle.
+  /// Shows the next segment. Returns false if there is none. Costs one cache line when the ring is idle.
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Gives the slot that peek() showed back to the sender.
   virtual void pop() = 0;
-  /// The segment that peek() showed could not be executed, and the peer waits for no answer: it sees the refusal in the ring.
+  /// Refuses the segment that peek() showed, which could not be executed and needs no answer. The peer sees
+  /// the refusal in the ring.
   virtual void refuse() {}
 
   virtual const SocketAddress& peer() const = 0;
@@ -59,12 +62,13 @@ class Inbox {
   /// Bytes of memory that are mapped; pages that were never used take no memory.
   virtual std::size_t footprint() const = 0;
 
-  /// Readable when the peer's process has ended; -1: peer_gone() has to be asked.
+  /// Returns a descriptor that is readable once the peer's process has ended. Returns -1 if only peer_gone()
+  /// can tell.
   virtual int process_descriptor() const = 0;
-  /// False: peer_gone() does not know either whether the process has ended.
+  /// Returns false if even peer_gone() cannot tell whether the process has ended.
   virtual bool process_observable() const { return true; }
-  /// From now on the peer rings the doorbell behind its next segment. True if it had not been asked: then
-  /// os::fence_processes() and one more peek() are due before the caller sleeps.
+  /// Asks the peer to ring the doorbell after its next segment. Returns true if the peer had not been asked
+  /// yet: before the caller sleeps, it must then call os::fence_processes() and peek() once more.
   virtual bool request_doorbell() = 0;
 
  protected:
@@ -73,7 +77,7 @@ class Inbox {
     word_ = &word;
     ready_ = ready;
   }
-  /// There is none as long as `word` has the value `idle`.
+  /// There is no segment as long as `word` has the value `idle`.
   void settle(std::uint32_t& word, std::uint32_t idle) {
     word_ = &word;
     idle_ = idle;
@@ -85,7 +89,7 @@ class Inbox {
   std::uint32_t load() const { return std::atomic_ref(*word_).load(std::memory_order_acquire); }
 
   std::uint32_t ready_ = 0;
-  std::uint32_t* word_ = &ready_;  ///< of the next slot; at first itself: peek() and see
+  std::uint32_t* word_ = &ready_;  ///< of the next slot; at first ready_, so that peek() must look
   std::uint32_t idle_ = 0;
   bool settled_ = false;
 };

@@ -13,24 +13,26 @@
 // follows the 16 bytes of slot header, and the payload follows it if it fits.
 //
 // Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at multiples
-// of 64 bytes: writer and reader do not share lines, and string copies between the arena and a buffer of
-// ordinary alignment avoid the distances (1 to 15 modulo 4096) at which some processors (AMD Zen 4) are 15
-// times slower. A block that would cross the end begins at the start instead; the bytes skipped belong to it.
-// Blocks are freed in the order of their slots, and only the writer knows where they end: the reader gives
-// back nothing but a number of slots.
+// of 64 bytes, so writer and reader do not share lines. Copies between the arena and a buffer of ordinary
+// alignment then also avoid the distances (1 to 15 modulo 4096) at which string copies on some processors
+// (AMD Zen 4) are 15 times slower. A block that would cross the end begins at the start instead; the skipped
+// bytes belong to the block. Blocks are freed in the order of their slots. Only the writer knows where they
+// end: the reader gives back only a number of slots.
 //
-// Giving back. The reader counts the slots taken in `head`, a line of its own. Reading it costs the writer a
-// cache miss, which it pays only when the value it remembers says that the ring is full. The reader publishes
+// Giving back. The reader counts the slots that it has taken in `head`, which has a cache line to itself.
+// Reading `head` costs the writer a cache miss, so the writer reads it only when the last known value says
+// that the ring is full. The reader publishes
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it looks and finds nothing, or the segment that it found last time.
-// (A reader that takes the last segment and never looks again leaves the ring looking used: progress loops
-// look until they find nothing.) So whenever the writer waits, the reader has segments to look at, or
-// publishes everything at its next look. By (2) a writer that waits meets an empty arena sooner or later. There a block needs its own length and a
-// skip of at most that length: payload of up to half the arena never waits forever.
+// (If a reader takes the last segment and never looks again, the ring seems used. Progress loops do look
+// until they find nothing.) So whenever the writer waits, the reader has segments to look at, or publishes
+// everything at its next look. By (2) a writer that waits meets an empty arena sooner or later. In an empty
+// arena, a block needs its own length and a skip of at most that length. So payload of up to half the arena
+// never waits forever.
 //
-// Long messages are cut into pieces of payload_max, so that the writer copies one in while the reader copies
-// the one before out, and both stay in the caches near them. Measured: pieces of 16 to 64 KiB are equally
-// good, longer ones lose the overlap for messages of 64 KiB.
+// Long messages are cut into pieces of payload_max, so that the writer copies one piece in while the reader
+// copies the previous piece out, and both pieces stay in near caches. Measured: pieces of 16 to 64 KiB are
+// equally fast; longer pieces lose the overlap for messages of 64 KiB.
 //
 // Trust. Either side may be faulty or hostile. The reader copies a slot's fields once and checks them before
 // use; the writer accepts only a head between the last one and what it wrote. Neither uses a pointer or an
@@ -38,15 +40,15 @@
 // sender's own message.
 //
 // Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it marks
-// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(). At
-// the end of each batch it writes the number of the next segment (`next`), since `head` may lag behind. Some
-// segments ask for no answer. If the reader cannot execute one of them, it notes that in `refusals` before `head`
-// passes the segment.
+// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(). At the end
+// of each batch it writes the number of the next segment (`next`), since `head` may lag behind. Some segments
+// ask for no answer. If the reader cannot execute such a segment, it notes the refusal in `refusals` before
+// `head` passes the segment.
 //
-// Sleeping. Each side may request the other's doorbell, by a word of its own (doorbell_word.h): the reader
-// for the next segment, the writer for space. The reader's word has a line for itself: the writer keeps
-// that in its cache and looks at it after every segment. The writer's word lies beside `head`, which the reader
-// writes anyway. Each end says in a word of its own when it closes, and rings.
+// Sleeping. Each side may ask the other to ring, by a word of its own (doorbell_word.h): the reader asks for
+// the next segment, the writer for space. The reader's word has a cache line to itself: the writer keeps that
+// line in its cache and looks at it after every segment. The writer's word lies beside `head`, which the
+// reader writes anyway. Each end says in another word when it closes, and then rings.
 //
 // Memory is touched only as it is used: a pair that exchanges a few small messages costs two or three pages.
 #pragma once
@@ -62,7 +64,7 @@
 
 namespace cluster::shm {
 
-/// Part of the name of listening sockets: another version is not found rather than refused.
+/// Part of the name of listening sockets, so a process with another version finds no socket at all.
 inline constexpr std::uint32_t kLayoutVersion = 4;
 
 inline constexpr std::size_t kLineBytes = 64;
@@ -70,22 +72,22 @@ inline constexpr std::size_t kLineBytes = 64;
 /// What an end says about itself. An end whose process has died says nothing more.
 struct EndState {
   static constexpr std::uint32_t kUnknown = 0;
-  static constexpr std::uint32_t kAttached = 1;  ///< of the reader: it has mapped the ring
+  static constexpr std::uint32_t kAttached = 1;  ///< the reader has mapped the ring
   static constexpr std::uint32_t kClosed = 2;
 };
 
-/// The first page.
+/// The first page. Each comment begins with the end that writes the field.
 struct RingControl {
   alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
   std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
   std::uint32_t reader_state = 0;              ///< reader: an EndState
   std::uint32_t unused = 0;
-  std::uint64_t reader_doorbell = 0;                       ///< reader: its number, written before the state
+  std::uint64_t reader_doorbell = 0;  ///< reader: number of its doorbell, written before the state
   alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
-  std::uint32_t held = 0;                                  ///< writer: it takes segments back
+  std::uint32_t held = 0;                                  ///< writer: it is taking segments back
   std::uint32_t writer_state = 0;                          ///< writer: an EndState
-  alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: it takes segments
-  std::uint32_t next = 0;  ///< reader: the one it takes next, while it does not
+  alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: it is taking segments
+  std::uint32_t next = 0;  ///< reader: number of the segment it takes next; valid between batches
   alignas(kLineBytes) std::byte reserved[4096 - 3 * kLineBytes] = {};
 };
 static_assert(sizeof(RingControl) == 4096);
@@ -102,7 +104,7 @@ struct Slot {
   std::uint32_t length;      ///< of the payload, equal to the segment's
   std::uint32_t offset;      ///< of the payload in the arena, a multiple of kLineBytes; or kInline
   std::uint8_t header_size;  ///< of the encoded segment header in `inline_bytes`
-  std::uint8_t withdrawn;    ///< 1: the writer has taken it back, and it is without effect
+  std::uint8_t withdrawn;    ///< 1: the writer has taken the segment back, and the segment has no effect
   std::uint8_t reserved[2];
   std::byte inline_bytes[kInlineBytes];
 };
@@ -111,7 +113,7 @@ static_assert(offsetof(Slot, sequence) == 0 && offsetof(Slot, inline_bytes) == 1
 static_assert(wire::kSegmentHeaderMax <= Slot::kInlineBytes, "a segment header always fits into its slot");
 static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
 
-/// How one ring is cut. Both ends must agree: the writer chooses, the hello carries it.
+/// The geometry of one ring. The writer chooses it, and the hello tells the reader.
 struct Geometry {
   std::uint32_t slots = 0;        ///< power of two
   std::uint32_t arena_bytes = 0;  ///< power of two
@@ -121,7 +123,7 @@ struct Geometry {
   static constexpr std::uint32_t kArenaBytesPerSlot = 1024;
   static constexpr std::uint32_t kPieceBytes = 32u << 10;
 
-  /// For about `ring_bytes` of payload: rounded up to a power of two, held within the limits.
+  /// Returns a geometry for about `ring_bytes` of payload, rounded up to a power of two within the limits.
   static Geometry for_payload(std::size_t ring_bytes) {
     const std::size_t wanted = std::clamp<std::size_t>(ring_bytes, kArenaMin, kArenaMax);
     const auto arena = static_cast<std::uint32_t>(std::bit_ceil(wanted));
@@ -135,7 +137,7 @@ struct Geometry {
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
-  /// Whole pages.
+  /// The size of the shared memory: whole pages.
   std::size_t total_bytes() const {
     const std::size_t end = refusals_begin() + slots * sizeof(std::uint64_t);
     return (end + sizeof(RingControl) - 1) / sizeof(RingControl) * sizeof(RingControl);
@@ -173,8 +175,8 @@ struct RingView {
   std::uint32_t arena_mask;
 };
 
-/// The number of the first segment: a slot is used at least once before the sequence 0 comes round,
-/// for fresh memory is zero. The writer puts it into `head`.
+/// The number of the first segment. Fresh memory is zero, so every slot must be used at least once before the
+/// sequence reaches 0. The writer stores this number in `head`.
 inline constexpr std::uint32_t kFirstNumber = 0u - 2 * Geometry::kSlotsMax;
 
 /// Arena bytes that a payload occupies.

@@ -6,12 +6,12 @@
 namespace cluster::shm {
 namespace {
 
-/// A death on this node is known within 100 ms.
+/// With these intervals, a death on this node is known within 100 ms.
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< more than the ticks between two checks
 constexpr Duration kExecCheck = 1s;
 
-/// There is a descriptor that says when the peer's process ends, or the peer is no process of this node.
+/// True if a descriptor says when the peer's process ends, or if the peer is not a process of this node.
 bool watched(LocalPeer& peer) {
   if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
   return peer.outbox == nullptr || peer.outbox->connected() || peer.outbox->process_descriptor() >= 0;
@@ -45,7 +45,8 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   check_doorbells(now);
 }
 
-/// A process has no doorbell any more when it has ended. (A child does not keep that of its parent.)
+/// Marks peers as failed whose doorbell no longer exists: their process has ended or executes another
+/// program. (A child does not keep its parent's doorbell.)
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
   if (all) all_doorbells_checked_at_ = now;
@@ -72,7 +73,8 @@ void LocalDeaths::check_closed() {
   }
 }
 
-/// Where there is an inbox, no handle of the process is taken: the inbox has one.
+/// Closes the connection once the peer has attached the ring. Takes a handle of the peer's process unless
+/// there is an inbox, which has one.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
   if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
   parts_.context.waiter.unwatch(peer.outbox->connection_descriptor());

@@ -1,14 +1,16 @@
-// Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after
-// its address. The name lives in the network namespace: containers and virtual nodes are apart by
-// themselves, and a crash leaves nothing behind. An endpoint that wants to send connects, shows its
-// credentials and that it has the key of the job, and passes a memfd with one ring that only it writes. Each direction of
+// Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after its
+// address. The name lives in the network namespace, so containers and virtual nodes are separate, and a crash
+// leaves nothing behind. An endpoint that wants to send connects, shows its credentials, proves that it has
+// the key of the job, and passes a memfd with one ring. Only this endpoint writes the ring. Each direction of
 // a pair has a ring of its own, with an Outbox at the sender and an Inbox at the receiver.
 //
-// The connection lives until the receiver has the ring. From then on either end says in the ring when it closes, a handle
-// of the process (os/peer_process.h) at the inbox tells when it has died, and each rings the one doorbell of the other
-// endpoint (os/local_socket.h). So a peer takes one descriptor, and none beyond the limit of handles.
+// The connection lives until the receiver has the ring. From then on either end says in the ring when it
+// closes. A handle of the peer's process (os/peer_process.h) at the inbox tells when that process has died.
+// To wake each other, both endpoints ring the one doorbell that each has (os/local_socket.h). So a peer takes
+// one descriptor, or none once the limit of handles is reached.
 //
-// The listener is an interface, so that the engine can be tested with listeners that admit the peers a test wants.
+// The listener is an interface, so that the engine can be tested with listeners that admit the peers a test
+// wants.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +28,11 @@ namespace cluster::shm {
 
 struct ShmSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings this side creates
-  bool single_copy = true;               ///< large messages directly from memory to memory, where permitted
-  seal::JobKeys keys = {};               ///< peers have one of them; empty: peers have none
+  bool single_copy = true;  ///< copy large messages directly from memory to memory, where permitted
+  seal::JobKeys keys = {};  ///< each peer has one of these; empty: peers have no key
 };
 
-/// The outbox, or why the peer is not reached by shared memory, in words for the log.
+/// The outbox, or the reason for the log why shared memory does not reach the peer.
 struct Connection {
   std::unique_ptr<Outbox> outbox;
   std::string reason;
@@ -40,20 +42,22 @@ struct Connection {
 class LocalListener {
  public:
   virtual ~LocalListener() = default;
-  /// Never blocks. A refusal other than `later` is final for now: the peer is then reached over the network.
+  /// Opens a ring to the peer, without blocking. A failure without `later` is final for now: messages then
+  /// take the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
-  /// Takes connections that came in since the last call (a system call).
+  /// Accepts the connections that came in since the last call (a system call).
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
-  /// Readable when a connection waits for accept().
+  /// Returns a descriptor that is readable when a connection waits for accept().
   virtual int descriptor() const = 0;
-  /// Readable when a peer has rung, until clear_doorbell(). The caller must request the doorbells again.
+  /// Returns a descriptor that is readable from when a peer rings until clear_doorbell(). The caller must
+  /// then request the doorbells again.
   virtual int doorbell() const = 0;
   virtual void clear_doorbell() = 0;
-  /// True if a connection has come in whose hello has not: accept() again soon.
+  /// True if a connection still waits for its hello: call accept() again soon.
   virtual bool has_half_open() const = 0;
 };
 
-/// Null if no shared memory can be offered under this name; `reason` says why.
+/// Opens the listener of this name. Returns null if it cannot offer shared memory; `reason` says why.
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
                                              const ShmSettings& settings, const Environment& environment,
                                              std::string& reason);

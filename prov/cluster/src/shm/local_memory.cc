@@ -10,17 +10,17 @@ namespace {
 
 using carrier::Outcome;
 
-/// Most writes that are done while the target is held: it takes in nothing meanwhile.
+/// The most writes that this side executes while it holds the target, which takes nothing meanwhile.
 constexpr std::size_t kHeldWrites = 32;
 
-/// Numbers wrap around.
+/// True if `one` comes before `other`; numbers wrap around.
 bool before(Recall::Number one, Recall::Number other) { return static_cast<std::int32_t>(one - other) < 0; }
 
 }  // namespace
 
 template <typename Visit>
 void PostedWrites::each(Visit&& visit) {
-  // Nothing is posted meanwhile: the list only shrinks.
+  // `visit` posts nothing, so the list only shrinks.
   bool complete = false;
   for (LocalMemory* const peer : peers_) {
     visit(*peer);
@@ -60,12 +60,13 @@ Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target
   return get_by(*this, from, target, terms);
 }
 
-/// The ring remembers refusals for a limited number of segments.
+/// True if the oldest write is half a ring old: the ring remembers refusals only for a limited number of
+/// segments.
 bool LocalMemory::full() const {
   return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;
 }
 
-/// The target polls, as far as is known, and the ring is not full.
+/// True if the target polls, as far as this side knows, and full() is false.
 bool LocalMemory::may_post() {
   if (ring_ == nullptr) return false;
   if (inattentive_) {
@@ -78,14 +79,14 @@ bool LocalMemory::may_post() {
   return !full();
 }
 
-/// Before posting: what is posted can then be noted without an allocation.
+/// Takes memory before a write is posted, so that noting the write needs no allocation.
 [[gnu::noinline]] void LocalMemory::reserve() {
   if (writes_.free() == 0) writes_.grow();
   std::vector<LocalMemory*>& peers = posted_->peers_;
   if (peers.size() == peers.capacity()) peers.reserve(2 * peers.size() + 1);
 }
 
-/// False: nothing has been done.
+/// Posts the write to the ring. Returns false if the ring has no space; then it has done nothing.
 bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket) {
   const wire::Segment segment{.kind = wire::SegmentKind::write,
                               .flags = wire::segment_flag::kUnanswered,
@@ -115,7 +116,7 @@ void LocalMemory::settle(std::optional<std::uint64_t> ticks) {
   }
 }
 
-/// False: the target is taking segments.
+/// Takes back the writes that this side can execute. Returns false if the target is taking segments now.
 bool LocalMemory::take_back() {
   for (bool suited = true; suited && !writes_.empty();) {
     if (!ring_->hold()) return false;
@@ -125,7 +126,8 @@ bool LocalMemory::take_back() {
   return true;
 }
 
-/// While the target is held. False: the rest only the target can do.
+/// Takes back up to kHeldWrites writes while the target is held. Returns false if only the target can execute
+/// the next write.
 bool LocalMemory::take_back_some() {
   report_taken();
   const Recall::Number taken = ring_->taken();
@@ -137,7 +139,7 @@ bool LocalMemory::take_back_some() {
     ring_->withdraw(front.number);
     ++posted_->counters_.rma_alone;
     inattentive_ = true;
-    taken_ = taken;  // what was withdrawn is behind it: the target shows that it polls by taking that
+    taken_ = taken;  // once the target takes the withdrawn writes behind this, it polls again
     report_front(outcome == Outcome::done ? Status::ok : Status::access);
   }
   return true;

@@ -1,24 +1,23 @@
-// The registered memory of a peer on this node, as this process reaches it, by the first of these ways that suits an
-// access:
+// Reaches the registered memory of a peer on this node. Each access takes the first of these ways that suits
+// it:
 //
 //   a store, a load    the region is mapped into this process
 //   a posted write     a small write to a peer whose library polls: a segment in its ring
 //   a system call      the kernel copies
 //
-// A posted write travels through the ring without an answer. This side checks first that the region allows it, and sees
-// when the target has taken it. If a write lies in the ring too long, this side takes it back (shm/recall.h) and does it by
-// a system call. So a write to a target that polls costs a message, and to one that computes or sleeps a system
-// call. The write is pending meanwhile.
+// A posted write travels through the ring without an answer. This side first checks that the region allows
+// the write, and later sees that the target has taken it. If a write lies in the ring too long, this side
+// takes it back (shm/recall.h) and executes it by a system call. So a write costs a message if the target
+// polls, and a system call if the target computes or sleeps. Until then the write is pending.
 //
-//   put()     -> the ring     until the target is found inattentive; from then on not, until it has taken
-//                             something again
-//   settle()  -> reports      of writes that were taken; if none was for kPatience, it takes back the others
-//   recall()  -> the same at once: the caller is about to sleep
+//   put()     -> the ring     unless writes were taken back and the target has taken nothing since
+//   settle()  -> reports      the writes that were taken; if none was for kPatience, takes back the others
+//   recall()  -> reports      and takes back the others at once, since the caller is about to sleep
 //
-// Invariants. Writes lie here in the order of their numbers, and end in this order. Each is executed
-// once: by the target or, while the target is kept from taking segments, here. A write that is taken back overtakes all
-// that lies before it in the ring, so a write with AccessTerms::after_sends is not posted behind anything. Whatever is
-// posted to the same peer after it goes through the same ring.
+// Invariants. writes_ keeps the writes in the order of their numbers, and they end in this order. Each write
+// is executed once: by the target or, while the target is held, by this side. A write that is taken back
+// overtakes everything before it in the ring. So a write with AccessTerms::after_sends is posted only if the
+// ring is empty. Later segments to the same peer go through the same ring.
 #pragma once
 
 #include <memory>
@@ -41,9 +40,11 @@ class PostedWrites {
   PostedWrites(protocol::RemoteAccess& reports, Counters& counters)
       : reports_(reports), counters_(counters) {}
 
-  /// `ticks`: now; nothing if the caller does not know.
+  /// Reports the writes that their targets have taken. If `ticks` (now) is given, also takes back writes that
+  /// have waited for kPatience.
   void settle(std::optional<std::uint64_t> ticks);
-  /// False: a target is taking segments, and the rest will be settled soon.
+  /// Reports the writes that their targets have taken, and takes back the others. Returns false if a target
+  /// is taking segments now: it will settle the rest soon.
   bool recall();
   bool idle() const { return peers_.empty(); }
 
@@ -55,7 +56,7 @@ class PostedWrites {
 
   protocol::RemoteAccess& reports_;
   Counters& counters_;
-  std::vector<LocalMemory*> peers_;  ///< those with writes that are not over
+  std::vector<LocalMemory*> peers_;  ///< peers with pending writes
 };
 
 class LocalMemory : public carrier::MemoryAccess {
@@ -64,13 +65,14 @@ class LocalMemory : public carrier::MemoryAccess {
 
   /// Longer writes are cheaper by a system call, which copies once.
   static constexpr std::size_t kLengthMax = 8 * 1024;
-  /// In ticks: 8 to 30 us, several times what a target takes that polls.
+  /// In ticks: 8 to 30 us, several times as long as a target that polls takes.
   static constexpr std::uint64_t kPatience = 1 << 15;
 
   LocalMemory() : MemoryAccess(true) {}
   ~LocalMemory() override;
 
-  /// Small writes may be posted to this ring, the carrier of this channel. All three outlive this object.
+  /// Allows small writes to be posted to `ring`, the carrier of `channel`. All three arguments outlive this
+  /// object.
   void use_ring(protocol::Channel& channel, Recall& ring, PostedWrites& posted) {
     channel_ = &channel;
     ring_ = &ring;
@@ -84,20 +86,20 @@ class LocalMemory : public carrier::MemoryAccess {
   void settle() override;
   void end(Status status) override;
 
-  // --- single copies, each over when the call returns; how is for derived classes ---
+  // --- single copies, each complete when the call returns; derived classes implement them ---
   virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
-  /// What write() would do now, as far as can be seen without copying.
+  /// Returns what write() would return now, as far as can be seen without copying.
   virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
-  /// Into position `offset` of the concatenation of `slices`.
+  /// Copies to position `offset` of the concatenation of `slices`.
   virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
                        std::size_t offset, std::size_t length) = 0;
-  /// One piece of memory by stores, or loads, of this process, where the region is mapped here; nothing is
-  /// cheaper. Else unsuited, and nothing has been done.
+  /// store() and load() copy one piece of memory by stores or loads of this process, which is the cheapest
+  /// way. If the region is not mapped here, they do nothing and return unsuited.
   virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
   virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
 
  protected:
-  // For put() and get() of a final class, which then has no virtual calls on the way to the bytes.
+  // put() and get() of a final class call these, so that no virtual call lies on the way to the bytes.
   template <typename Self>
   static Outcome put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
                         carrier::AccessTerms terms, carrier::AccessTicket ticket);
@@ -105,7 +107,7 @@ class LocalMemory : public carrier::MemoryAccess {
   static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                         carrier::AccessTerms terms);
 
-  bool maps_some_ = false;  ///< of the regions into this process
+  bool maps_some_ = false;  ///< some of the regions are mapped into this process
 
  private:
   friend class PostedWrites;
@@ -134,10 +136,10 @@ class LocalMemory : public carrier::MemoryAccess {
   Recall* ring_ = nullptr;  ///< null: nothing is posted
   PostedWrites* posted_ = nullptr;
   RingQueue<Write> writes_;
-  std::optional<std::uint64_t> moved_at_;  ///< when the target was last seen to take one, in ticks
+  std::optional<std::uint64_t> moved_at_;  ///< when the target was last seen to take a write, in ticks
   bool listed_ = false;                    ///< in PostedWrites
-  bool inattentive_ = false;               ///< writes were taken back since the target ...
-  Recall::Number taken_ = 0;               ///< ... had taken what is before this one
+  bool inattentive_ = false;               ///< writes were taken back, and the target has taken nothing since
+  Recall::Number taken_ = 0;               ///< taken() when that happened
 };
 
 template <typename Self>
@@ -167,11 +169,12 @@ carrier::Outcome LocalMemory::get_by(Self& self, const carrier::RemoteRange& fro
   return self.read(from.key, from.address, target.slices, target.offset, from.length);
 }
 
-/// Finds the registered memory of peers on this node. The simulator has another one, over its own hosts.
+/// Finds the registered memory of peers on this node. The simulator has another implementation, for its own
+/// hosts.
 class RegionConnector {
  public:
   virtual ~RegionConnector() = default;
-  /// Null if the peer's regions are not in reach (now).
+  /// Connects to the peer's regions. Returns null if they are not in reach (now).
   virtual std::unique_ptr<LocalMemory> connect(const SocketAddress& peer) = 0;
 };
 

@@ -1,5 +1,5 @@
-// A peer as shared memory knows it: a ring in each direction, and how far its opening has come. It is made with the first
-// attempt to reach the peer, and kept as long as the peer is.
+// What shared memory keeps about a peer: a ring in each direction, and how far their opening has come. The
+// first attempt to reach the peer creates the object, which lives as long as the peer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using transport::Peer;
 
 struct LocalPeer;
 
-/// Told when a descriptor of a peer is ready: its connection or its process may have ended.
+/// Called when a descriptor of a peer is ready: the peer's connection or process may have ended.
 class PeerEvents {
  public:
   virtual void peer_ready(LocalPeer& peer) = 0;
@@ -40,8 +40,8 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   std::unique_ptr<Inbox> inbox;    ///< and from it
   RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
   bool active = false;             ///< something has come through the inbox since the last review
-  bool held = false;               ///< the next segment of the ring waits for the unexpected store
-  std::uint8_t patience = 0;       ///< looks left in which a message without a receive stays in the ring
+  bool held = false;               ///< the next segment waits for space in the unexpected store
+  std::uint8_t patience = 0;       ///< how many more looks a message without a receive stays in the ring
   // While the peer's queue of connections is full:
   Time connecting_since{};
   Time next_connection{};  ///< when the next attempt is due
@@ -50,18 +50,18 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   void on_ready(bool) override { events.peer_ready(*this); }
 };
 
-/// What the objects of the transport share: the endpoint's listener, and the way from a peer to what shared memory knows of it.
+/// What the objects of the transport share: the endpoint's listener, and how to find the LocalPeer of a peer.
 struct ShmParts {
   const transport::TransportContext& context;
   LocalListener& listener;
   transport::Transport& transport;
   PeerEvents& events;
 
-  /// What this transport keeps about the peer; null if there is nothing, or no peer.
+  /// Returns what this transport keeps about the peer. Null if there is nothing, or if `peer` is null.
   LocalPeer* find(const Peer* peer) const {
     return peer != nullptr ? static_cast<LocalPeer*>(peer->parts[transport.slot()].get()) : nullptr;
   }
-  /// The same, made if it is not there yet.
+  /// As find(), but creates the LocalPeer if the peer has none.
   LocalPeer& of(Peer& peer) const {
     std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
     if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kQuietPerTurn = 8;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
-/// The most that a dead peer can have left behind. A peer that is alive after all might go on writing forever.
+/// The most segments that a dead peer can have left behind. The limit is for a peer that is alive after all:
+/// it might go on writing forever.
 constexpr std::size_t kRingFull = Geometry::kSlotsMax;
 
 }  // namespace
@@ -62,7 +63,7 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
   return received;
 }
 
-/// False: the next segment is something else.
+/// Delivers the next segment if it is a write that needs no answer. Returns false if it is something else.
 bool LocalPeers::deliver_write(LocalPeer& peer) {
   RingInbox& ring = *peer.ring;
   PeekedSegment arrival;
@@ -73,7 +74,7 @@ bool LocalPeers::deliver_write(LocalPeer& peer) {
   return true;
 }
 
-/// Up to kAlwaysRead rings are all active.
+/// Reads quiet rings. With at most kAlwaysRead rings there are none: all rings are active.
 bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
   bool received = false;
   const std::size_t quiet = rings_.size() - active_;
@@ -96,7 +97,7 @@ bool LocalPeers::receive_ring(LocalPeer& peer) {
   return received;
 }
 
-/// True if there was something.
+/// Delivers up to `limit` segments. Returns true if there was one.
 bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   if (!peer.inbox->begin_batch()) [[unlikely]]
     return false;
@@ -105,7 +106,8 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
     explicit Source(LocalPeer& from) : peer(from), inbox(*from.inbox) {}
 
     bool next() { return inbox.peek(*this); }
-    /// After the last segment the ring is not read again: the application waits for this segment.
+    /// Pops the segment. Returns false after the last one, so that the ring is not read again while the
+    /// application waits for this segment.
     bool taken() {
       if (segment.unanswered() && !peer.channel.incoming_write.allowed) inbox.refuse();
       inbox.pop();
@@ -131,7 +133,7 @@ void LocalPeers::receive_held(std::uint32_t turn) {
   receive(PollScope::all, turn);
 }
 
-/// Sorts the rings by what they have brought since the last review.
+/// Moves the rings that have brought something since the last review to the front.
 void LocalPeers::review() {
   const auto quiet =
       std::partition(rings_.begin(), rings_.end(), [](const LocalPeer* peer) { return peer->active; });

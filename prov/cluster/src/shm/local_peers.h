@@ -1,11 +1,12 @@
 // Peers of this node. Their rings are read directly.
 //
-// Rings that brought something lately (the active ones, in front) are read in every turn. Of the others, kQuietPerTurn are
-// read in each turn that is not calm (EventLoop), one after another: an idle peer costs nothing. At most kRingBurst
-// segments of a ring are delivered in a turn.
+// Every turn reads the rings that brought something lately (the active ones, in front). Each turn that is not
+// calm (EventLoop) also reads kQuietPerTurn of the others, one after another, so an idle peer costs next to
+// nothing. A turn delivers at most kRingBurst segments of a ring.
 //
-// A segment that begins a message for which the unexpected store has no space stays in its ring, and its sender waits. A
-// peer that dies meanwhile is closed after its ring has been read to the end. shm/local_deaths.h notices deaths.
+// If the unexpected store has no space for a message, the message's first segment stays in its ring, and its
+// sender waits. A peer that dies meanwhile is closed after its ring has been read to the end.
+// shm/local_deaths.h notices deaths.
 #pragma once
 
 #include <cstddef>
@@ -35,37 +36,38 @@ class LocalPeers {
   FastLane& lane() { return lane_; }
 
   void add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox);
-  /// The inbox stays where it is if there is no memory (an exception).
+  /// Throws if there is no memory; the caller then keeps the inbox.
   void add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox);
   void remove(LocalPeer& peer);
   /// The peers with an inbox.
   std::span<LocalPeer* const> rings() const { return rings_; }
-  /// There is a peer with an inbox or an outbox.
+  /// True if a peer has an inbox or an outbox.
   bool any() const { return outboxes_ != 0 || !rings_.empty(); }
 
-  /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
+  /// Delivers what has come. Returns true if something has come. `turn` counts the turns of the engine.
   bool receive(PollScope scope, std::uint32_t turn) { return !rings_.empty() && receive_rings(scope, turn); }
-  /// There are few rings, and each turn reads all of them.
+  /// True if there are so few rings that each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   enum class Arrivals : std::uint8_t { none, short_ones, other };
-  /// Delivers messages that may take the fast lane, and writes that need no answer, from the active rings. `other`: something
-  /// else has come, perhaps behind these.
+  /// Delivers messages that may take the fast lane, and writes that need no answer, from the active rings.
+  /// Returns `other` if something else has come, perhaps behind these.
   template <typename Read>
   Arrivals receive_short(Read& read);
-  /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
+  /// Delivers all that the peer has left in its ring. Returns false if a segment waits for space in the
+  /// unexpected store.
   bool drain(LocalPeer& peer);
-  /// Segments wait for the unexpected store.
+  /// True if segments wait for space in the unexpected store.
   bool holding() const { return held_; }
   void receive_held(std::uint32_t turn);
-  /// Asks all peers to ring when there is something to do here. True if some had not been asked: then a
-  /// process fence and another turn are due before sleep.
+  /// Asks all peers to ring when there is something to do here. Returns true if a peer had not been asked
+  /// yet: the caller must then execute a process fence and another turn before it sleeps.
   bool request_doorbells();
-  /// A peer whose application has stopped polling may not have asked for the doorbell. If this side waits for such a peer,
-  /// and segments wait for it, its doorbell is rung once.
+  /// Rings the doorbells of peers that this side waits for and that leave segments in their rings, once each.
+  /// A peer whose application has stopped polling may not have asked for the doorbell.
   void ring_unheard();
 
  private:
-  /// Beyond so many rings the quiet ones take turns, kQuietPerTurn in each.
+  /// With more rings than this, each turn reads only kQuietPerTurn of the quiet ones.
   static constexpr std::size_t kAlwaysRead = 16;
   static constexpr std::size_t kRingBurst = 64;
 
@@ -82,8 +84,8 @@ class LocalPeers {
   FastLane lane_;
   std::size_t outboxes_ = 0;
   std::vector<LocalPeer*> rings_;  ///< peers with an inbox, the active ones in front
-  std::size_t active_ = 0;         ///< how many those are; before the first review all
-  std::size_t next_quiet_ = 0;     ///< which of the others was read last
+  std::size_t active_ = 0;         ///< how many rings are active; all before the first review
+  std::size_t next_quiet_ = 0;     ///< the quiet ring that was read last
   bool held_ = false;
 };
 

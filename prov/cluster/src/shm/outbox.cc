@@ -43,7 +43,7 @@ bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::
   return true;
 }
 
-/// A peer that has not attached the ring yet is not asleep for want of it.
+/// Rings the peer's doorbell. A peer that has not attached the ring yet does not sleep waiting for it.
 void Outbox::ring() {
   if (writer_.reader_state() == EndState::kUnknown) return;
   if (!peer_doorbell_) peer_doorbell_.emplace(doorbell_name(writer_.reader_doorbell()));
@@ -71,18 +71,19 @@ bool Outbox::hold() {
   return held;
 }
 
-/// The peer may have found nothing but what it must not take, and asked for the doorbell.
+/// Lets the peer take segments again. Rings if the peer has found the ring held and has asked for the
+/// doorbell.
 void Outbox::resume() {
   writer_.resume();
   if (writer_.take_doorbell_request()) ring();
 }
 
 bool Outbox::peer_gone() {
-  // A peer closes the connection when it has attached the ring, perhaps between the two looks: what the second pair says
-  // holds.
+  // A peer attaches the ring and then closes the connection. It may do so in the middle of the first check,
+  // so only the second check counts.
   if (!writer_.broken())
     return peer_closed() || (connection_or_process_ended() && connection_or_process_ended());
-  // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
+  // A peer with an impossible read position counts as gone, since nothing more can be sent to it.
   if (!violation_reported_) {
     violation_reported_ = true;
     ++environment_.counters.refused_malformed;

@@ -1,11 +1,11 @@
-// The sending end of a ring to one peer of this node. What has been written stays readable for the peer after this end
-// is gone. Where there is a key nothing is written before the peer has shown that it has it: until then the ring seems
-// full.
+// The sending end of a ring to one peer of this node. Written segments stay readable for the peer after this
+// end is gone. With a key, nothing is written before the peer has proved that it has the key: until then the
+// ring seems full.
 //
-// The peer's end is known by one thing after another: until the peer has attached the ring, by the connection over which the
-// ring was sent; then by a handle of its process, until the peer's own ring has come, whose inbox has one. A peer that
-// refuses the ring, or dies before it has attached it, says so by the connection alone. Once the ring is attached, the end
-// of the connection means nothing.
+// How this side learns that the peer is gone changes over time. Until the peer has attached the ring, the
+// connection that carried the ring tells. Then a handle of the peer's process tells, until the peer's own
+// ring comes: its inbox has another handle. If the peer refuses the ring, or dies before it has attached the
+// ring, only the connection tells. Once the ring is attached, the end of the connection means nothing.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,13 @@ class Outbox final : public Recall, public carrier::Lane {
          const Environment& environment);
   ~Outbox() override;
 
-  /// To be called once, before anything else: offers the ring to the peer. False: `reason` says why not.
+  /// Offers the ring to the peer. Call it once, before anything else. Returns false on failure; `reason` says
+  /// why.
   bool begin_greeting(std::string& reason);
-  /// Whether the ring has been sent, as far as has been seen.
+  /// Whether the ring has been sent, as last seen.
   HelloSender::State greeting() const { return greeting_.state(); }
-  /// Looks whether the peer has answered the greeting of its connection (a system call), which opens the ring.
+  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. The answer
+  /// opens the ring.
   HelloSender::State advance_greeting();
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
@@ -64,30 +66,33 @@ class Outbox final : public Recall, public carrier::Lane {
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
-  /// The peer has attached the ring: an open connection has done its work.
+  /// True if the peer has attached the ring; the connection is then no longer needed.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
-  /// True once no process has the peer's doorbell: one that executes another program says nothing else (system calls).
+  /// True once no process has the peer's doorbell (system calls). A process that executes another program
+  /// gives no other sign.
   bool doorbell_gone() const;
 
   bool connected() const { return static_cast<bool>(socket_); }
-  /// Readable when the peer ends the connection; -1 once that is closed.
+  /// Returns a descriptor that is readable when the peer ends the connection, or -1 once the connection is
+  /// closed.
   int connection_descriptor() const { return socket_.descriptor(); }
-  /// The peer has attached the ring. With `watch` a handle of its process is taken.
+  /// Closes the connection, after the peer has attached the ring. With `watch`, takes a handle of the peer's
+  /// process.
   void close_connection(bool watch);
   /// True if the peer is gone because it could not take the connection (a system call).
   bool refused() { return socket_ && socket_.refused(); }
-  /// True once the process at the other end of the connection has ended, though a child of it may hold the connection
-  /// (several system calls).
+  /// True once the process at the other end of the connection has ended, even if a child of that process
+  /// holds the connection (several system calls).
   bool process_ended() const { return socket_ && socket_.peer_process_ended(); }
-  /// Readable when the peer's process has ended; -1: there is no handle.
+  /// Returns a descriptor that is readable once the peer's process has ended, or -1 if there is no handle.
   int process_descriptor() const { return process_ ? process_->descriptor() : -1; }
-  /// False: peer_gone() does not know whether the process has ended.
+  /// Returns false if peer_gone() cannot tell whether the process has ended.
   bool process_observable() const { return !process_ || process_->observable(); }
   void release_process() { process_.reset(); }
 
   std::size_t footprint() const { return memory_.bytes().size(); }
 
-  /// As Inbox::request_doorbell(), for space.
+  /// Asks the peer to ring when it frees space. Returns what Inbox::request_doorbell() returns.
   bool request_doorbell() { return writer_.request_doorbell(); }
   /// Rings the peer's doorbell without being asked, once, if segments wait and the peer has taken none since
   /// the last call.
@@ -106,7 +111,7 @@ class Outbox final : public Recall, public carrier::Lane {
   HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
-  std::optional<os::LocalName> peer_doorbell_;  ///< once it has been rung
+  std::optional<os::LocalName> peer_doorbell_;  ///< set when it is first rung
   SocketAddress peer_;
   bool violation_reported_ = false;
 };

@@ -9,11 +9,11 @@
 namespace cluster::shm {
 namespace {
 
-/// The word of use is set as long as what this returns lives.
+/// Marks the entry as in use, as long as the returned object lives.
 auto use(UsePage& page, std::uint32_t entry) {
   const std::atomic_ref word(page.entry);
   word.store(entry + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and a look at the entry's state
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the mark and a look at the entry's state
   return OnExit([word] { word.store(0, std::memory_order_release); });
 }
 
@@ -44,7 +44,8 @@ void MappedRegions::select(const RegionEntries& entries, std::uint32_t number) {
   last_number_ = number;
 }
 
-/// A region that is not mapped, or not yet.
+/// Counts a use of a region that is not mapped, and maps the region after kUsesBefore uses. Returns null if
+/// it is not mapped.
 std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset, std::size_t length) {
   if (++last_->uses < kUsesBefore) return nullptr;
   forget_closed(entries);
@@ -56,7 +57,7 @@ std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset
   return last_->mapping.at(offset, length);
 }
 
-/// All but the last one, which is in use.
+/// Forgets closed regions, except the last one, which is in use.
 void MappedRegions::forget_closed(const RegionEntries& entries) {
   std::erase_if(views_, [&](const auto& each) {
     const auto& [number, view] = each;
@@ -127,7 +128,7 @@ bool PeerRegions::ready() {
   return state_ == State::ready;
 }
 
-/// From now on every access is unsuited.
+/// Makes every later access unsuited.
 void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
   socket_ = {};
@@ -164,9 +165,10 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// In pieces, each of which is a use of its own, so that a close waits for one piece only. Each piece is checked together
-/// with all that follow, so that an access beyond the end is denied before anything is copied. A later piece is denied
-/// only if the region has been closed meanwhile. `copy` is for memory that is mapped here.
+/// Copies in pieces. Each piece is a use of its own, so that a close waits for one piece only. Each check
+/// covers the piece and all that follow, so an access beyond the end is denied before anything is copied. A
+/// later piece is denied only if the region has been closed meanwhile. `copy` is for memory that is mapped
+/// here.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {
@@ -184,7 +186,8 @@ PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t addres
   return Outcome::done;
 }
 
-/// Whether the entry of this number, which is in use, allows an access (done). kEntries: the key has none.
+/// Returns done if the entry of this number, which must be in use, allows the access. The number kEntries
+/// means that the key has no entry.
 PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key, std::uint64_t address,
                                         std::size_t length, const Kind& kind) {
   if (number == RegionEntries::kEntries) {
@@ -252,7 +255,8 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
                        [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
 }
 
-/// An access that is unsuited has no effect: the other ways find out why it is.
+/// Copies by loads or stores if the region is mapped here. Otherwise does nothing and returns unsuited: the
+/// other ways find out why.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

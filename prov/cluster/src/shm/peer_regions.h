@@ -1,10 +1,10 @@
-// The regions of one peer on this node, reached by this side alone: the initiator's side of RMA without the
-// target (shm/region_layout.h).
+// Reaches the regions of one peer on this node without the peer's help: the initiator's side of RMA without
+// the target (shm/region_layout.h).
 //
-// A region that lies in memory which its owner shares is mapped here, too, after some uses, and copied to and
-// from by loads and stores (MappedRegions). For all others the kernel copies: a system call of one or two
-// microseconds, several times the cost of a ring whose reader polls. So small writes take the ring as long as the peer
-// polls (shm/local_memory.h).
+// If a region lies in memory that its owner shares, this side maps the region, too, after some uses, and
+// copies by loads and stores (MappedRegions). For all other regions the kernel copies: a system call of one
+// or two microseconds, several times the cost of a ring whose reader polls. So small writes take the ring as
+// long as the peer polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
@@ -22,17 +22,18 @@
 
 namespace cluster::shm {
 
-/// Which regions of one peer its initiator has mapped (os/peer_mapping.h), by the number of their entry in the
-/// peer's table. Looking for a region's file costs some hundred microseconds, as much as fifty copies by the
-/// kernel: it is done once a region, when that has been used kUsesBefore times.
+/// The regions of one peer that this process has mapped (os/peer_mapping.h), by the number of their entry in
+/// the peer's table. Looking for a region's file costs some hundred microseconds, as much as fifty copies by
+/// the kernel. So this side looks once per region, after kUsesBefore uses.
 ///
-/// A mapping belongs to one registration, known by the generation of the entry: a region that is closed and registered again may
-/// lie elsewhere. A mapping whose region is gone keeps memory alive that the peer may have freed. It is dropped when its
-/// entry turns out to belong to another region, or when the next region is mapped.
+/// A mapping belongs to one registration, which the generation of the entry identifies: a region that is
+/// closed and registered again may lie elsewhere. The mapping of a closed region keeps memory alive that the
+/// peer may have freed. Such a mapping is dropped when its entry turns out to belong to another region, or
+/// when the next region is mapped.
 class MappedRegions {
  public:
   static constexpr std::uint32_t kUsesBefore = 16;
-  static constexpr std::size_t kMappingsMax = 256;  ///< a process has some ten thousand in all
+  static constexpr std::size_t kMappingsMax = 256;  ///< a process can have some ten thousand in all
 
   /// How the process of the peer is found.
   struct Process {
@@ -41,7 +42,8 @@ class MappedRegions {
   };
 
   void set_process(const Process& process) { process_ = process; }
-  /// Part of the region of an entry that is in use; null: it is not mapped. This counts as a use.
+  /// Returns the address of a part of an entry's region; the entry must be in use. Null if the region is not
+  /// mapped. Each call counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
     if (number == last_number_ && entries.at(number).generation == last_->generation &&
@@ -49,7 +51,8 @@ class MappedRegions {
       return last_->mapping.begin() + offset;
     return at_another(entries, number, offset, length);
   }
-  /// The entry of the key if it is likely to be mapped, it need not be in use; kEntries: it is not.
+  /// Returns the entry of the key if its region is likely to be mapped, else kEntries. The entry need not be
+  /// in use.
   std::uint32_t find(const RegionEntries& entries, std::uint64_t key) const {
     if (mappings_ == 0) return RegionEntries::kEntries;
     const bool last = last_->key == key && last_->mapping;
@@ -60,7 +63,7 @@ class MappedRegions {
   struct View {
     std::uint64_t generation = 0;
     std::uint64_t key = 0;
-    std::uint32_t uses = 0;  ///< so far; not counted any more once the region's file was looked for
+    std::uint32_t uses = 0;  ///< so far; counting stops once the region's file was looked for
     os::PeerMapping mapping{};
   };
 
@@ -72,15 +75,15 @@ class MappedRegions {
   void forget_closed(const RegionEntries& entries);
 
   Process process_;
-  std::unordered_map<std::uint32_t, View> views_;  ///< nodes stay where they are
+  std::unordered_map<std::uint32_t, View> views_;  ///< nodes never move, so last_ stays valid
   std::uint32_t last_number_ = ~std::uint32_t{0};
-  View* last_ = nullptr;  ///< that of last_number_
+  View* last_ = nullptr;  ///< the view of last_number_
   std::size_t mappings_ = 0;
 };
 
 class PeerRegions final : public LocalMemory {
  public:
-  /// `greeting` has begun over `socket`, with `page`. The log outlives it.
+  /// `greeting` has begun over `socket` and carries `page`. The log outlives this object.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
               Log& log)
       : peer_(peer),
@@ -104,17 +107,18 @@ class PeerRegions final : public LocalMemory {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits a moment for the answers to the greeting, since the peer's progress thread answers at once if it can. ready()
-  /// takes an answer that comes later.
+  /// Waits for each answer to the greeting, at most `limit`, since the peer's progress thread answers at once
+  /// if it can. ready() takes an answer that comes later.
   void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
-  /// Writes that take the ring, of which one counts as a use: it is not worth more instructions.
+  /// Of this many writes that take the ring, one counts as a use: an exact count is not worth its
+  /// instructions.
   static constexpr std::uint32_t kJudgedPerUse = 16;
 
   enum class State : std::uint8_t { waiting, ready, ended };
 
-  /// What a kind of access is, in an entry's state.
+  /// The bits in an entry's state for one kind of access.
   struct Kind {
     std::uint32_t allowed;
     std::uint32_t served;
@@ -126,9 +130,10 @@ class PeerRegions final : public LocalMemory {
   bool ready();
   void take_welcome();
   void give_up(const char* reason);
-  /// The peer waits no more for what the page says is in use: nothing is.
+  /// Tells the peer that this side uses nothing any more, so that the peer no longer waits for this page.
   void leave();
-  /// Empty: the kernel lets this process copy to and from the peer's memory. Else why not, in words for the log.
+  /// Tests whether the kernel lets this process copy to and from the peer's memory. Returns an empty text if
+  /// so, else the reason for the log.
   std::string try_copies() const;
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,
@@ -150,7 +155,7 @@ class PeerRegions final : public LocalMemory {
   const SocketAddress peer_;
   os::LocalSocket socket_;  ///< until the welcome has come
   HelloSender greeting_;
-  os::SharedMemory memory_;  ///< of the page
+  os::SharedMemory memory_;  ///< holds the page
   Log& log_;
   State state_ = State::waiting;
   int process_ = 0;
@@ -163,12 +168,13 @@ class PeerRegions final : public LocalMemory {
 
 class PeerRegionConnector final : public RegionConnector {
  public:
-  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine it comes later, and in
-  /// a stopped process not at all. Then the peer's library serves accesses, and each access looks for the answer: to wait
-  /// longer would hold up all other peers of the endpoint.
+  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer
+  /// comes later, and from a stopped process it does not come. Until then the peer's library serves accesses,
+  /// and each access checks for the answer. A longer wait would hold up all other peers of the endpoint.
   static constexpr std::chrono::milliseconds kWelcomeMax{1};
 
-  /// `keys`: peers have one of them; empty: peers have none. `welcome_max`: how long connect() waits for each answer.
+  /// Each peer has one of `keys`; if `keys` is empty, peers have no key. `welcome_max`: how long connect()
+  /// waits for each answer.
   PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {},
                       std::chrono::milliseconds welcome_max = kWelcomeMax)
       : random_(random), log_(log), keys_(std::move(keys)), welcome_max_(welcome_max) {}

@@ -1,5 +1,5 @@
-// A carrier whose segments lie in memory until their receiver takes them. The sender sees which have been taken, and can
-// take back the others: so it does not depend on a receiver that has stopped looking.
+// A carrier whose segments lie in memory until their receiver takes them. The sender sees which segments were
+// taken, and can take back the others. So the sender does not depend on a receiver that has stopped polling.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,27 @@ class Recall : public carrier::Carrier {
   /// Segments are numbered in the order they are posted; numbers wrap around.
   using Number = std::uint32_t;
 
-  /// True if the receiver has given everything back. It stays false as long as a receiver that has taken everything makes
-  /// no further call.
+  /// True if the receiver has given everything back. A receiver that has taken everything may give the last
+  /// segments back only at its next call.
   virtual bool drained() const = 0;
 
-  /// Of the segment that is posted next.
+  /// The number of the segment that is posted next.
   virtual Number next() const = 0;
-  /// The receiver has taken all segments before this one, as far as it has said; exact between hold() and
-  /// resume().
+  /// The number of the first segment that the receiver has not taken, as far as the receiver has said. The
+  /// number is exact between hold() and resume().
   virtual Number taken() = 0;
-  /// Most segments that are not taken.
+  /// The most segments that can wait to be taken.
   virtual Number capacity() const = 0;
-  /// True, once, if the receiver has taken this segment, one of the last capacity(), and did not do what it
-  /// asks for.
+  /// Returns true, once, if the receiver has taken this segment and refused it. The segment must be one of
+  /// the last capacity().
   virtual bool take_refusal(Number segment) = 0;
 
-  /// Keeps the receiver from taking segments until resume(). False: it is taking some now, and was not kept.
+  /// Keeps the receiver from taking segments until resume(). Returns false if the receiver is taking some now
+  /// and goes on.
   virtual bool hold() = 0;
-  /// In between: the payload of a segment that is not taken.
+  /// Between hold() and resume(): the payload of a segment that was not taken.
   virtual ConstBytes payload(Number segment) const = 0;
-  /// In between: the segment becomes one without effect.
+  /// Between hold() and resume(): makes the segment one without effect.
   virtual void withdraw(Number segment) = 0;
   virtual void resume() = 0;
 };

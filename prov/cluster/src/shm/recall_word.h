@@ -1,15 +1,16 @@
-// Two words in shared memory by which the writer of a ring keeps its reader from taking segments, for the few
-// microseconds in which it takes some back (shm/recall.h). The reader pays two stores and a load for each
-// batch.
+// Two words in shared memory. With them the writer of a ring keeps the reader from taking segments, for the
+// few microseconds in which the writer takes some back (shm/recall.h). The reader pays two stores and a load
+// for each batch.
 //
-// Never both. The reader sets `taking` and then looks at `held`; the writer sets `held`, executes a fence and
-// then looks at `taking`. With a full fence on both sides at least one of them sees the other, and gives way:
-// a reader leaves its segments where they are, a writer tries again later. As with a doorbell, the writer's
-// fence covers both processes if both take part in os/process_fence.h (kFenced says that the writer does);
-// otherwise the reader executes one of its own.
+// Reader and writer never take segments at the same time. The reader sets `taking` and then looks at `held`;
+// the writer sets `held`, executes a fence and then looks at `taking`. With a full fence on both sides at
+// least one of them sees the other, and gives way: a reader leaves its segments in the ring, a writer tries
+// again later. As with a doorbell, the writer's fence covers both processes if both take part in
+// os/process_fence.h (kFenced says that the writer takes part). Otherwise the reader executes a fence, too.
 //
-// If the writer dies in between, its reader calls ignore_writer() and reads the ring to the end. A reader that finds the
-// ring held may go to sleep: so after resume() the writer looks at the reader's doorbell word.
+// If the writer dies while it holds the ring, the reader calls ignore_writer() and reads the ring to the end.
+// A reader that finds the ring held may go to sleep, so after resume() the writer looks at the reader's
+// doorbell word.
 #pragma once
 
 #include <atomic>
@@ -25,19 +26,21 @@ class RecallWord {
       : held_(held), taking_(taking), fenced_(os::register_process_fence()) {}
 
   // --- the writer ---
-  /// Once, before the reader sees the ring.
+  /// Called once, before the reader sees the ring.
   void announce_fence() { held_.store(resting(), std::memory_order_relaxed); }
-  /// False: the reader is taking segments; then resume() is due nevertheless.
+  /// Keeps the reader from taking segments. Returns false if the reader is taking some now. The writer must
+  /// call resume() in either case.
   bool hold() {
     held_.store(resting() | kHeld, std::memory_order_seq_cst);
     os::fence_processes();
     return taking_.load(std::memory_order_seq_cst) == 0;
   }
-  /// A full fence: what the reader has written before it looked is seen.
+  /// Lets the reader take segments again. This is a full fence: the writer then sees what the reader wrote
+  /// before it looked.
   void resume() { held_.exchange(resting(), std::memory_order_seq_cst); }
 
   // --- the reader ---
-  /// True: end() is due after the batch.
+  /// Begins a batch. Returns true if the reader may take segments; then it must call end() after the batch.
   bool begin() {
     taking_.store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -46,7 +49,7 @@ class RecallWord {
     return begin_with_fence();
   }
   void end() { taking_.store(0, std::memory_order_release); }
-  /// The writer has died.
+  /// Called when the writer has died: begin() then no longer minds that the writer holds the ring.
   void ignore_writer() { writer_alive_ = false; }
 
  private:
@@ -61,8 +64,8 @@ class RecallWord {
     return false;
   }
 
-  std::atomic_ref<std::uint32_t> held_;    ///< the writer's
-  std::atomic_ref<std::uint32_t> taking_;  ///< the reader's
+  std::atomic_ref<std::uint32_t> held_;    ///< only the writer sets it
+  std::atomic_ref<std::uint32_t> taking_;  ///< only the reader sets it
   bool fenced_;
   bool writer_alive_ = true;
 };

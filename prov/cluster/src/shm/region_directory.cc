@@ -10,11 +10,11 @@
 namespace cluster::shm {
 namespace {
 
-/// A small copy takes a microsecond or two: it is waited for without sleep.
+/// A small copy takes a microsecond or two, so this side first waits for it without sleep.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
-constexpr Duration kSignedHelloWait = 50ms;  ///< the initiator has to wake up for it
+constexpr Duration kSignedHelloWait = 50ms;  ///< the initiator has to wake up to send it
 
 std::uint32_t live_state(const carrier::OfferedRegion& region) {
   return RegionEntry::kLive | (region.readable ? RegionEntry::kReadable : 0) |
@@ -67,7 +67,8 @@ void RegionUsers::revoke(const void* via) {
   }
 }
 
-/// It copies no list, since there may be no memory for one when a region or an endpoint is closed.
+/// Returns a user that is wanted; null if there is none. Callers search again instead of copying the list: a
+/// close may find no memory for a copy.
 template <typename Wanted>
 std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);
@@ -106,7 +107,8 @@ std::string region_socket_name(const SocketAddress& endpoint) {
   return plain_name("cluster-regions-", kRegionVersion, endpoint);
 }
 
-/// With the first region. False if there is no table: then this side's library serves all accesses.
+/// Creates the table when the first region is offered. Returns false if there is no table: then this side's
+/// library serves all accesses.
 bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
@@ -135,7 +137,7 @@ void RegionDirectory::start(Endpoint& endpoint) {
     endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
     endpoint.server->start(keys_of_(endpoint.name));
   });
-  if (!started) endpoint.server.reset();  // peers do without it: this side's library serves them
+  if (!started) endpoint.server.reset();  // without a server, this side's library serves the peers
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {
@@ -163,7 +165,7 @@ void RegionDirectory::change(std::uint64_t key, const carrier::OfferedRegion& re
     entries_.state(number).store(live_state(region), std::memory_order_release);
 }
 
-/// While the uses are waited for, the entry is neither live nor vacant.
+/// While this function waits for uses to end, the entry is neither live nor vacant.
 bool RegionDirectory::withdraw(std::uint64_t key) {
   std::uint32_t number;
   {
@@ -189,11 +191,11 @@ std::shared_ptr<void> RegionDirectory::serve(const SocketAddress& endpoint, bool
     added = endpoints_.insert(endpoints_.end(), {endpoint, reads_served, writes_served});
     if (memory_) start(*added);
   }
-  // Where there is no memory for the handle, this ends the endpoint, which takes the lock.
+  // If there is no memory for the handle, its deleter ends the endpoint, and that takes the lock.
   return std::shared_ptr<Endpoint>(&*added, [this, added](Endpoint*) { end(added); });
 }
 
-/// Outside the lock: it waits for accesses under way.
+/// Destroys the server outside the lock, since its destructor waits for accesses under way.
 void RegionDirectory::end(std::list<Endpoint>::iterator endpoint) {
   std::unique_ptr<RegionServer> server;
   {
@@ -242,7 +244,7 @@ void RegionServer::dismiss() {
   initiator_.reset();
 }
 
-/// True if an initiator has come, also one that is refused.
+/// Accepts one connection. Returns true if an initiator has come, even if it is refused.
 bool RegionServer::accept() {
   std::string reason;
   KeyedSocket connection = listener_.accept(reason);
@@ -251,7 +253,7 @@ bool RegionServer::accept() {
   return true;
 }
 
-/// False if the hello has not come.
+/// Takes the initiator's hello and answers it. Returns false if the hello has not come.
 bool RegionServer::answer() {
   RegionHello hello;
   os::Descriptor page;
@@ -267,7 +269,7 @@ bool RegionServer::answer() {
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;
   users_.forget_gone();
-  // It is among the users before it can use anything.
+  // The initiator is listed before it can use anything.
   users_.add(dismissed_, std::move(memory), this, [&](const os::LocalSocket& user) {
     user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
   });

@@ -1,5 +1,5 @@
-// The target's side of RMA without the target: the registered memory of one domain, as its peers on this node see it
-// (shm/region_layout.h says how they use it).
+// The target's side of RMA without the target. Offers the registered memory of one domain to peers on this
+// node (shm/region_layout.h says how they use it).
 //
 // Nothing is shared, and no socket is open, before the first region is offered.
 #pragma once
@@ -25,25 +25,28 @@
 
 namespace cluster::shm {
 
-/// The initiators that have the table of a domain: what each of them uses now, and whether it is alive. A close asks them;
-/// shm/region_layout.h says why that is enough.
+/// The initiators that have the table of a domain: what each of them uses now, and whether it is alive. A
+/// close looks at all of them; shm/region_layout.h says why that is enough.
 ///
-/// An initiator takes no descriptor, since the server closes its connection after the welcome. It says in its page when it has
-/// ended. Whether its process has ended is asked by the number of the process, when a close waits for it.
+/// An initiator takes no descriptor, since the server closes its connection after the welcome. The initiator
+/// says in its page when it has ended. While a close waits for an initiator, the close also asks the kernel
+/// whether the process of that number has ended.
 class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
 
-  /// An initiator has come, through the server `via`. `welcome(socket)` is called once it is listed.
-  /// The socket is taken only where nothing else here says when the initiator's process ends.
+  /// Lists an initiator that has come through the server `via`, and then calls `welcome(socket)`. Takes the
+  /// socket only if nothing else says when the initiator's process ends.
   template <typename Welcome>
   void add(os::LocalSocket& socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
     const std::shared_ptr<User> user = list(socket, std::move(page), via);
     welcome(user->socket ? user->socket : socket);
   }
-  /// True when no initiator uses the entry any more; the entry is not live. False after kUseMax.
+  /// Waits until no initiator uses the entry, which must not be live. Returns false if one still uses it
+  /// after kUseMax.
   bool wait_until_unused(std::uint32_t entry);
-  /// Initiators that came through this server may begin nothing more, and have ended all accesses when this returns.
+  /// Forbids further accesses to the initiators that came through this server, and waits for their accesses
+  /// under way, at most kUseMax each.
   void revoke(const void* via);
   /// Forgets initiators that are gone.
   void forget_gone();
@@ -53,14 +56,14 @@ class RegionUsers {
     os::PeerProcess process;
     os::SharedMemory memory;
     const void* via;
-    os::LocalSocket socket;  ///< where nothing else here says when the process ends
-    bool kept = false;       ///< it was revoked, and did not come to an end
+    os::LocalSocket socket;  ///< set if nothing else says when the process ends
+    bool kept = false;       ///< it was revoked, but its access did not end
 
-    bool gone() const;  ///< (system calls)
+    bool gone() const;  ///< makes system calls
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
   };
-  /// Takes the socket if it is needed.
+  /// Adds the initiator to the list. Takes the socket if it is needed.
   std::shared_ptr<User> list(os::LocalSocket& socket, os::SharedMemory page, const void* via);
   template <typename Wanted>
   std::shared_ptr<User> find(Wanted&& wanted);
@@ -73,13 +76,13 @@ class RegionUsers {
   std::vector<std::shared_ptr<User>> users_;
 };
 
-/// Hands the table of a domain to initiators, for one endpoint. The progress thread serves, so the target's application need
-/// not make a call. An initiator connects, sends its use page, and is answered at once. One that sends nothing is dropped
-/// after some milliseconds, and the next one waits that long. Where the endpoint has a key both show it first
-/// (shm/greeting.h).
+/// Hands the table of a domain to initiators, for one endpoint. The progress thread runs the server, so the
+/// target's application need not make a call. An initiator connects, sends its use page, and gets an answer
+/// at once. An initiator that sends nothing is dropped after some milliseconds; the next one waits that long.
+/// If the endpoint has a key, both sides first prove that they have it (shm/greeting.h).
 class RegionServer {
  public:
-  /// `table`, of which `welcome` speaks, and `users` outlive it.
+  /// `table`, which `welcome` describes, and `users` outlive the server.
   RegionServer(const SocketAddress& endpoint, const RegionWelcome& welcome, const os::Descriptor& table,
                RegionUsers& users, Random& random, Log& log)
       : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), random_(random), log_(log) {}
@@ -88,7 +91,7 @@ class RegionServer {
   /// Waits for accesses under way.
   ~RegionServer();
 
-  /// Listens, once; the log says why that is not possible. `keys`: of the endpoint.
+  /// Starts to listen, once. On failure the log says why. `keys` are those of the endpoint.
   void start(const seal::JobKeys& keys);
 
  private:
@@ -105,8 +108,8 @@ class RegionServer {
   Log& log_;
   KeyedListener listener_;
   std::optional<HelloReceiver> initiator_;  ///< accepted, and its hello has not come
-  bool waited_ = false;                     ///< for that
-  os::LocalSocket dismissed_;  ///< closed in the next call, when the progress thread does not watch it
+  bool waited_ = false;                     ///< the server has waited once for initiator_
+  os::LocalSocket dismissed_;  ///< closed in the next call, when the progress thread no longer watches it
   std::shared_ptr<void> progress_client_;
 };
 
@@ -116,7 +119,7 @@ class RegionDirectory final : public carrier::RegionOffers {
   using KeysOf = std::function<seal::JobKeys(const SocketAddress&)>;
   static seal::JobKeys no_keys(const SocketAddress&) { return {}; }
 
-  /// They outlive the directory.
+  /// The clock, the random source and the log outlive the directory.
   RegionDirectory(Clock& clock, Random& random, Log& log, KeysOf keys_of = no_keys)
       : random_(random), log_(log), keys_of_(std::move(keys_of)), users_(clock, log) {}
 
@@ -141,10 +144,10 @@ class RegionDirectory final : public carrier::RegionOffers {
   Log& log_;
   KeysOf keys_of_;
   RegionUsers users_;
-  std::mutex mutex_;  ///< of all below; not held while uses are waited for
+  std::mutex mutex_;  ///< protects all below; not held while waiting for uses to end
   bool opened_ = false;
   os::Descriptor file_;
-  os::SharedMemory memory_;  ///< empty if there can be none
+  os::SharedMemory memory_;  ///< empty if there is no table
   os::GuardPage guard_;
   RegionEntries entries_;
   std::uint64_t generation_ = 0;  ///< of the region that was offered last

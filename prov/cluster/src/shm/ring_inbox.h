@@ -1,6 +1,6 @@
-// The ring from one peer of this node. The connection that brought it is not needed any more: the peer says in the ring
-// when it closes, and a handle of its process tells when it has died. What the peer wrote before can still be read,
-// since this process has mapped the memory, too.
+// The ring from one peer of this node. The connection that brought the ring is no longer needed: the peer
+// says in the ring when it closes, and a handle of its process tells when it has died. What the peer wrote
+// before stays readable, since this process has mapped the memory, too.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,23 @@
 
 namespace cluster::shm {
 
-/// The memory of the process that sends a ring. A process number alone proves nothing: the peer may run in another
-/// PID namespace, and numbers are used again. So the hello carries a secret and its address. If the process of that number
-/// shows the secret there, it is the peer, and the kernel permits access. As long as the peer's handle says that
-/// its process has not ended, the number is still its own. Where there is no handle, the secret is read again each time.
+/// The memory of the process that sends a ring. A process number alone proves nothing: the peer may run in
+/// another PID namespace, and numbers are reused. So the hello carries a secret and the address of the
+/// secret. If the process of that number has the secret at that address, it is the peer, and the kernel
+/// permits access. As long as the handle says that the peer's process has not ended, the number stays valid.
+/// Without a handle, this side reads the secret again each time.
 ///
-/// A message that a process has announced lies in its buffers until the process closes its end of the ring. After that its
-/// application may use them again.
+/// A message that the peer has announced lies in the peer's buffers until it closes its end of the ring.
+/// After that the peer's application may reuse the buffers.
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `process` and `ring`, from that process, outlive it.
+  /// `process` and `ring`, which comes from that process, outlive this object.
   PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
 
-  /// False if this process may not access it. Then neither read() nor write() may be called.
+  /// True if this process may access the memory. If not, do not call read() or write().
   bool reachable() const { return reachable_; }
-  /// Why not, in words for the log; empty if it is, or the peer does not offer it.
+  /// Returns the reason for the log why the memory is not reachable. Empty if it is, or if the peer does not
+  /// offer it.
   std::string why_unreachable() const;
 
   bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
@@ -40,7 +42,8 @@ class PeerMemory final : public carrier::CrossMemory {
   bool write(std::uint64_t address, const Gather& source) override;
 
  private:
-  /// `error`: errno of the attempt, 0 if something was read.
+  /// Reads the secret and returns true if it is right. `error` is the errno of the attempt, or 0 if something
+  /// was read.
   bool shows_proof(int& error) const;
   bool same_process() const;
 
@@ -53,7 +56,7 @@ class PeerMemory final : public carrier::CrossMemory {
 
 class RingInbox final : public Inbox {
  public:
-  /// `hello` is valid. `socket` may be closed behind this.
+  /// `hello` must be valid. `socket` may be closed afterwards.
   RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
             std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
             const Environment& environment);
@@ -63,9 +66,10 @@ class RingInbox final : public Inbox {
   bool begin_batch() override { return reader_.begin_batch(); }
   void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
-  /// Shows the next segment if it is a short message; there must be a segment (has_next()). False: peek() judges it.
+  /// Shows the next segment, which must exist (has_next()), if it is a short message. Returns false if only
+  /// peek() can tell what it is.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
-  /// The same for a write that needs no answer.
+  /// Shows the next segment if it is a write that needs no answer.
   bool peek_unanswered(PeekedSegment& segment) {
     return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
   }

@@ -10,8 +10,9 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
-/// Limits on how many connections of other users one call refuses, and for how long. A user that connects in a loop fills the
-/// kernel's queue in 150 ms, and the progress thread looks every 10 ms while the application computes.
+/// Limits on how many connections of other users one call refuses, and for how long. A user that connects in
+/// a loop fills the kernel's queue in 150 ms, and the progress thread looks every 10 ms while the application
+/// computes.
 constexpr std::size_t kForeignPerCall = 4096;
 constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
@@ -76,7 +77,7 @@ Connection RingListener::connect(const SocketAddress& peer) {
   return result;
 }
 
-/// Logs once that a peer is not reached for want of a descriptor.
+/// Logs once that shared memory does not reach a peer for lack of a descriptor.
 void RingListener::note_exhausted(const SocketAddress& peer) {
   if (logged_exhausted_ || os::Descriptor::spare()) return;
   logged_exhausted_ = true;
@@ -97,7 +98,7 @@ void RingListener::accept(Inboxes& inboxes) {
   }
 }
 
-/// Once all places are taken, connections that have had no hello for kHelloTime lose theirs.
+/// If all places are taken, drops the connections that have had no hello for kHelloTime.
 void RingListener::make_place() {
   if (half_open_.size() < kHalfOpenMax) return;
   const Time latest = environment_.clock.now() - kHelloTime;
@@ -139,7 +140,8 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   logged_accept_failed_ = !reason.empty();
 }
 
-/// False if no connection waits, or there is no spare descriptor to accept it with.
+/// Accepts one connection with the spare descriptors. Returns false if no connection waits, or if there is no
+/// spare descriptor.
 bool RingListener::accept_exhausted(Inboxes& inboxes) {
   for (os::Descriptor& spare : spare_) {
     if (!spare) spare = os::Descriptor::spare();
@@ -163,7 +165,8 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
   return came;
 }
 
-/// Logged once: a peer that tries again is refused again.
+/// Refuses a connection for lack of descriptors. Logs that only once, since a peer that tries again is
+/// refused again.
 void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   socket.send_refusal();
   ++environment_.counters.shm_refused;
@@ -188,8 +191,8 @@ bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   return settled;
 }
 
-/// False if no hello has come, or the kernel does not say yet whose connection it is. True without a hello: the connection is
-/// of no use.
+/// Takes the hello. Returns false if no hello has come, or if the kernel does not say yet whose connection
+/// this is. If it returns true but there is no hello, the connection is of no use.
 bool RingListener::receive_hello(HalfOpen& half_open) {
   Hello message;
   const os::LocalSocket& socket = half_open.connection.socket();
@@ -201,7 +204,7 @@ bool RingListener::receive_hello(HalfOpen& half_open) {
       if (half_open.connection.forged()) {
         ++environment_.counters.refused_forged;
         refuse(process_of(socket), "it does not have the key of this process");
-      } else if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
+      } else if (!os::Descriptor::spare()) {  // the kernel has dropped the descriptor that came
         refuse_exhausted(socket);
       } else {
         refuse(process_of(socket), "its first message is not from this provider");
@@ -233,7 +236,8 @@ std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   return inbox;
 }
 
-/// Logged once: what forbids it for one peer mostly forbids it for all.
+/// Logs why the peer's memory is not reachable, once: what forbids access to one peer mostly forbids it for
+/// all.
 void RingListener::note_memory(const RingInbox& inbox) {
   if (logged_memory_unreached_) return;
   const std::string reason = inbox.why_memory_unreachable();
@@ -245,7 +249,8 @@ void RingListener::note_memory(const RingInbox& inbox) {
       inbox.peer().text().c_str(), reason.c_str());
 }
 
-/// There may be very many of them: the text is composed only for those that are logged.
+/// Refuses a connection of another user. There may be very many, so the text is composed only for those that
+/// are logged.
 void RingListener::refuse_foreign(Time now, const os::LocalSocket& socket) {
   if (now >= next_refusal_) return refuse(process_of(socket), kOtherUser);
   ++environment_.counters.shm_refused;

@@ -1,15 +1,17 @@
 // Accepts and opens the shared-memory connections of one endpoint, and checks the peers.
 //
-// A connection is half-open until its hello has come. The number of half-open connections is bounded: all others wait in
-// the kernel's queue. A process sends its hello as soon as it has connected; if it dies first, its end of file comes. A
-// process that does neither (it is stopped, or hostile) keeps its place for kHelloTime, and then until another needs it.
+// A connection is half-open until its hello has come. The number of half-open connections is bounded: all
+// others wait in the kernel's queue. A process sends its hello as soon as it has connected; if it dies first,
+// its end of file comes. A process that does neither (it is stopped, or hostile) keeps its place for
+// kHelloTime, and then until another connection needs the place.
 //
-// Any user can fill the kernel's queue. So connections of other users are refused at once, for at most 2 ms in one call, and a
-// connector that finds the queue full tries again later (LocalListener::connect).
+// Any user can fill the kernel's queue. So connections of other users are refused at once, for at most 2 ms
+// in one call, and a connector that finds the queue full tries again later (LocalListener::connect).
 //
-// A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free descriptor,
-// it frees two spare ones while it accepts the connection and maps the ring; a mapped ring needs none. A peer whose hello
-// does not come at once is refused then, and learns so. Where there is no memory, the hello is kept for the next call.
+// A peer whose connection waits in that queue believes that its messages arrive. If this process has no free
+// descriptor, it frees two spare ones while it accepts the connection and maps the ring; a mapped ring needs
+// no descriptor. If the hello does not come at once, the peer is refused and told so. If there is no memory,
+// the hello is kept for the next call.
 #pragma once
 
 #include <memory>
@@ -57,7 +59,8 @@ class RingListener final : public LocalListener {
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
   void note_memory(const RingInbox& inbox);
-  /// False while its hello has not come.
+  /// Takes the ring of the connection, or refuses it. Returns false while its hello has not come, or if there
+  /// is no memory.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
   void make_place();
@@ -73,12 +76,12 @@ class RingListener final : public LocalListener {
   /// The secret that peers must see in this process's memory; its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
   KeyedListener listener_;
-  std::shared_ptr<os::Doorbell> doorbell_;  ///< rings from rings that may outlive this
+  std::shared_ptr<os::Doorbell> doorbell_;  ///< shared with rings that may outlive this object
   std::uint64_t doorbell_number_;
   Environment environment_;
   std::vector<HalfOpen> half_open_;
   os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
-  Time next_refusal_{};  ///< when one is logged again: any process of the node can cause as many as it likes
+  Time next_refusal_{};  ///< when a refusal is logged again: any process can cause many
   bool logged_accept_failed_ = false;
   bool logged_exhausted_ = false;
   bool logged_memory_unreached_ = false;

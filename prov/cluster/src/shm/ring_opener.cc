@@ -19,7 +19,7 @@ OpenResult RingOpener::open(Peer& peer, std::string& reason) {
   return put_off(parts_.of(peer)) ? OpenResult::later : OpenResult::unreached;
 }
 
-/// False: it has been tried for long enough.
+/// Sets the time of the next attempt. Returns false if the attempts have lasted for kQueueFullMax.
 bool RingOpener::put_off(LocalPeer& peer) {
   const Time now = parts_.context.environment.clock.now();
   if (now >= peer.next_connection + kQueueFullMax)
@@ -69,12 +69,12 @@ bool RingOpener::is_settled(const Greeting& greeting) {
     case HelloSender::State::waiting:
       if (parts_.context.environment.clock.now() < greeting.since + kGreetingMax) return false;
   }
-  // The end of the peer's process looks the same here: LocalDeaths judges it.
+  // The end of the peer's process looks the same here; LocalDeaths handles that case.
   if (!peer->outbox->peer_gone()) leave_ring(*peer);
   return true;
 }
 
-/// Nothing was written to the ring.
+/// Gives up the ring, to which nothing was written, and moves the peer to the network.
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
@@ -85,8 +85,9 @@ void RingOpener::leave_ring(LocalPeer& peer) {
                                   "its reader has not proved that it has the key");
 }
 
-/// False: the peer cannot be answered yet, and the inbox stays where it is for the next call. So it does where there is no
-/// memory, since its peer believes that what it sends arrives.
+/// Takes or refuses the ring of a peer. Returns false if this side cannot answer the peer yet; then the inbox
+/// stays for the next call. The inbox also stays if there is no memory, since the peer believes that its
+/// messages arrive.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.context.environment.clock.now(), *inbox)) {
     ++parts_.context.environment.counters.shm_refused;
@@ -105,15 +106,17 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   return true;
 }
 
-/// Null if the ring is taken; an earlier one of the same name has then been closed.
+/// Returns why the ring is refused. Null if the ring may be taken; then an earlier ring of the same name has
+/// been closed.
 const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
   if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";
   return close_earlier(parts_.context.peers.find_or_add(inbox.peer()), inbox);
 }
 
-/// This side may have begun something with the process that had the name before, or while no process had it. That must end
-/// now: if it failed later, it would end the ring of the new process, which would take this process for dead.
+/// Ends what this side has begun with an earlier process of the same name, or while no process had the name.
+/// If an operation of that time failed later, it would end the ring of the new process, which would take this
+/// process for dead.
 void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
@@ -121,8 +124,9 @@ void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
     parts_.context.reach.close(peer, Status::reset);
 }
 
-/// A second ring of the same name belongs to the peer's next incarnation, if the present one has ended. As long as that
-/// lives, another process that uses the name is an impostor. Null, or why the ring is refused.
+/// Closes the earlier ring of the same name. Returns null, or why the new ring is refused. The new ring
+/// belongs to the peer's next incarnation if the earlier one has ended. While the earlier one lives, another
+/// process that uses the name is an impostor.
 const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
   parts_.context.reach.close_if_failed(peer);
   LocalPeer* const local = parts_.find(&peer);

@@ -1,6 +1,7 @@
-// Opens rings to peers of this node, and takes those that peers have opened. To connect to a peer is the test whether it runs on
-// this node: only then its name exists among the sockets of the node. A peer's ring is taken once the peer can be
-// answered. It ends what this endpoint had with an earlier process of the same name.
+// Opens rings to peers of this node, and takes the rings that peers have opened. A connection attempt tests
+// whether a peer runs on this node: only then does a socket of the node have its name. A peer's ring is taken
+// once this side can answer the peer. Taking it ends what this endpoint had with an earlier process of the
+// same name.
 #pragma once
 
 #include <memory>
@@ -16,24 +17,25 @@ class RingOpener {
  public:
   RingOpener(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
-  /// Opens a ring to the peer, or says why there is none. While the peer's queue of connections is full the result is
-  /// `later`, for kQueueFullMax at most.
+  /// Opens a ring to the peer, or says why there is none. While the peer's queue of connections is full the
+  /// result is `later`, for kQueueFullMax at most.
   transport::OpenResult open(Peer& peer, std::string& reason);
-  /// The same, without waiting.
+  /// As open(), but one attempt without the limit kQueueFullMax.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
-  /// Looks whether peers of this node have answered the greeting of this side's rings. A process that cannot show the key
-  /// is not the peer: the peer is then reached over the network.
+  /// Checks whether peers of this node have answered the greeting of this side's rings. A process that cannot
+  /// prove that it has the key is not the peer: messages then take the network.
   void advance_greetings();
-  /// A hello is on its way, or a ring waits until its peer can be answered: accept() again soon.
+  /// True if a hello is on its way, or if a ring waits until this side can answer its peer: call accept()
+  /// again soon.
   bool owes_answers() const { return parts_.listener.has_half_open() || !accepted_.empty(); }
 
  private:
   static constexpr Duration kQueueFullMax = 1s;
   static constexpr Duration kQueueFullRetry = 1ms;
 
-  /// A ring whose reader has not shown the key.
+  /// A ring whose reader has not proved that it has the key.
   struct Greeting {
     SocketAddress peer;
     Time since{};
@@ -50,7 +52,7 @@ class RingOpener {
   const ShmParts& parts_;
   LocalPeers& local_;
   std::vector<std::unique_ptr<Inbox>>
-      accepted_;  ///< more than none if adopt() has put it off, or memory ran out
+      accepted_;  ///< not empty if adopt() has put a ring off, or memory ran out
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };

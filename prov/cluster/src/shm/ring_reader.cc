@@ -16,7 +16,7 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
 
 bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (broken_) return false;
-  if (shown_) publish();  // a caller that looks twice is not taking: the writer gets the rest of the space
+  if (shown_) publish();  // a caller that looks twice takes nothing: give the writer the space that is free
   const Slot& slot = ring_.slot(position_);
   const std::uint32_t length = once(slot.length);
   const std::uint32_t offset = once(slot.offset);

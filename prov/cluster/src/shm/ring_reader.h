@@ -1,5 +1,5 @@
-// The reading end of a ring (layout.h), over any memory: a test may hold both ends in one thread. It trusts
-// nothing it reads there: every field is read once, checked, and only then used.
+// The reading end of a ring (layout.h), over any memory: a test may hold both ends in one thread. The reader
+// trusts nothing in the memory: it reads every field once, checks it, and only then uses it.
 #pragma once
 
 #include <cstddef>
@@ -24,29 +24,29 @@ class RingReader {
   /// `memory`: geometry.total_bytes(), aligned to kLineBytes, outlives the reader.
   RingReader(Bytes memory, const Geometry& geometry);
 
-  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the writer is taking
-  /// some back at this moment, and the segments have to wait.
+  /// Begins a batch: call peek() and pop() only between this and end_batch(). Returns false if the writer is
+  /// taking segments back now: the segments have to wait.
   bool begin_batch() { return recall_.begin(); }
   void end_batch() {
     std::atomic_ref(ring_.control->next).store(position_, std::memory_order_relaxed);
     recall_.end();
   }
-  /// The writer has died, perhaps while it took segments back.
+  /// Called when the writer has died, perhaps while it took segments back.
   void ignore_writer() { recall_.ignore_writer(); }
 
-  /// Shows the next segment; false if there is none. `payload` may lie in the ring or in the reader; it is
-  /// valid until pop() or the next peek().
+  /// Shows the next segment. Returns false if there is none. `payload` may lie in the ring or in the reader,
+  /// and is valid until pop() or the next peek().
   bool peek(wire::Segment& segment, ConstBytes& payload) {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Shows the next segment if it is a whole eager message; there must be a segment (has_segment()). False: peek()
-  /// judges it. A segment that peek() has shown is not shown again.
+  /// Shows the next segment, which must exist (has_segment()), if it is a whole eager message. Returns false
+  /// if only peek() can tell what it is, or if peek() has already shown it.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
   }
-  /// True if the next segment seems to be a write that needs no answer: peek() judges it.
+  /// True if the next segment seems to be a write that needs no answer; peek() checks it.
   bool next_is_unanswered() const {
     return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
   }
@@ -55,7 +55,7 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence != next_value() && !find_nothing(sequence) && !broken_;
   }
-  /// Gives back what peek() or peek_short() showed.
+  /// Gives the segment that peek() or peek_short() showed back to the writer.
   void pop() {
     ++position_;
     shown_ = false;
@@ -69,18 +69,19 @@ class RingReader {
     }
   }
 
-  /// What peek() showed was not executed, and its sender waits for no answer.
+  /// Refuses the segment that peek() showed: it was not executed and needs no answer.
   void refuse() { ring_.refusal(position_).store(std::uint64_t{position_} + 1, std::memory_order_relaxed); }
 
   /// The word that tells of the next segment, and its value once there is one.
   std::uint32_t& next_word() const { return ring_.slot(position_).sequence; }
   std::uint32_t next_value() const { return position_ + 1; }
-  /// Its value when peek() last found nothing.
+  /// The value of next_word() when peek() last found nothing.
   std::uint32_t idle_word() const { return idle_word_; }
-  /// True if the next segment probably has payload in the arena: then each peek() prefetches that, and is worth its cost.
+  /// True if the next segment probably has payload in the arena: then each peek() prefetches that payload,
+  /// and is worth its cost.
   bool expects_two_lines() const { return block_ == kLineBytes; }
 
-  /// Asks the writer to ring behind its next segment; true if it had not been asked.
+  /// Asks the writer to ring after its next segment. Returns true if the writer had not been asked yet.
   bool request_doorbell() { return segment_doorbell_.request(); }
   /// True if the writer's doorbell must be rung now, for the space that was freed.
   bool take_doorbell_request() {
@@ -93,29 +94,31 @@ class RingReader {
   bool broken() const { return broken_; }
 
   // --- what the two ends say of themselves ---
-  /// The writer learns that its ring has a reader, and the number of the reader's doorbell.
+  /// Tells the writer that its ring has a reader, and the number of the reader's doorbell.
   void attach(std::uint64_t doorbell) {
     std::atomic_ref(ring_.control->reader_doorbell).store(doorbell, std::memory_order_relaxed);
     set_state(EndState::kAttached);
   }
-  /// The writer learns that its ring has no reader any more.
+  /// Tells the writer that its ring has no reader any more.
   void close() { set_state(EndState::kClosed); }
-  /// The writer writes no more; what it wrote can be read.
+  /// True once the writer writes no more; what it wrote can still be read.
   bool writer_closed() const {
     return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
   }
 
  private:
-  /// The part of slots, or of the arena, that may be taken without being published.
+  /// One part in this many, of the slots or of the arena, may be taken before the reader publishes.
   static constexpr std::uint32_t kLagFraction = 4;
 
-  /// One read each: the compiler may not read a value again that the peer may have changed meanwhile.
+  /// Reads the field exactly once: the compiler must not read it again, since the peer may change it
+  /// meanwhile.
   template <typename Integer>
   static Integer once(const Integer& field) {
     return static_cast<const volatile Integer&>(field);
   }
 
-  /// The payload of a segment in the arena, and where its block ends; false: it cannot lie there.
+  /// Finds the payload of a segment in the arena, and the size of its block. Returns false if no payload can
+  /// lie there.
   bool find_in_arena(std::uint32_t offset, std::uint32_t length, const std::byte*& payload) {
     if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
       return false;
@@ -144,7 +147,7 @@ class RingReader {
   bool shown_ = false;  ///< peek() has shown the segment at position_
   bool doorbell_due_ = false;
   bool broken_ = false;
-  std::byte slot_copy_[Slot::kInlineBytes];  ///< of the slot shown: out of the writer's reach
+  std::byte slot_copy_[Slot::kInlineBytes];  ///< copy of the slot shown, out of the writer's reach
 };
 
 inline bool RingReader::peek_short(ShortMessage& message) {
@@ -165,8 +168,8 @@ inline bool RingReader::peek_short(ShortMessage& message) {
 inline bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
-  // A message that is slightly too long for its slot costs two lines. If the last message was one of these, the next
-  // probably is, too: its second line is fetched together with the first instead of after it.
+  // A message that is slightly too long for its slot costs two lines. If the last message was one of these,
+  // the next probably is, too: its second line is fetched together with the first instead of after it.
   if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
   // The slot still carries the segment of the lap before, or nothing in the first lap.
   const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();

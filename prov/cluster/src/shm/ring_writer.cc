@@ -72,8 +72,8 @@ ConstBytes RingWriter::payload(std::uint32_t number) const {
   return {ring_.arena + offset, length};
 }
 
-/// One store, before or behind which this process may die. The payload stays where it is, so that the arena is
-/// given back as before.
+/// Withdraws the segment by one store, so this process may die before or after it. The payload stays in the
+/// arena, so that the reader gives it back as before.
 void RingWriter::withdraw(std::uint32_t number) { ring_.slot(number).withdrawn = 1; }
 
 bool RingWriter::drained() const {

@@ -1,5 +1,5 @@
-// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread. It
-// remembers how far the reader was last seen and looks again only when the ring seems full.
+// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread. The writer
+// remembers how far the reader was last seen, and looks again only when the ring seems full.
 #pragma once
 
 #include <cassert>
@@ -22,35 +22,35 @@ class RingWriter {
 
   std::size_t payload_max() const { return payload_max_; }
 
-  /// Writes one segment; false if there is no space for it now. payload.length must be segment.length and at
-  /// most payload_max().
+  /// Writes one segment. Returns false if there is no space for it now. payload.length must be segment.length
+  /// and at most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
-  /// The same for a whole eager message of header.length bytes, at most payload_max().
+  /// As post(), for a whole eager message of header.length bytes, at most payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
 
   /// True if the reader's doorbell must be rung now, because of what was posted.
   bool take_doorbell_request() { return segment_doorbell_.take_request(); }
   /// True, once, if segments wait and the reader has taken none since the last call.
   bool newly_stalled();
-  /// Asks the reader to ring when it frees space; true if it had not been asked.
+  /// Asks the reader to ring when it frees space. Returns true if the reader had not been asked yet.
   bool request_doorbell() { return space_doorbell_.request(); }
 
-  /// The reader learns that nothing more comes.
+  /// Tells the reader that nothing more comes.
   void close() {
     std::atomic_ref(ring_.control->writer_state).store(EndState::kClosed, std::memory_order_release);
   }
-  /// An EndState.
+  /// What the reader says about itself: an EndState.
   std::uint32_t reader_state() const {
     return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);
   }
 
-  /// Once there is a state.
+  /// The number of the reader's doorbell; valid once the reader has a state.
   std::uint64_t reader_doorbell() const {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
-  /// While it is blocked it takes nothing: the ring seems full. Only to be called before anything is written.
+  /// A blocked writer takes no segments: the ring seems full. Call this only before anything is written.
   void set_blocked(bool blocked) {
     head_ = blocked ? position_ - ring_.slot_count() : position_;
     blocked_ = blocked;
@@ -61,14 +61,14 @@ class RingWriter {
   /// True once the reader's head was impossible; the ring then fills up and stays full.
   bool broken() const { return broken_; }
 
-  // --- taking back (shm/recall.h); hold() that fails is to be followed by resume() ---
+  // --- taking back (shm/recall.h); call resume() even after a hold() that failed ---
   std::uint32_t next() const { return position_; }
   std::uint32_t taken() {
     read_head();
     return taken_;
   }
   std::uint32_t capacity() const { return ring_.slot_count(); }
-  /// Once: when the number comes again, the refusal must be gone.
+  /// Returns true once only: when the number comes again, the refusal must be gone.
   bool take_refusal(std::uint32_t number) {
     std::uint64_t refused = std::uint64_t{number} + 1;
     if (ring_.refusal(number).load(std::memory_order_relaxed) != refused) [[likely]]
@@ -77,7 +77,8 @@ class RingWriter {
   }
   bool hold();
   void resume() { recall_.resume(); }
-  /// Empty if the reader has overwritten what says where it lies.
+  /// Returns the payload of the segment. Empty if the reader has overwritten the fields that say where it
+  /// lies.
   ConstBytes payload(std::uint32_t number) const;
   void withdraw(std::uint32_t number);
 
@@ -101,16 +102,16 @@ class RingWriter {
   RecallWord recall_;
   std::size_t payload_max_;
   std::uint32_t position_ = kFirstNumber;  ///< number of the next segment
-  std::uint32_t head_ = kFirstNumber;      ///< the reader has given back those before, as far as is known
-  std::uint32_t taken_ = kFirstNumber;     ///< those before it, too, as hold() has found; the head may lag
-  // Places in the arena count on without end (mod 2^32, beginning shortly before the wrap); what lies
-  // between the two is in use.
+  std::uint32_t head_ = kFirstNumber;      ///< the reader has given back the segments before, as last seen
+  std::uint32_t taken_ = kFirstNumber;     ///< it has taken the segments before; the head may lag
+  // Places in the arena count up modulo 2^32, from shortly before the wrap. The bytes between the two are in
+  // use.
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
-  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
+  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< the reader's head at the last call of newly_stalled()
   bool stall_reported_ = false;                    ///< by newly_stalled()
-  bool blocked_ = false;                           ///< and head_ is no place of the reader
+  bool blocked_ = false;                           ///< then head_ is not the position of the reader
   bool broken_ = false;
 };
 
@@ -149,7 +150,7 @@ inline bool RingWriter::post_short(const wire::EagerHeader& header, const void* 
   return true;
 }
 
-/// Header and payload are written: the reader may see the segment.
+/// Shows the segment to the reader, once header and payload are written.
 inline void RingWriter::publish(Slot& slot, std::size_t header_size, std::uint32_t length,
                                 std::uint32_t offset) {
   slot.length = length;

@@ -69,7 +69,7 @@ bool ShmTransport::holds(const Peer& peer) const {
   return local != nullptr && (local->outbox != nullptr || local->inbox != nullptr);
 }
 
-/// A process of the same user, as the kernel says.
+/// True for a peer with an inbox: the kernel has said that the peer runs as the same user.
 bool ShmTransport::vouches_for(Peer& peer) {
   const LocalPeer* const local = parts_.find(&peer);
   return local != nullptr && local->inbox != nullptr;
@@ -97,7 +97,7 @@ bool ShmTransport::receive(Turn& turn) {
   const bool received = local_.receive(turn.scope(), turn.number());
   turn.note(received);
   turn.cheaper_in_use |= !local_.rings().empty();
-  // What peers brought is handed up soon: connections and deaths can wait.
+  // A turn that hurries hands up what peers brought; connections and deaths can wait.
   if (!posted_.idle()) posted_.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
   if (!turn.hurries()) check(turn);
   return received;
@@ -113,8 +113,8 @@ void ShmTransport::check(Turn& turn) {
     deaths_.check_some(turn.ticks(), parts_.context.environment.clock.now());
 }
 
-/// Writes that peers have not taken are done here before the thread sleeps. If a peer is taking them at this moment, the thread
-/// must not sleep.
+/// Before the thread sleeps, this side executes the writes that peers have not taken. Returns false if a peer
+/// is taking them now: then the thread must not sleep.
 bool ShmTransport::prepare_sleep() {
   const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();

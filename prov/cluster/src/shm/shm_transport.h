@@ -3,8 +3,9 @@
 //   down   Messenger -> Outbox -> ring           short messages: FastLane -> Outbox
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
-// To look at a ring costs a read of memory. To look for connections and deaths of peers costs system calls: this is done once in
-// so many ticks and, however busy the loop is, once in so many turns.
+// To look at a ring costs a read of memory. To look for connections and deaths of peers costs system calls.
+// So the transport looks only once per interval of ticks and, however busy the loop is, once in a fixed
+// number of turns.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace cluster::shm {
 
 class ShmTransport final : public transport::Transport, private PeerEvents {
  public:
-  /// `regions` null: the libraries of peers serve all accesses.
+  /// If `regions` is null, the libraries of peers serve all accesses.
   ShmTransport(const transport::TransportContext& context, LocalListener& listener, RegionConnector* regions);
   ~ShmTransport() override;
 
