@@ -39,7 +39,7 @@ bool AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
 }
 
 void AckProcessor::take(Time now, const wire::FrameView& view, Time arrived) {
-  // A peer that only sends repeats its acknowledgement with each frame.
+  // A peer that only sends repeats the same acknowledgement in each frame.
   const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
   if (contents.without_ranges && last_ == contents) return;
   if (last_ && view.largest_acked.after(last_->largest_acked)) timer_.on_answer();
@@ -48,7 +48,7 @@ void AckProcessor::take(Time now, const wire::FrameView& view, Time arrived) {
   const Sequence complete_before = window.first();
   const std::size_t acked = acknowledge_frames(view);
   if (!withheld_.empty()) release_withheld();
-  // A full block may have left out what lies behind its last range.
+  // A full block may lack the ranges behind its last one.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
   multipath::AckInfo ack{};
   ack.largest_acked = view.largest_acked;
@@ -80,7 +80,7 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   return acked;
 }
 
-/// `s` is the last frame of what the token names.
+/// `s`: the last frame that the token stands for.
 void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
   ++reported_;
   if (ordered && !s.before(complete_before)) {
@@ -98,7 +98,8 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Spurious retransmissions that this acknowledgement counts beyond the last one that had a block.
+/// Returns the spurious retransmissions that the peer has counted since the last acknowledgement with a
+/// block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
   return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);

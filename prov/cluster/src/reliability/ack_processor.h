@@ -1,10 +1,10 @@
-// What the peer's acknowledgements mean for this side: which frames it has (they leave the send window),
-// which posted segments are acked (their tokens are reported), what the paths learn of round trips and
-// losses, and how many retransmissions were spurious.
+// Evaluates the peer's acknowledgements. It removes acknowledged frames from the send window, reports the
+// tokens of acknowledged segments, tells the paths about round trips and losses, and counts spurious
+// retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// every frame before it. The peer cannot hand what lies behind a gap to its application. If this side ended before the gap is
-// filled, that data would be lost.
+// every frame before it, because the peer cannot hand data behind a gap to its application. If this side
+// ended before the gap is filled, that data would be lost.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class AckProcessor {
   AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSize& frame_size,
                multipath::PathManager& paths, RetransmissionTimer& timer);
 
-  /// False if no peer that follows the protocol can have sent this acknowledgement.
+  /// Returns false if no peer that follows the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
   /// False: there is no memory to keep which segments an acknowledgement names; process() has to wait.
   bool reserve() { return queue_.tokens() <= reserved_ || grow(); }
@@ -62,8 +62,8 @@ class AckProcessor {
   multipath::PathManager& paths_;
   RetransmissionTimer& timer_;
   std::optional<Contents> last_;
-  std::uint32_t spurious_ = 0;  ///< retransmissions, as the peer last counted them
-  std::uint64_t reported_ = 0;  ///< tokens that came into one of these, of all that the queue was given
+  std::uint32_t spurious_ = 0;  ///< retransmissions, by the peer's last count
+  std::uint64_t reported_ = 0;  ///< tokens that have left the queue for one of these two lists
   std::uint64_t reserved_ = 0;  ///< so many may be given to the queue before these need memory
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
