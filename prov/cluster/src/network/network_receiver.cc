@@ -17,16 +17,18 @@ namespace {
 constexpr Duration kPathErrorInterval = 5ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
-/// Flows that can hold something without an allocation.
+/// Flows that can hold a segment without an allocation.
 constexpr std::size_t kHeldAtOnce = 4;
 
-/// How long our newest frame had lain at the peer when it sent this one, plus how long this has lain here; if known.
+/// Returns how long our newest frame had waited at the peer when it sent this one, plus how long this one has
+/// waited here. Returns nothing if the peer's delay is unknown.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
-/// Frames that the seal has refused, which no burst brings here. Frames of groups come by other sockets, which have no filter.
+/// Counts frames that the seal has refused: no burst brings them here. Frames of groups do not count, because
+/// they come by other sockets, which have no filter.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -55,7 +57,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Goes on while the link may have more. With a key a burst may consist of frames that the seal has refused.
+/// Reads bursts while the link may have more. With a key, a burst may consist only of frames that the seal
+/// has refused.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -73,7 +76,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known. Without sessions (datagrams) nothing tells a peer's frame.
+/// Watches for a flood. Of frames that the seal refuses only the number is known. An endpoint of datagrams
+/// cannot tell a flood, because its frames belong to no session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -93,11 +97,12 @@ std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& fram
   }
 }
 
-/// The frames of one arrival; returns how many there are. One that is refused takes the rest of its datagram with it.
+/// Takes in the frames of one arrival and returns their number. A refused frame takes the rest of its
+/// datagram along.
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // so many more frames are taken one by one: they are of a run that is not all new
+  std::size_t singly = 0;  // frames still to be taken one by one, from a run that no flow takes as a whole
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
@@ -108,7 +113,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       continue;
     }
     std::size_t count = 1;
-    RemotePeer* taker = nullptr;  // of a run
+    RemotePeer* taker = nullptr;  // the peer that takes a run, if there is one
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
@@ -129,7 +134,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Anything that comes may be forged: the first such frame is logged, further ones are only counted.
+/// Logs the first sealed frame that this process cannot open. Later ones are only counted, because all of
+/// them may be forged.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -145,7 +151,7 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
       frame.from.to.text().c_str());
 }
 
-/// The peer whose flow takes the frames of a run together; null if they have to go one by one.
+/// Returns the peer whose flow takes all frames of a run together, or null if they have to go one by one.
 RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                                           const link::InFrame& frame) const {
   if (datagrams_ || frame.from.ethertype || first.session == 0 || !messenger_.matcher().can_report())
@@ -183,12 +189,14 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they go up together.
+/// `peer`: the peer whose flow takes the frame; null if none does. `run`: the frames that continue this one,
+/// if they are delivered together.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   using reliability::ReceiveResult;
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that failed in this turn is closed at its end. What follows in the burst belongs to no session.
+  // A peer that failed in this turn is closed at the end of the turn. Its remaining frames belong to no
+  // session.
   if (peer->common.failed) return;
   const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
   if (awaits_sibling) [[unlikely]] {
@@ -221,7 +229,7 @@ void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::Fr
   tx_.mark(*peer);
 }
 
-/// Gives the messenger what the flow has in the promised order.
+/// Gives the messenger the segments of the flow in the promised order.
 void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
   struct Source {
     bool next() {
@@ -248,7 +256,7 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
 
     NetworkReceiver& receiver;
     RemotePeer& peer;
-    ConstBytes rest{};  ///< of the frame
+    ConstBytes rest{};  ///< of the current frame
     wire::Segment segment{};
     ConstBytes payload{};
   } source{*this, peer};
@@ -283,7 +291,7 @@ void NetworkReceiver::receive_held(Time now) {
   if (!holding_) hold_memory_.reserve(parts_.link->frame_max());
 }
 
-/// The flow goes on if it can. True if it holds something afterwards, perhaps another segment.
+/// Lets the flow go on if it can. Returns true if it then still holds a segment, perhaps another one.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;

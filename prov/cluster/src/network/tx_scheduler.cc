@@ -11,7 +11,7 @@ namespace cluster::network {
 
 void TxScheduler::add(RemotePeer& peer) {
   flows_.push_back(&peer);
-  tx_pending_.reserve(flows_.capacity());  // so that whatever is posted can be marked
+  tx_pending_.reserve(flows_.capacity());  // so that every peer with a posted operation can be marked
   timers_.schedule(peer.timer, peer.flow->deadline());
 }
 
@@ -81,7 +81,8 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Each question takes a descriptor, and any host can have sessions here: so unknown sources have a limit.
+/// Each question takes a descriptor, and any host can have sessions here. So the questions about unknown
+/// sources are limited.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
@@ -108,7 +109,8 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// Nothing else tells the user of such a silence. Only members are worth a line: others may have any number of sessions.
+/// Nothing else tells the user of such a silence. Only members get a log line: others may have any number of
+/// sessions.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
   using News = reliability::Liveness::News;
   const News news = peer.flow->liveness().take_news();
