@@ -164,7 +164,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // Filters for IP do not see EtherType frames: they count only from peers that those filters have admitted.
+  // The IP filters do not see EtherType frames. Such frames count only from peers that those filters have
+  // admitted.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -264,8 +265,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so such a frame is
-/// dropped. Where there was no memory the peer is lost.
+/// The rest of a frame waits. False: it does not. No correct peer begins a message in an unordered frame, so
+/// such a frame is dropped. Where there was no memory the peer is lost.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments, bool for_memory) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   try {

@@ -3,10 +3,10 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
 // new, they are delivered together; otherwise one by one.
 //
-// If the unexpected store has no space for a message, or the process no memory for a segment, the flow holds the segment. It
-// acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space. A frame for which there is no memory even before it has arrived is dropped as if the network
-// had lost it.
+// If the unexpected store has no space for a message, or the process no memory for a segment, the flow holds
+// the segment. It acknowledges neither that frame nor what lies behind it, so the sender waits.
+// receive_held() goes on as soon as there may be space. A frame for which there is no memory even before it
+// has arrived is dropped as if the network had lost it.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class NetworkReceiver {
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
                   PeerReach& reach);
-  /// Of an endpoint of datagrams, which takes all frames; otherwise nothing.
+  /// Returns the endpoint of datagrams, which takes all frames; nothing for other endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 

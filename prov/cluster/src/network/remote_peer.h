@@ -38,8 +38,7 @@ struct RemotePeer final : transport::TransportPeer {
     enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
     std::uint64_t challenge = 0;  ///< the answer about this claim must repeat it
     Time next_request{};
-    Time
-        awaited_since{};  ///< when the first frame of the session was dropped to wait for the answer; Time{}: none was
+    Time awaited_since{};  ///< when a first frame was dropped to wait for the answer; Time{}: none was
   } sibling;
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< the last frame of its session, or the last that asked for one

@@ -158,9 +158,10 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   peers_.mark_failed(peer->common, Status::reset);
 }
 
-/// The session that the peer named in its opening has ended before it was used: the peer gave it up because it
-/// belonged to an earlier incarnation of this side. An incarnation of the peer that has ended may have taken
-/// what we sent, which then must not be sent again; the present one knows what it has taken.
+/// Returns true if the flow can go on with the peer's present incarnation. The session that the peer named in
+/// its opening ended before it was used: the peer gave it up because it belonged to an earlier incarnation of
+/// this side. If that incarnation of the peer has ended, it may have taken our frames, so they must not be
+/// sent again. The present incarnation knows what it has taken.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

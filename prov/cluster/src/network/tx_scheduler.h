@@ -56,7 +56,7 @@ class TxScheduler {
   void transmit(Time now);
   /// The endpoint is about to close: from now on no flow allows for late turns.
   void disregard_turns();
-  /// True if a flow's timer has gone off. Then path errors may tell why.
+  /// Fires the timers that are due. Returns true if one fired: path errors may then tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
   /// True if peers have acknowledged every frame and this side owes no acknowledgement. `towards`: all peers,
