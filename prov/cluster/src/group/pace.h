@@ -3,13 +3,13 @@
 // window small enough for a switch's port would be closed most of the time. Arrival times therefore say
 // little, but losses say all. They are judged in *trains* of frames, for the listener that missed most:
 //
-//   more than kShareTolerated    the path carries that much less than was sent: slower by this share, and a little
-//                                more to drain the queue
-//   some, and a queue            others send as well: slower, as flows give way, down to half of the rate that last
-//                                filled the path alone
-//   some                         a bad cable, or a late member: as before
-//   few or none                  faster by a sixteenth (at first by a third), if the pace held frames back, and not
-//                                this side's own work
+//   more than kShareTolerated   the path carries that much less than was sent: slower by this share, and a
+//                               little more to drain the queue
+//   some, and a queue           others send as well: slower, as flows give way, down to half of the rate that
+//                               last filled the path alone
+//   some                        a bad cable, or a late member: as before
+//   few or none                 faster by a sixteenth (at first by a third), if the pace held frames back, and
+//                               not this side's own work
 //
 // Frames leave in bursts of kBurst, or as many as fit into kBurstTime: a shaper queues or drops longer
 // bursts, and a port may hold few. After a delay on this side at most kBurstsLate bursts catch up.
