@@ -4,8 +4,8 @@
 
 namespace cluster::engine {
 
-/// True if the only turns since the last run are those of a thread that woke and went back to sleep. A thread that
-/// wakes for each message takes more.
+/// True if the only turns since the last run come from a thread that woke and went back to sleep. A thread
+/// that wakes for each message takes more turns.
 bool BackgroundRunner::none_since() const {
   const std::uint32_t turns = loop_.turns();
   const std::uint32_t taken = turns - turns_seen_;
@@ -33,15 +33,15 @@ os::NextWake BackgroundRunner::run() {
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
   os::NextWake next = kAway;
   if (!polled) {
-    // Arming fails if something has come in, if sleeping is impossible, or while a target takes writes (its process
-    // may be stopped there).
+    // Arming fails if something has arrived, if sleeping is impossible, or while a target takes writes (its
+    // process may be stopped there).
     const bool armed = loop_.arm();
     const bool at_once = waiter_.can_sleep() && !messenger_.rma().pending();
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
                  : os::NextWake{at_once ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {
-    // No other thread sleeps here. So rings can be read from the descriptor without asking peers for more, and
-    // deadlines are left to the application.
+    // No other thread sleeps here. So the descriptor can announce segments without asking peers for
+    // doorbells, and the application handles deadlines.
     loop_.handle_events();
     waiter_.cancel_alarm();
     next = {kStandBy, loop_.descriptor()};
@@ -52,7 +52,7 @@ os::NextWake BackgroundRunner::run() {
   return next;
 }
 
-/// Takes turns in place of the application, which may be busy with something else.
+/// Takes a turn in place of the application, which may be busy.
 os::NextWake BackgroundRunner::run_manual() {
   packing_.apply_review();
   const bool slept = std::exchange(sleeps_, false);
@@ -62,7 +62,7 @@ os::NextWake BackgroundRunner::run_manual() {
     sleeps_ = true;
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
-  // What woke this thread wakes the application as well, which may handle it and go back to sleep.
+  // The event that woke this thread wakes the application too, which may handle it and go back to sleep.
   if (slept && !packing_.in_stream()) return by_time(kIdle);
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();

@@ -1,5 +1,5 @@
-// Connects collective operations with the endpoint. Messages to members go the way of all messages. Receives from a
-// member that is gone end at once, since no collective continues with the member's next incarnation.
+// Connects collective operations with the endpoint. Messages to members take the usual way. Receives from a
+// lost member end at once, since no collective continues with the member's next incarnation.
 #pragma once
 
 #include "collective/collectives.h"

@@ -1,6 +1,6 @@
-// What can be read of an endpoint from outside: its counters, its peers, which carrier reaches each and why. The
-// values belong to one moment and are collected under the engine lock. The paths of messages keep and count nothing
-// for them.
+// The state of an endpoint for reports: its counters, its peers, and which carrier reaches each and why. The
+// values belong to one moment and are collected under the engine lock. Sending and receiving messages costs
+// nothing extra for them.
 #pragma once
 
 #include <span>
@@ -25,17 +25,17 @@ struct EndpointStats {
   std::size_t unexpected = 0;  ///< messages that wait for their receive
   std::vector<PeerStats> peers;
   std::vector<protocol::PendingOperation>
-      operations;  ///< of the application, under way; at most kOperationsMax
+      operations;  ///< of the application, in progress; at most kOperationsMax
   std::size_t operations_under_way = 0;
   std::vector<protocol::StoredMessage> messages;  ///< the first of `unexpected`; at most kMessagesMax
-  Duration application_away{};  ///< the application has taken no turn for at least this long; zero: unknown
+  Duration application_away{};  ///< the application has taken no turn for at least this time; zero: unknown
 };
 
-/// Further operations and messages are only counted.
+/// The limits of the two lists. Further operations and messages are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
 inline constexpr std::size_t kMessagesMax = 64;
 
-/// As PeerStats::carrier.
+/// Returns the name in PeerStats::carrier.
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer);
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
                             std::span<transport::Transport* const> transports,

@@ -59,7 +59,7 @@ Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
   return status;
 }
 
-/// What a remote write or read does once its peer has a carrier.
+/// Returns the action of a remote write or read once its peer has a carrier.
 template <typename Op>
 auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger, const Op& op) {
   return [&](protocol::Channel& channel) {
@@ -72,7 +72,8 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// Where the fast lane is open, an access that needs no help of the target leaves the engine as idle as it was.
+/// If the fast lane is open, an access that the transport performs alone does not wake the loop from its
+/// calm.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
@@ -105,7 +106,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
   }
-  if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
+  if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek must see all messages that have arrived
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
   if (from == nullptr) reach_.end_abandoned();

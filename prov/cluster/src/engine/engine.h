@@ -1,6 +1,7 @@
-// One endpoint, entered only here: each method takes the engine lock and calls the objects behind it. Those
-// are single-threaded, know only objects declared before them, and take no lock. Without the lock only the
-// progress thread reads, and only what run_in_background() needs to find that the application polls.
+// One endpoint, entered only here: each method takes the engine lock and calls the objects behind it. These
+// objects are single-threaded, know only objects declared before them, and take no lock. Only the progress
+// thread reads without the lock, and only what run_in_background() needs to see whether the application
+// polls.
 //
 //   down   send() -> Messenger -> the carrier of the peer -> its transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
@@ -44,22 +45,23 @@ using transport::AddressTable;
 class Engine {
  public:
   explicit Engine(EngineParts parts);
-  /// Waits, at most for the `linger` setting, until peers have what they are owed.
+  /// Waits until peers have what they are owed, at most for the `linger` setting.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const SocketAddress& name() const { return parts_.name; }
-  /// Must come before the first send or receive, and once more for each counter bound later. The address
-  /// table outlives the engine.
+  /// Call it before the first send or receive, and again for each counter bound later. The address table
+  /// outlives the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
-  /// Status::ok: accepted (its outcome goes to the bindings). Status::again: no resources now, poll and
-  /// repeat. Anything else: refused, no outcome will follow.
+  /// Returns `ok` if the operation is accepted: its outcome goes to the bindings. Returns `again` if
+  /// resources are missing now: poll and repeat. Any other status refuses the operation, and no outcome
+  /// follows.
   Status send(const protocol::SendOp& op);
   Status receive(const protocol::RecvOp& op);
-  /// Does a ShortSend to that peer, or a ShortReceive from it (or kAddrUnspec), if the fast lane is open to it.
-  /// False: nothing was done; call send() or receive().
+  /// Does a ShortSend to the peer, or a ShortReceive from it (or kAddrUnspec), if the fast lane to it is
+  /// open. Returns false if nothing was done: call send() or receive().
   template <typename ShortOp>
   bool take_fast_lane(std::uint64_t handle, const ShortOp& op) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -76,60 +78,62 @@ class Engine {
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
-  /// Joins a group, of which `handle` becomes the address; or leaves one, with `op` null.
+  /// Joins a group and returns its address in `handle`. With `op` null, leaves the group `handle`.
   Status change_membership(const JoinOp* op, std::uint64_t& handle);
   /// Calls act(collectives) with the teams and collective operations of this endpoint.
   template <typename Act>
   auto with_collectives(Act&& act) {
     return locked([&] { return act(collective_.collectives()); });
   }
-  /// Cancels one receive by its context. False if no such receive waits.
+  /// Cancels one receive by its context. Returns false if no such receive waits.
   bool cancel(void* context) {
     return locked([&] { return messenger_.matcher().cancel(context); });
   }
 
-  /// Registration of run_in_background() with the progress thread: ends before the engine does.
+  /// Stores the registration of run_in_background() with the progress thread. It ends before the engine does.
   void set_progress_client(std::shared_ptr<void> registration) {
     background_.set_registration(std::move(registration));
   }
   /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
-  /// last run, and says when to come again.
+  /// last run. Returns when to come again.
   os::NextWake run_in_background();
   /// FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call before attach().
   void enable_auto_progress() {
     locked([&] { background_.set_automatic(); });
   }
 
-  /// When it next needs a turn if nothing arrives and no call is made; kNever: never.
+  /// Returns when the endpoint needs a turn if nothing arrives and nobody calls; kNever: never.
   Time next_deadline() const {
     return locked([&] { return loop_.next_deadline(); });
   }
   Counters counters() const {
     return locked([&] { return Counters(parts_.environment.counters); });
   }
-  /// How many more operations are accepted for certain (fi_tx_size_left).
+  /// Returns how many more operations are certainly accepted (fi_tx_size_left).
   std::size_t tx_size_left() const {
     return locked([&] { return messenger_.tx_size_left(); });
   }
   std::size_t unexpected_messages() const {
     return locked([&] { return messenger_.matcher().stored(); });
   }
-  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle is not
-  /// in the address vector.
+  /// Returns how the peer is reached: the name of a link, "shm", "self", or "none" (yet). Returns null if the
+  /// handle is not in the address vector.
   const char* carrier_name_of(std::uint64_t handle) const;
-  /// What can be read of it now; nothing if another thread is inside. For the progress thread.
+  /// Returns the state for reports, or nothing if another thread is inside. For the progress thread.
   std::optional<EndpointStats> stats() const;
-  /// True once nothing is owed to any peer: what was promised has left, and what came was acknowledged.
+  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
+  /// acknowledged.
   bool quiescent() const {
     return locked([&] { return loop_.quiescent(); });
   }
 
-  /// One turn of the event loop that looks at everything; waits for the engine lock.
+  /// Takes one turn of the event loop that looks at everything. Waits for the engine lock.
   void poll() {
     locked([&] { loop_.run_once(PollScope::all); });
   }
-  /// A turn for callers that come again soon. It is skipped if another thread is inside, and makes system calls only
-  /// when they are due (PollScope::due). Arrivals of the fast lane go into `read` where it accepts them.
+  /// Takes a turn for a caller that comes again soon. It skips the turn if another thread is inside, and
+  /// makes system calls only when they are due (PollScope::due). Arrivals of the fast lane go into `read` if
+  /// it accepts them.
   template <typename Read = protocol::NoDirectRead>
   void try_poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -137,12 +141,13 @@ class Engine {
     const std::lock_guard lock(lock_, std::adopt_lock);
     if (!loop_.run_calm(read)) loop_.run_once(PollScope::due);
   }
-  /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
+  /// Returns a descriptor that becomes readable when poll() has work to do, if arm() has returned true; -1:
+  /// there is none.
   int descriptor() {
     return locked([&] { return loop_.descriptor(); });
   }
-  /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
-  /// impossible: poll on.
+  /// Takes one turn, after which a thread may sleep on the descriptor. Returns false if something arrived or
+  /// sleeping is impossible: then keep polling.
   bool arm();
 
  private:
@@ -153,7 +158,8 @@ class Engine {
   }
 
   mutable BiasedLock lock_;
-  const std::shared_ptr<void> resources_;  ///< outlives the rest, which counts while it is destroyed
+  /// outlives all other members, which count events while they are destroyed
+  const std::shared_ptr<void> resources_;
   EngineParts parts_;
   mutable PeerTable peers_;
   protocol::Messenger messenger_;
@@ -162,7 +168,7 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
-  shm::FastLane no_lane_;  ///< used where there is no shared memory: never open
+  shm::FastLane no_lane_;  ///< used without shared memory: it is never open
   Transports transports_;
   shm::FastLane* const lane_;
   EventLoop loop_;

@@ -1,5 +1,5 @@
-// What an engine is made of. Built by provider/ from the operating system, by tests and the simulator from
-// objects of their own.
+// The parts of an engine. provider/ builds them from the operating system; tests and the simulator use their
+// own objects.
 #pragma once
 
 #include <cstdint>
@@ -31,27 +31,28 @@ using transport::PollScope;
 /// FI_EP_RDM or FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
-/// `link` may be null (shared memory only), `local_listener` may be null (no shared memory).
+/// `link` may be null: only shared memory. `local_listener` may be null: no shared memory.
 struct EngineParts {
   Environment environment;
   EngineSettings settings;
   SocketAddress name;       ///< as fi_getname returns it: routable, port bound
-  std::uint64_t epoch = 0;  ///< real time in ns: orders the incarnations of one name, across restarts
+  std::uint64_t epoch = 0;  ///< real time in ns; orders the incarnations of one name, across restarts
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::LocalListener> local_listener;
-  std::shared_ptr<void> resources;        ///< what lives until nothing else of the engine is left
+  std::shared_ptr<void> resources;        ///< destroyed last, after everything else of the engine
   EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
-  /// The interfaces behind `link` by number, the first being that of the name; empty: one.
+  /// The interfaces behind `link` by number. The first has the address of the name. Empty: one interface.
   std::vector<multipath::Rail> rails = {};
-  /// Asks the kernels of peers whether their processes exist; null: only silence tells.
+  /// Asks the kernels of peers whether their processes exist. Null: only the peer's silence shows that it is
+  /// gone.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
-  /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
+  /// Accesses registered memory of peers on this node. Null: their libraries serve all accesses.
   std::unique_ptr<shm::RegionConnector> region_connector = nullptr;
-  /// Receives what is sent to multicast groups; null: members of groups get messages by unicast only.
+  /// Receives what is sent to multicast groups. Null: members of groups get messages by unicast only.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
-  /// Transports beside those of transports.cc, nearer than the network.
+  /// Transports nearer than the network, in addition to those of transports.cc.
   std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
       further_transports = {};
 };

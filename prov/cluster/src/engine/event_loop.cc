@@ -15,8 +15,8 @@ constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
-/// A closing endpoint waits this long for peers outside the address vector to acknowledge: enough to retransmit a
-/// lost frame several times. Any host can be such a peer, and may never acknowledge.
+/// A closing endpoint waits this long for peers outside the address vector to acknowledge: enough to
+/// retransmit a lost frame several times. Any host can be such a peer, and may never acknowledge.
 constexpr Duration kLingerForUnknown = 250ms;
 
 }  // namespace
@@ -102,11 +102,12 @@ void EventLoop::deliver_held() {
   for (Transport* const each : transports()) each->flush();
 }
 
-/// Time in which this process did not run does not count against peers: between two turns at most kTurnMax counts.
+/// Time in which this process did not run does not count against peers: at most kTurnMax counts between two
+/// turns.
 void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
   for (Transport* const each : transports()) {
-    each->flush();  // however short the limit is
+    each->flush();  // even with a short limit
     each->begin_close();
   }
   Duration waited{};
@@ -153,7 +154,7 @@ void EventLoop::handle_events() {
   waiter_.dispatch();
 }
 
-/// A sleeping thread does not know what this call has just done.
+/// Wakes sleeping threads by the alarm: they do not know what this call has done.
 void EventLoop::wake_by_deadline() {
   const bool now =
       !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });

@@ -1,12 +1,13 @@
-// One turn of the engine, and when the next one is due. A turn takes in what has arrived, goes on with what
-// waited, and sends what that made ready, so a peer's answer leaves in the turn in which its question came.
+// One turn of the engine, and when the next turn is due. A turn takes in what has arrived, continues what
+// waited, and sends what is then ready. So the answer to a peer leaves in the turn in which the question
+// arrived.
 //
-// The loop asks all transports the same, nearest first (transport/transport.h). Each transport decides how seldom it
-// looks at what is expensive to look at. The loop knows only the fast lane by name: a calm turn reads only the rings
-// of peers whose short messages may take it (shm/fast_lane.h).
+// The loop asks all transports the same, nearest first (transport/transport.h). Each transport decides how
+// rarely it makes its expensive checks. The loop knows only the fast lane by name: a calm turn reads only the
+// rings of peers whose short messages may take it (shm/fast_lane.h).
 //
-// Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). wake_sleepers() comes after
-// everything that may concern a thread asleep.
+// Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). Call wake_sleepers() after
+// everything that may concern a sleeping thread.
 #pragma once
 
 #include <algorithm>
@@ -35,18 +36,19 @@ class EventLoop {
         groups_(parts, context) {}
   GroupTable& groups() { return groups_; }
 
-  /// One turn; true if something came in.
+  /// Takes one turn. Returns true if something arrived.
   [[gnu::noinline]] bool run_once(PollScope scope = PollScope::all);
-  /// A cheaper turn for a caller that comes again soon. It is possible while the last full turn left nothing to do
-  /// and only short messages and writes of this node can have come since. It also settles posted writes. False: no
-  /// turn was taken, run_once() is due. Arrivals go into `read` where it accepts them.
+  /// Takes a cheaper turn for a caller that comes again soon. It also settles posted writes. Such a turn is
+  /// possible while the last full turn left no work, and only short messages and writes of this node can have
+  /// come since. Returns false if no turn was taken and run_once() is due. Arrivals go into `read` if it
+  /// accepts them.
   template <typename Read>
   bool run_calm(Read& read);
-  /// The common part of send, write, read, atomic and collectives: it finds the peer, opens its carrier, and lets the
-  /// operation leave at once, or (`more`) with those that follow. It closes the peer's fast lane first.
+  /// The common part of send, write, read, atomic and collectives. It closes the peer's fast lane, finds the
+  /// peer, and opens its carrier. The operation leaves at once, or (`more`) with those that follow.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  /// Something was done outside of turns, and the next turn must continue it.
+  /// Work was done outside of turns, and the next turn must continue it.
   void disturb() { calm_turns_ = 0; }
   /// The number of turns so far; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
@@ -56,19 +58,21 @@ class EventLoop {
       deliver_held();
     if (messenger_.control().pending()) flush_control();
   }
-  /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
+  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
+  /// acknowledged.
   bool quiescent() const {
     return !messenger_.busy() && groups_.quiescent() &&
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
-  /// Runs turns until quiescent(), at most for the `linger` setting. Peers outside the address vector get less time.
+  /// Runs turns until quiescent(), at most for the `linger` setting. Peers outside the address vector get
+  /// less time.
   void drain_on_close();
 
-  /// When it next needs a turn if nothing arrives and no call is made; kNever: never.
+  /// Returns when the endpoint needs a turn if nothing arrives and nobody calls; kNever: never.
   Time next_deadline() const;
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
-  /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
-  /// impossible.
+  /// Takes one turn, after which a thread may sleep on the descriptor. Returns false if something arrived or
+  /// sleeping is impossible.
   bool arm();
   void handle_events();
   void wake_sleepers() {
@@ -77,10 +81,10 @@ class EventLoop {
   }
 
  private:
-  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< where some rings are read in turns
+  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< if some rings are read in turns
 
-  /// A turn that is due by the clock and not because of a message. The test of the budget of messages knows it by
-  /// this name and leaves it out.
+  /// Takes a turn that is due by the clock and not because of a message. The test of the budget of messages
+  /// knows it by this name and ignores it.
   [[gnu::noinline]] bool run_by_clock();
   bool take_turn(PollScope scope);
   std::span<transport::Transport* const> transports() const { return reach_.transports(); }
@@ -109,13 +113,12 @@ class EventLoop {
   shm::ShmTransport* const lane_;  ///< null: the endpoint has no fast lane
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  /// Not 0: the last turn left nothing to do, and nothing was done since. Turns whose number has one of these bits may
-  /// be calm.
+  /// Not 0: the last turn left no work, and nothing was done since. Turns whose number has one of these bits
+  /// may be calm.
   std::uint32_t calm_turns_ = 0;
   bool ended_early_ = false;  ///< the last turn, for lack of memory
-  std::uint64_t ticks_ = 0;   ///< when the clock was read last...
-  std::uint64_t rest_ =
-      0;  ///< ...and for how long, in ticks, a calm loop need not look at all transports again
+  std::uint64_t ticks_ = 0;   ///< the last reading of the clock...
+  std::uint64_t rest_ = 0;    ///< ...and for how many ticks a calm loop need not look at all transports again
 };
 
 template <typename Act>

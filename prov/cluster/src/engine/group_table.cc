@@ -20,26 +20,27 @@ using wire::SegmentKind;
 namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
-constexpr std::size_t kBurstsMax = 64;       ///< in a turn
-constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
+constexpr std::size_t kBurstsMax = 64;       ///< per turn
+constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member, per turn
 constexpr std::size_t kBodyMin = 256;
 constexpr Duration kRetryInterval = 10ms;     ///< no event says that memory is free again
-constexpr std::size_t kAllBodies = SIZE_MAX;  ///< of a lost member, which gets no further turn
+constexpr std::size_t kAllBodies = SIZE_MAX;  ///< for a lost member, which gets no further turn
 
-/// An empty socket is read again only after this interval, because each read is a system call and a waiting member
-/// would make it all the time. (A socket wakes a thread that sleeps.) Members of a team mostly wait for something
-/// else, so its socket is read less and less often, unless an operation waits for it.
+/// Time between two reads of an empty socket. Each read is a system call, and a waiting member would make it
+/// all the time. (A socket wakes a sleeping thread anyway.) Members of a team mostly wait for something else.
+/// So the interval grows for a team's socket, unless an operation waits for it.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
-/// True if the sender of this kind waits for a membership or a stream here, and must be told if there is none.
+/// True if the sender of this kind waits for a membership or a stream here, and must hear if there is none.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
          kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
-/// Such a body also fits into a segment of a flow, whose frames have the same length.
+/// Returns the largest body. Such a body also fits into a segment of a flow, whose frames have the same
+/// length.
 std::size_t body_max(const link::Link* link) {
   const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
   return std::max(kBodyMin, frame - group::kBodyOverhead);
@@ -147,7 +148,8 @@ void GroupTable::expect(std::uint64_t handle, bool waits) {
   if (GroupEntry* const entry = find(handle)) entry->expect(waits);
 }
 
-/// An unread socket stays readable and would wake the thread again at once, so the next turn reads all sockets.
+/// Makes the next turn read all sockets: an unread socket stays readable and would wake the thread again at
+/// once.
 void GroupTable::on_ready(bool) {
   for (const std::unique_ptr<GroupEntry>& entry : groups_) entry->next_poll = {};
 }
@@ -230,7 +232,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
-/// Reads until nothing is left, because unread frames would be reported as missing.
+/// Reads until the socket is empty, because unread frames would be reported as missing.
 std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
@@ -246,7 +248,7 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   return arrivals;
 }
 
-/// Takes the frames of one arrival; returns how many were for the group.
+/// Takes in the frames of one arrival. Returns how many were for the group.
 std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
   const wire::Integrity integrity =
@@ -285,7 +287,7 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
   return false;
 }
 
-/// Opens carriers to members that were met. Here nothing iterates over peers.
+/// Opens carriers to members that were met. It is safe here, because nothing iterates over peers.
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
@@ -352,15 +354,15 @@ void GroupTable::take_turn(Time now, GroupEntry& entry) {
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 }
 
-/// A turn outside of the engine's turns: what it makes ready leaves at once.
+/// Takes a turn outside of the engine's turns. What the turn makes ready leaves at once.
 void GroupTable::turn_now(GroupEntry& entry) {
   const Time now = parts_.environment.clock.now();
   turn(now, entry);
   for (transport::Transport* const each : reach_.transports()) each->flush();
 }
 
-/// Reports what a turn has brought: complete messages, members that are gone, the begin of the membership. What
-/// throws is reported the next time.
+/// Reports what a turn has brought: complete messages, members that are gone, the begin of the membership.
+/// What throws is reported the next time.
 void GroupTable::report(GroupEntry& entry) {
   Group& group = *entry.group;
   for (auto& finished = group.stream().finished(); !finished.empty(); finished.pop_front()) {

@@ -1,12 +1,13 @@
-// The groups of an endpoint: between the protocol objects of group/ and the peers, carriers and sockets of the engine.
+// The groups of an endpoint. They connect the protocol objects of group/ with the peers, carriers and sockets
+// of the engine.
 //
 //   down   send() -> GroupProtocol (what completes) -> SenderStream -> link, or carriers of members
 //   up     run(): sockets of the groups -> Group -> ReceiverStream -> GroupProtocol (matching), in order
 //          on_group_segment(): what members say over their carriers, from Messenger
 //
-// A group's handle takes the place of a peer's in sends. Members are peers like others: they are reached as soon as
-// they are met, and a member whose peer is lost is lost to the group. Without a roster only those are met that are
-// in the address vector.
+// In sends, a group's handle takes the place of a peer's handle. Members are peers like others: each is
+// reached as soon as it is met, and a member whose peer is lost is lost to the group. Without a roster, only
+// peers in the address vector are met.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +29,23 @@
 
 namespace cluster::engine {
 
-/// Handles of groups have this bit, those of peers have not.
+/// Handles of groups have this bit; handles of peers do not.
 inline constexpr std::uint64_t kGroupHandles = std::uint64_t{1} << 62;
 inline constexpr bool is_group(std::uint64_t handle) { return (handle >> 62) == 1; }
 
 struct JoinOp {
   SocketAddress address;  ///< of IP multicast, with a port
-  std::uint64_t key = 0;  ///< equal at all members; tells groups of one address apart
+  std::uint64_t key = 0;  ///< the same at all members; distinguishes groups of one address
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
   void* context = nullptr;                 ///< for GroupListener
-  /// A group of the application learns of its membership by GroupListener; a team asks joined().
+  /// GroupListener tells the application that it is a member. A team asks joined().
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
-/// One group of an endpoint: its membership, its socket, and the messages that are coming from members.
+/// One group of an endpoint: its membership, its socket, and the messages that are arriving from members.
 struct GroupEntry {
-  /// The message whose segments are coming from a member.
+  /// The message whose segments are arriving from a member.
   struct Incoming {
     std::uint32_t stream = 0;
     protocol::Assembly assembly;
@@ -57,11 +58,11 @@ struct GroupEntry {
   std::unique_ptr<link::MulticastReceiver> socket;
   std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
   bool joined = false;
-  bool unreached = false;   ///< some member may have no carrier yet
-  bool unfinished = false;  ///< the last turn left something that can be delivered
-  bool unread = false;      ///< the socket has more
-  std::size_t awaited = 0;  ///< operations that wait for something of it
-  Time next_poll{};         ///< of the socket
+  bool unreached = false;   ///< a member may have no carrier yet
+  bool unfinished = false;  ///< the last turn left data that can be delivered
+  bool unread = false;      ///< the socket has more frames
+  std::size_t awaited = 0;  ///< operations that wait for the group
+  Time next_poll{};         ///< when to read the socket next
   Duration poll_interval{};
   Time close_by = kNever;  ///< of one that is being left
 
@@ -70,9 +71,9 @@ struct GroupEntry {
   void meet(Peer& peer);
   /// One more operation waits for the group, or (`waits` false) one less.
   void expect(bool waits);
-  /// The socket was read: had something arrived, and may it have more?
+  /// The socket was read. `arrivals`: it had frames. `more`: it may have further ones.
   void note_poll(Time now, bool arrivals, bool more);
-  /// Aborts messages whose stream has ended, because their member is gone or has begun anew.
+  /// Aborts messages whose stream has ended, because their member is gone or has restarted.
   void drop_ended_streams(protocol::GroupProtocol& protocol);
   void drop_streams(protocol::GroupProtocol& protocol, Status status);
 };
@@ -87,9 +88,10 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
         waiter_(context.waiter),
         protocol_(context.messenger) {}
 
-  /// Status::ok: GroupListener is called when the membership has begun. If it throws, there is no membership.
+  /// Joins a group. Returns `ok`; GroupListener is called when the membership has begun. If it throws, there
+  /// is no membership.
   Status join(const JoinOp& op, std::uint64_t& handle);
-  /// Messages that were sent still reach all members.
+  /// Leaves the group. Messages that were sent still reach all members.
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
@@ -97,7 +99,8 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   void expect(std::uint64_t handle, bool waits);
 
   bool active() const { return !groups_.empty(); }
-  /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
+  /// Takes one turn of all groups. Returns true if something arrived. Marks peers for transmission if
+  /// segments were posted to them.
   bool run();
   /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
   bool holding() const { return holding_; }
@@ -111,14 +114,14 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
-  /// A socket of some group has woken a thread, so it must be read now, however seldom it was read before.
+  /// A group's socket has woken a thread, so it must be read now, however rarely it was read before.
   void on_ready(bool trouble) override;
   GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void reach_members(GroupEntry& entry);
-  /// Delivers at most this many bodies; true if something that has arrived is left.
+  /// Delivers at most `bodies` bodies. Returns true if more data is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
   void take_turn(Time now, GroupEntry& entry);
@@ -134,7 +137,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   transport::Waiter& waiter_;
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<GroupEntry>> groups_;
-  std::uint64_t opened_ = 0;  ///< groups so far
+  std::uint64_t opened_ = 0;  ///< groups opened so far
   bool holding_ = false;
 };
 

@@ -1,5 +1,5 @@
 // What a thread that waits for a queue sleeps on: the descriptors of the queue's engines, and a signal that
-// any thread may raise. Its own descriptor stands for all of them and can be handed to the application.
+// any thread may raise. Its own descriptor stands for all of them, and the application may use it.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace cluster::engine {
 
 class Sleeper final : public Waker {
  public:
-  /// Null if there are no descriptors left.
+  /// Returns null if there are no descriptors left.
   static std::unique_ptr<Sleeper> open() {
     std::unique_ptr<os::WaitSet> set = os::WaitSet::open();
     std::unique_ptr<os::Signal> signal = os::Signal::open();
@@ -25,7 +25,7 @@ class Sleeper final : public Waker {
   }
 
   int descriptor() const { return set_->descriptor(); }
-  /// An engine without a descriptor is never armed either, so no thread sleeps while it matters.
+  /// An engine without a descriptor is never armed, so no thread sleeps while that engine matters.
   void add(Engine& engine) {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->add(descriptor, &engine);
   }
@@ -33,15 +33,15 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
-  /// Lets one thread at a time sleep until it is woken; false if another thread does so already. release() or the end
-  /// of the thread ends the claim.
+  /// Lets one thread at a time sleep until it is woken. Returns false if another thread already sleeps.
+  /// release() or the end of the thread ends the claim.
   bool claim() { return claimed_.try_take(); }
   void release() { claimed_.give_back(); }
 
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
-  /// Sleeps at most this long. Every engine must be armed.
+  /// Sleeps at most for `limit`. Every engine must be armed.
   os::WaitSet::Wake wait(std::chrono::milliseconds limit) const {
     return set_->sleep(limit == kForever ? std::nullopt : std::optional(limit));
   }

@@ -1,5 +1,5 @@
-// Which transports an endpoint has, nearest first. A new transport is added in transports.cc; the engine then asks it
-// what it asks all of them (transport/transport.h).
+// The transports of an endpoint, nearest first. To add a transport, change transports.cc. The engine then
+// treats it like all others (transport/transport.h).
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace cluster::engine {
 
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
-  /// Transports that some messages reach by a way of their own; null: the endpoint has no such transport.
+  /// Transports to which some messages go directly; null: the endpoint has no such transport.
   shm::ShmTransport* lane = nullptr;               ///< short messages inside the node
-  network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses nothing else
+  network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses only this
 };
 
-/// The arguments must outlive the result.
+/// Makes the transports. The arguments must outlive them.
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

@@ -1,14 +1,16 @@
-// One endpoint's membership of one group: the other members, a stream towards them, and a stream from each of them (docs/protocol.md 9).
+// The membership of one endpoint in one group: the other members, a stream towards them, and a stream from
+// each of them (docs/protocol.md 9).
 //
-// Messages travel by multicast. Everything else travels in segments over the carriers between the members (flows,
-// rings inside a node). Carriers are reliable, so only multicast frames are ever retransmitted here.
+// Messages travel by multicast. Everything else travels in segments over the carriers between the members
+// (flows, rings inside a node). Carriers are reliable, so this class retransmits only multicast frames.
 //
-// The caller hands in time, frames, segments and carriers. It calls run() whenever something has happened or deadline() has come,
-// takes what streams deliver, and reads events(). The group calls nothing but carriers and the link. A turn serves only the members for
-// which something arrived, and all members only when a deadline has passed. Otherwise in a group of a thousand each segment would cost a
-// look at all the others.
+// The caller passes in time, frames, segments and carriers. It calls run() after each event and at
+// deadline(), takes what the streams deliver, and reads events(). The group itself calls only carriers and
+// the link. A turn serves only members for which something arrived. It serves all members only when a
+// deadline has passed: otherwise, in a group of a thousand, each segment would cost a look at all others.
 //
-// State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some 300 bytes for
+// State: kStreamWindow frames for the messages of this endpoint, kStreamWindow frames for each member that
+// sends, some 300 bytes for each other member, and the bodies that SpareBodies keeps.
 // each further member, and what SpareBodies keeps.
 #pragma once
 
@@ -30,18 +32,18 @@
 namespace cluster::group {
 
 struct GroupSettings {
-  std::uint64_t key = 0;  ///< equal at all members
+  std::uint64_t key = 0;  ///< the same at all members
   link::Path path;        ///< the address of the group
   Role role;
   std::vector<SocketAddress> roster = {};  ///< the other members; empty: announcements find them
   std::size_t body_max = 0;                ///< of frames
-  std::uint64_t incarnation = 0;           ///< orders memberships of one name
+  std::uint64_t incarnation = 0;           ///< orders the memberships of one name
   Duration silence_max{5s};                ///< a member that does not answer for this long is removed
 };
 
 struct GroupEvent {
   enum class Kind : std::uint8_t {
-    left,      ///< it said so
+    left,      ///< it said that it leaves
     removed,   ///< it did not answer, so this side removed it
     expelled,  ///< it removed this side, because this side did not answer
     unicast,   ///< multicast does not reach it
@@ -50,15 +52,15 @@ struct GroupEvent {
   SocketAddress member{};
 };
 
-/// Announces a member by multicast where no roster names it: at first in quick succession, then seldom.
+/// Announces a member by multicast if no roster names it: a few times in quick succession, then rarely.
 class Announcer {
  public:
   explicit Announcer(std::uint64_t key) : key_(key) {}
 
-  /// Sends an announcement if one is due. `members`: how many are known.
+  /// Sends an announcement if one is due. `members`: the number of known members.
   void run(Time now, link::Link& link, const link::Path& group, std::size_t members);
   Time deadline() const { return next_; }
-  /// The members that were there have had time to answer.
+  /// True if the members that were already there have had time to answer.
   bool settled() const { return sent_ >= kAnnouncesFirst; }
 
  private:
@@ -74,10 +76,11 @@ class Group {
   const GroupSettings& settings() const { return settings_; }
 
   Member* find(const SocketAddress& name);
-  /// Introduces this side to a member as soon as a carrier leads to it (null: not yet).
+  /// Introduces this side to a member once a carrier leads to it (`carrier` null: not yet).
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
   void lose(Member& member, Status why);
-  /// Every member of the roster (without one: that was there and has had time to answer) has met this one.
+  /// True if every member of the roster has met this one. Without a roster: every known member, once the
+  /// members that were there have had time to answer.
   bool complete() const;
   template <typename Visit>
   void each(Visit&& visit) {
@@ -85,16 +88,17 @@ class Group {
   }
 
   // --- arrivals ---
-  /// A segment of the group from a member. False: the caller must answer with a group_end.
+  /// Takes in a segment of the group from a member. Returns false if the caller must answer with a group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
-  /// The caller has taken something out of a member's stream.
+  /// The caller has taken bytes from a member's stream.
   void on_delivery(Member& member) { add_once(touched_, member); }
   News& news() { return news_; }
-  /// A frame of kind group; `age`: how long it lay unread. False if it comes from no member.
+  /// Takes in a frame of kind group. `age`: how long the frame waited unread. Returns false if it comes from
+  /// no member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }
-  /// This side posts no more messages. It tells the members as soon as they have everything.
+  /// Ends the messages of this side. Tells the members as soon as they have all of them.
   void leave() {
     leaving_ = true;
     if (settings_.role.sends) stream_.end();
@@ -134,16 +138,16 @@ class Group {
   GroupSettings settings_;
   Random& random_;
   SenderStream stream_;
-  SpareBodies spare_bodies_;  ///< of all streams to this side
+  SpareBodies spare_bodies_;  ///< shared by all streams to this side
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
   // meet() makes space in these for all members, so that to add one never allocates.
-  MemberList touched_;  ///< the next run() serves them
+  MemberList touched_;  ///< the next run() serves these
   MemberList posted_;
   News news_;
   RingQueue<GroupEvent> events_;
   bool leaving_ = false;
-  Time next_service_{};  ///< when some member is due besides the touched ones
+  Time next_service_{};  ///< when a member is due besides the touched ones
 };
 
 }  // namespace cluster::group

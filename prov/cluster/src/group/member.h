@@ -1,5 +1,6 @@
-// Another member of a group, as one member sees it: what it has said about itself, what must still be sent to it, and the
-// streams between the two. Group changes it. Below are the lists of members that Group and its caller work through.
+// Another member of a group, as one member sees it: what it has said about itself, what must still be sent to
+// it, and the streams between the two. Group changes it. The lists of members for Group and its caller follow
+// below.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +30,12 @@ struct Role {
   static Role of(std::uint64_t bits) { return {(bits & 1) != 0, (bits & 2) != 0}; }
 };
 
-/// Puts together a body that one member sends in parts (group_repair), because its path carries shorter frames. A part that does not
-/// continue the current body starts a new one, or is dropped and requested again: so one body of at most a frame is kept.
+/// Reassembles a body that one member sends in parts (group_repair), because its path carries only shorter
+/// frames. A part that does not continue the current body starts a new one, or is dropped and requested
+/// again. So at most one body is kept.
 class RepairParts {
  public:
-  /// The whole body if this part completes it, else empty. Valid until the next call.
+  /// Adds a part. Returns the whole body if the part completes it, else nothing. Valid until the next call.
   ConstBytes add(const wire::Segment& part, ConstBytes bytes) {
     if (part.peer_id == 0 && part.total == bytes.size()) return bytes;
     const bool continues = part.id == stream_ && part.offset == sequence_ && part.peer_id == body_.size();
@@ -52,43 +54,44 @@ class RepairParts {
   std::vector<std::byte> body_;
 };
 
-/// Its part as a listener counts while it receives from this side.
+/// The Listener part counts while the member receives from this side.
 struct Member : Listener {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
-  void* owner = nullptr;  ///< the caller's
+  void* owner = nullptr;  ///< belongs to the caller
   bool join_due = true;
-  std::optional<Role> role;  ///< set once its join has arrived
+  std::optional<Role> role;  ///< set once the member's join has arrived
   std::uint64_t incarnation = 0;
   std::uint32_t stream_id = 0;
   std::unique_ptr<ReceiverStream>
-      stream;  ///< while it sends to this side, once it has said where its stream starts
-  std::uint64_t stream_membership = 0;  ///< the membership that it named at the start of the stream
-  RepairParts repair;                   ///< of that stream
+      stream;  ///< while the member sends to this side, once it has named the start of its stream
+  std::uint64_t stream_membership = 0;  ///< the membership that the member named at the start of the stream
+  RepairParts repair;                   ///< for that stream
   std::uint64_t stream_end = kNoEnd;    ///< the stream ends before this sequence
-  bool absent = false;                  ///< it has answered that it is no member (yet)
-  bool gone = false;                    ///< it is forgotten once everything that arrived from it is delivered
+  bool absent = false;                  ///< the member has answered that it is not in the group (yet)
+  bool gone = false;                    ///< forget the member once everything from it is delivered
 };
 
-/// Members in the order in which something happened to them, each once.
+/// Members in the order of their events, each once.
 using MemberList = std::vector<Member*>;
 
 inline void add_once(MemberList& list, Member& member) {
   if (std::ranges::find(list, &member) == list.end()) list.push_back(&member);
 }
 
-/// What the caller must look at after arrivals, so that frames of one member cost no walk through a large group.
+/// What the caller must look at after arrivals. With it, frames of one member need no walk through a large
+/// group.
 class News {
  public:
   void reserve(std::size_t members) { members_.reserve(members); }
-  /// Something arrived for the member's stream, which must exist.
+  /// Data has arrived in the member's stream, which must exist.
   void note(Member& member) {
     if (!member.stream->front().empty()) add_once(members_, member);
   }
   void forget(const Member& member) { std::erase(members_, &member); }
   void note_end() { streams_ended_ = true; }
 
-  /// Calls deliver(member) for each noted member; if it returns true, something is left for the next call.
+  /// Calls deliver(member) for each noted member. If that returns true, the member stays for the next call.
   template <typename Deliver>
   void deliver(Deliver&& deliver) {
     std::erase_if(members_, [&](Member* member) { return !deliver(*member); });

@@ -1,7 +1,9 @@
-// The messages of one stream, on the sender's side: each waits to be cut into the bodies of frames, is under way, or is finished.
+// The messages of one stream, on the sender's side. Each waits to be cut into the bodies of frames, is in
+// progress, or is finished.
 //
-// Bodies hold segments of kind eager, eager_first and eager_next, as in a flow (wire/segment.h). Small waiting messages share a body, a
-// long one fills as many as it needs. The bytes of a message stay with the application until the last of them has been copied into a body.
+// Bodies hold segments of kind eager, eager_first and eager_next, as in a flow (wire/segment.h). Small
+// waiting messages share a body; a long one fills several. The bytes of a message stay with the application
+// until the last of them has been copied into a body.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +20,10 @@
 
 namespace cluster::group {
 
-/// Names a message to its sender.
+/// Identifies a message to its sender.
 using MessageToken = std::uint64_t;
 
-/// When a message is over for its sender.
+/// When a message is complete for its sender.
 enum class Until : std::uint8_t { copied, arrived, delivered };
 
 struct FinishedMessage {
@@ -32,24 +34,25 @@ struct FinishedMessage {
 
 class OutgoingMessages {
  public:
-  /// Appends a message. `shape` has its flags, tag and data. With `keep` the bytes are copied now; else they must stay valid until the
-  /// message is cut. Takes all the memory that the message needs until it is reported; if it throws, the message is not taken.
+  /// Appends a message. `shape` has its flags, tag and data. With `keep` the bytes are copied now; else they
+  /// must stay valid until the message is cut. Takes all the memory that the message needs until it is
+  /// reported; if it throws, the message is not taken.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
   /// True if every message has been cut.
   bool all_cut() const { return waiting_.empty(); }
   /// True if the next body begins with a new message.
   bool between() const { return waiting_.empty() || waiting_.front().posted == 0; }
-  /// Writes one body, which the frame before the sequence `end` takes, and returns its size; 0: nothing waits.
+  /// Writes one body for the frame with sequence `end` - 1 and returns the body's size. 0: no message waits.
   std::size_t cut(Bytes body, std::uint64_t end);
-  /// A listener never gets what lies behind `arrived`.
+  /// The listener will get nothing after `arrived`, so messages that end there fail with `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
   /// All listeners have everything before `arrived`, and have delivered everything before `delivered`.
   void advance(std::uint64_t arrived, std::uint64_t delivered);
-  /// Every message that is not finished ends with `why`.
+  /// Ends every unfinished message with `why`.
   void abandon(Status why);
 
-  /// True if some message has been cut and is not finished.
+  /// True if a message has been cut and is not finished.
   bool under_way() const { return !under_way_.empty(); }
   RingQueue<FinishedMessage>& finished() { return finished_; }
 
@@ -71,7 +74,7 @@ class OutgoingMessages {
     SocketAddress culprit{};
   };
 
-  /// Writes one segment of a message; returns 0 if it is better left to the next body.
+  /// Writes one segment of a message. Returns 0 if the segment should wait for the next body.
   static std::size_t put(Waiting& message, Bytes out, bool first_in_body);
 
   RingQueue<Waiting> waiting_;

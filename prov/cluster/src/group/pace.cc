@@ -8,7 +8,7 @@ bool Pace::queue_stands() const {
   return train_.shortest - least > std::max(kQueue, least / 2);
 }
 
-/// True if frames left about as fast as the pace lets them, and enough of them waited for it.
+/// True if frames left about as fast as the pace allows, and enough of them waited for it.
 bool Pace::holds_back(std::int64_t frames) const {
   return train_.followed * 4 >= frames && train_.busy * 4 <= interval() * train_.followed * 5;
 }

@@ -1,15 +1,18 @@
-// How fast the frames of a stream leave: as fast as the slowest way to a listener carries them (docs/protocol.md 9.3). Windows only bound
-// what is kept: members share processors and report late, so a window small enough for a switch's port would stand still most of the
-// time. For the same reason the time of arrival says little, but losses say all. They are judged in *trains* of frames, for
-// the listener that missed most:
+// How fast the frames of a stream leave: as fast as the slowest path to a listener carries them
+// (docs/protocol.md 9.3). Windows only limit how much is kept. Members share processors and report late, so a
+// window small enough for a switch's port would be closed most of the time. Arrival times therefore say
+// little, but losses say all. They are judged in *trains* of frames, for the listener that missed most:
 //
-//   more than kShareTolerated    the way carries that much less than was sent: slower by this share and a little more, to drain the queue
-//   some, and a queue            others send as well: slower, as flows give way, down to half of what last filled the way alone
-//   some                         a bad cable, or a late member: as before
-//   few or none                  faster by a sixteenth (at first by a third), if the pace held frames back and not this side's own work
+//   more than kShareTolerated   the path carries that much less than was sent: slower by this share, and a
+//                               little more to drain the queue
+//   some, and a queue           others send as well: slower, as flows give way, down to half of the rate that
+//                               last filled the path alone
+//   some                        a bad cable, or a late member: as before
+//   few or none                 faster by a sixteenth (at first by a third), if the pace held frames back, and
+//                               not this side's own work
 //
-// Frames leave in bursts of kBurst, or as many as fit in kBurstTime: a shaper cuts and queues longer ones, and a port may
-// hold few. After a delay on this side at most kBurstsLate bursts catch up.
+// Frames leave in bursts of kBurst, or as many as fit into kBurstTime: a shaper queues or drops longer
+// bursts, and a port may hold few. After a delay on this side at most kBurstsLate bursts catch up.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +28,22 @@ namespace cluster::group {
 
 class Pace {
  public:
-  static constexpr Duration kFirst = 48us;  ///< between frames: 250 Mbit/s where they have 1500 bytes
+  static constexpr Duration kFirst = 48us;  ///< between frames: 250 Mbit/s for frames of 1500 bytes
   static constexpr Duration kShortest = 100ns;
   static constexpr Duration kLongest = 1ms;
   static constexpr std::size_t kBurst = 8;
   static constexpr Duration kBurstTime = 50us;
   static constexpr std::size_t kBurstsLate = 3;
-  static constexpr std::uint64_t kTrainFirst = 64;      ///< frames of a train, while the pace is sought
-  static constexpr std::uint64_t kTrain = 256;          ///< and later
-  static constexpr std::uint64_t kShareTolerated = 32;  ///< one in so many
-  static constexpr Duration kQueue = 100us;             ///< that of flows (multipath/congestion_controller.h)
-  static constexpr unsigned kHoldTrains = 2;            ///< after one with losses, before one goes faster
+  static constexpr std::uint64_t kTrainFirst = 64;      ///< frames of a train while the pace is sought
+  static constexpr std::uint64_t kTrain = 256;          ///< frames of a train later
+  static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many
+  /// the same as for flows (multipath/congestion_controller.h)
+  static constexpr Duration kQueue = 100us;
+  /// trains to wait after one with losses before speeding up
+  static constexpr unsigned kHoldTrains = 2;
 
   Duration interval() const { return pacer_.interval(); }
-  /// Frames that go at once.
+  /// Frames in one burst.
   std::size_t burst() const { return burst_at(interval()); }
   /// Frames that may leave now: none, or whole bursts.
   std::size_t allowance(Time now) const {
@@ -57,29 +62,30 @@ class Pace {
     follows_ = true;
     pacer_.on_sent(now, frames);
   }
-  /// The next frames are not held back by the pace: they were not there, or did not fit into a window.
+  /// The pace does not hold back the next frames: there were none, or they did not fit into a window.
   void on_pause() { follows_ = false; }
-  /// A frame that came in one piece took this time to the slowest listener and back.
+  /// `round_trip`: how long a frame that came in one piece took to the slowest listener and back.
   void on_round_trip(Time now, Duration round_trip) {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);
   }
-  /// All listeners have everything before `reached`: true if this ends a train; then call judge().
+  /// True if a train ends, now that all listeners have everything before `reached`. Then call judge().
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }
-  /// Losses of frames before this no longer count: these frames left before the pace was reduced.
+  /// Losses of frames before this do not count: these frames left before the pace was reduced.
   std::uint64_t counts_from() const { return counts_from_; }
-  /// A train ends with `reached`; the frames before `sent` have left; one listener missed `missed`, the others fewer.
+  /// Judges the train that ends with `reached`. The frames before `sent` have left. One listener missed
+  /// `missed` frames, the others fewer.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
-  /// Members do not answer repeated questions, so what was known of the way is void.
+  /// Members do not answer repeated questions, so what was known about the path is void.
   void on_silence();
 
  private:
   struct Train {
     std::uint64_t first = 0;
-    Duration busy{0};           ///< what it took to send...
-    std::int64_t followed = 0;  ///< ...these, which waited for nothing but the pace
+    Duration busy{0};           ///< the time for sending...
+    std::int64_t followed = 0;  ///< ...these frames, which waited only for the pace
     Duration shortest = Duration::max();
   };
 
@@ -96,15 +102,16 @@ class Pace {
   }
   static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
 
-  Duration full_ = kFirst;  ///< with a shorter interval this stream alone was too fast, as far as is known
+  /// the interval at which this stream alone, as far as known, fills the path; a shorter one was too fast
+  Duration full_ = kFirst;
   multipath::Pacer pacer_{kFirst, kBurstsLate* kBurst};
-  Time last_{};           ///< when something last left
-  bool follows_ = false;  ///< what leaves next was ready then
+  Time last_{};           ///< when the last frame left
+  bool follows_ = false;  ///< the next frame was ready then
   Train train_;
   std::uint64_t counts_from_ = 0;
-  WindowedMin shortest_{10s};  ///< round trip
-  unsigned hold_ = 0;          ///< trains until it goes faster again
-  bool seeking_ = true;        ///< it has not been too fast yet
+  WindowedMin shortest_{10s};  ///< the shortest round trip
+  unsigned hold_ = 0;          ///< trains to wait before speeding up
+  bool seeking_ = true;        ///< the stream has not been too fast yet
 };
 
 }  // namespace cluster::group

@@ -8,7 +8,7 @@
 namespace cluster::group {
 namespace {
 
-/// A random part of kNakBackoff for each doubling of the group.
+/// Returns a random delay of up to kNakBackoff for each doubling of the group.
 Duration backoff(Random& random, std::size_t group_size) {
   const auto most = static_cast<std::uint64_t>(kNakBackoff.count()) * std::bit_width(group_size);
   return Duration(static_cast<std::int64_t>(random.next() % (most + 1)));
@@ -27,7 +27,8 @@ ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& ra
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
-  // No correct sender can be beyond the limit; such an end would make this side ask for frames that never come.
+  // No correct sender can be beyond the limit. Such an end would make this side request frames that never
+  // come.
   const std::uint64_t limit = delivered_ + kStreamWindow;
   if (arrival.end <= limit) end_ = std::max(end_, arrival.end);
   if (arrival.route == Route::multicast) by_multicast_ = true;
@@ -83,7 +84,7 @@ void ReceiverStream::consume(std::size_t size) {
   place = {};
   consumed_ = 0;
   ++delivered_;
-  // The sender must hear how far it may go after a quarter of the window, and when this side has caught up.
+  // The sender must learn its new limit after a quarter of the window, and when this side has caught up.
   const bool caught_up = delivered_ == arrived_ && unreported_ == 0 && reported_delivered_ != delivered_;
   if (delivered_ - reported_delivered_ >= kStreamWindow / 4 || caught_up) want_status(Time::min());
 }

@@ -1,8 +1,9 @@
-// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in order,
-// and reports what has arrived and what is missing. Frames come by multicast, and may be lost, duplicated or
-// reordered. Repairs come by multicast, or in a segment over the flow between the two.
+// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in
+// order, and reports what has arrived and what is missing. Frames come by multicast, and may be lost,
+// duplicated or reordered. Repairs come by multicast, or in a segment over the flow between the two members.
 //
-// Invariant: delivered() <= arrived() <= end(), and at most kStreamWindow bodies from delivered() on are kept.
+// Invariant: delivered() <= arrived() <= end(), and at most kStreamWindow bodies from delivered() on are
+// kept.
 #pragma once
 
 #include <array>
@@ -19,16 +20,16 @@
 
 namespace cluster::group {
 
-/// Memory for the bodies that the streams of a group keep until they are delivered. Some is kept for the next ones: most bodies of a long
-/// message have full length, and are delivered in the turn that brought them.
+/// Memory for the bodies that the streams of a group keep until delivery. Some is kept for later bodies: most
+/// bodies of a long message have full length, and are delivered in the turn that brought them.
 class SpareBodies {
  public:
   using Body = std::unique_ptr<std::byte[]>;
-  static constexpr std::size_t kSpareMax = 32;  ///< what a turn mostly brings
+  static constexpr std::size_t kSpareMax = 32;  ///< about as many as one turn brings
 
   explicit SpareBodies(std::size_t body_max) : body_max_(body_max) {}
 
-  /// Memory for a body of that size.
+  /// Returns memory for a body of that size.
   Body take(std::size_t size) {
     if (!pooled(size)) return std::make_unique_for_overwrite<std::byte[]>(size);
     if (spare_.empty()) {
@@ -39,14 +40,15 @@ class SpareBodies {
     spare_.pop_back();
     return body;
   }
-  /// The body is over; what is not kept is freed.
+  /// Takes back the memory of a body. Frees what it does not keep.
   void give(Body body, std::size_t size) {
     if (pooled(size) && spare_.size() < spare_.capacity()) spare_.push_back(std::move(body));
   }
   std::size_t spare() const { return spare_.size(); }
 
  private:
-  /// Shorter ones would waste most of the memory; a sender whose frames are longer than this side's has others.
+  /// True if the body uses memory of full size. Shorter bodies would waste most of it, and longer ones (of a
+  /// sender with longer frames) do not fit.
   bool pooled(std::size_t size) const { return size > body_max_ / 2 && size <= body_max_; }
 
   std::size_t body_max_;
@@ -55,11 +57,11 @@ class SpareBodies {
 
 class ReceiverStream {
  public:
-  /// `start`: the first sequence that is for this member.
+  /// `start`: the first sequence for this member.
   ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare);
 
   std::uint32_t id() const { return id_; }
-  /// The whole sequence of a frame, whose header has the low half.
+  /// Returns the whole sequence of a frame, whose header holds only the low half.
   std::uint64_t widen(std::uint32_t low) const {
     return arrived_ + static_cast<std::uint64_t>(std::int64_t{
                           static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
@@ -68,20 +70,21 @@ class ReceiverStream {
   enum class Route : std::uint8_t { multicast, unicast };
   struct Arrival {
     std::uint64_t sequence;
-    std::uint64_t end;   ///< the sender had sent the stream up to here
+    std::uint64_t end;   ///< how far the sender had sent the stream
     ConstBytes body;     ///< empty: the frame only states the end
     bool status_wanted;  ///< the sender wants a report at once
     Route route;
-    Duration age;  ///< how long it lay unread
+    Duration age;  ///< how long it waited unread
   };
-  /// `group_size` scales the delay of reports. False: a copy of what has arrived, or from beyond the window.
+  /// Takes in a frame or repair. `group_size` scales the delay of reports. Returns false for a copy, and for
+  /// a frame beyond the window.
   bool receive(Time now, const Arrival& arrival, std::size_t group_size);
-  /// The sender has asked: there are frames up to `end`.
+  /// The sender asks for a report, and says that there are frames up to `end`.
   void asked(Time now, std::uint64_t end, std::size_t group_size);
 
-  /// The next body in order; empty: there is none.
+  /// Returns the next body in order, or nothing if there is none.
   ConstBytes front() const;
-  /// The caller has delivered `size` bytes of the front.
+  /// The caller has delivered `size` bytes of the front body.
   void consume(std::size_t size);
 
   std::uint64_t arrived() const { return arrived_; }
@@ -103,7 +106,7 @@ class ReceiverStream {
     std::uint64_t count;
   };
   bool nak_due(Time now) const { return now >= nak_at_; }
-  /// The ranges that are missing now. Their next report becomes due later.
+  /// Returns the ranges that are missing now, and postpones their next report.
   std::size_t take_gaps(Time now, std::array<Gap, kNakRanges>& gaps);
 
   Time deadline() const { return std::min(status_at_, nak_at_); }
@@ -111,7 +114,7 @@ class ReceiverStream {
  private:
   struct Kept {
     SpareBodies::Body bytes;
-    std::size_t size = 0;  ///< 0: has not arrived
+    std::size_t size = 0;  ///< 0: the body has not arrived
   };
 
   /// Allocates at the first sign of the sender: most members of a large group send nothing.
@@ -126,15 +129,15 @@ class ReceiverStream {
   std::uint32_t id_;
   Random& random_;
   SpareBodies& spare_;
-  std::uint64_t delivered_;   ///< all before it has been delivered
-  std::size_t consumed_ = 0;  ///< bytes of the front that have been delivered already
-  std::uint64_t arrived_;     ///< all before it has arrived
-  std::uint64_t end_;         ///< the sender has sent frames up to here
+  std::uint64_t delivered_;   ///< all frames before it have been delivered
+  std::size_t consumed_ = 0;  ///< bytes of the front body that have been delivered
+  std::uint64_t arrived_;     ///< all frames before it have arrived
+  std::uint64_t end_;         ///< the sender has sent the frames before it
   std::vector<Kept> kept_;
   std::uint64_t reported_delivered_;
-  std::size_t unreported_ = 0;  ///< frames since the last status
+  std::size_t unreported_ = 0;  ///< frames since the last report
   Time newest_at_{};            ///< when the newest frame reached this node
-  bool by_multicast_ = false;   ///< some frame since the last status came by multicast
+  bool by_multicast_ = false;   ///< a frame since the last report came by multicast
   Time status_at_ = kNever;
   Time nak_at_ = kNever;
   Duration nak_retry_ = kNakRetry;

@@ -8,10 +8,10 @@ namespace cluster::group {
 namespace {
 
 constexpr Duration kLinkRetry = 50us;  ///< after the link, or a carrier, had no space
-constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the way is doubted
+constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the path is in doubt
 constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
 
-/// True if one repair to all is cheaper, where `missing` of `members` miss a frame.
+/// True if one repair to all is cheaper. `missing` of `members` miss the frame.
 bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
@@ -44,10 +44,10 @@ void SenderStream::remove(Listener& listener, Status why) {
     std::erase(frames_.at(i).missing, &listener);
   if (why != Status::ok && listener.started) messages_.fail(listener.name, listener.arrived, why);
   advance({}, std::nullopt);
-  if (!messages_.all_cut()) ready_at_ = Time::min();  // perhaps it held the others up
+  if (!messages_.all_cut()) ready_at_ = Time::min();  // the listener may have held the others up
 }
 
-/// New listeners begin with the first message that is not cut yet. Returns how many have begun.
+/// Lets new listeners begin with the first message that is not cut yet. Returns how many have begun.
 std::size_t SenderStream::define_starts() {
   if (!messages_.between()) return 0;
   std::size_t count = 0;
@@ -104,7 +104,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
   }
 }
 
-/// Where the window of the slowest listener ends.
+/// Returns where the window of the slowest listener ends.
 std::uint64_t SenderStream::limit() const {
   std::uint64_t end = frames_.base() + kStreamWindow;
   for (const Listener* listener : listeners_) {
@@ -120,7 +120,7 @@ bool SenderStream::cut() {
   return size != 0;
 }
 
-/// Sends one burst of frames that have been cut; returns how many have left.
+/// Sends one burst of cut frames. Returns how many have left.
 std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
   std::array<std::uint64_t, link::kBurstMax> sequences;
   const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
@@ -161,7 +161,7 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
   }
 }
 
-/// True if something was posted.
+/// Sends the frames that the listener lacks. Returns true if something was posted.
 bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   const std::uint64_t before = listener.cursor;
   while (listener.cursor < sent_ && frames_.post(listener, listener.cursor)) ++listener.cursor;
@@ -169,7 +169,8 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   return listener.cursor != before;
 }
 
-/// What is due later stays listed. If memory runs out, the rest stays too, and the next call skips the frames that are done.
+/// What is due later stays listed. If memory runs out, the rest stays too, and the next call skips the frames
+/// that are done.
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::size_t later = 0;
   Time next = now + kLinkRetry;
@@ -235,7 +236,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   starts_ |= define_starts() > 0;
   if (now >= repeat_at_) {
     repeat_at_ = kNever;
-    // No gap shows that the newest frame is lost. Where a message waits for reports, listeners are asked instead.
+    // No gap shows the loss of the newest frame. If a message waits for reports, the stream asks the
+    // listeners instead.
     const bool wanted = link != nullptr && frames_.base() != sent_ && !messages_.under_way() &&
                         multicast_wanted(sent_ - 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
@@ -246,7 +248,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
-  // Nobody reports frames that were cut after the last listener went and before the next began.
+  // Nobody reports frames that were cut after the last listener left and before the next one began.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
@@ -256,7 +258,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
 
 Time SenderStream::deadline() const { return std::min({repair_at_, ask_at_, repeat_at_, ready_at_}); }
 
-/// Some listener has got more, or has ended.
+/// A listener has got more, or has ended.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
   std::uint64_t reached = sent_;
   for (const Listener* listener : listeners_) {

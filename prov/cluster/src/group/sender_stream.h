@@ -1,10 +1,11 @@
-// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It cuts them into frames, keeps each frame until every
-// listener has it, and retransmits what listeners miss. One multicast reaches all listeners; a listener that multicast does not reach gets
-// each frame over its flow. The window of the slowest listener says how far the stream may go; the listener that loses most says how fast
-// (pace.h). A frame is lost when the first listener reports it missing.
+// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It cuts them into frames, keeps
+// each frame until every listener has it, and retransmits frames that listeners miss. One multicast reaches
+// all listeners. A listener that multicast does not reach gets each frame over its flow. The slowest
+// listener's window limits how far the stream may go; the listener that loses most limits the speed (pace.h).
+// A frame is lost when the first listener reports it missing.
 //
-// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the end.
-// Frames are cut once: a retransmitted frame has the same body.
+// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the
+// end. Frames are cut once: a retransmitted frame has the same body.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +27,18 @@ namespace cluster::group {
 
 class SenderStream {
  public:
-  /// `body_max`: the longest body that can be sent to each listener by unicast, too.
+  /// `body_max`: the longest body that also fits each listener by unicast.
   SenderStream(const StreamName& name, std::size_t body_max);
 
   std::uint32_t id() const { return name_.id; }
 
-  /// Takes a message, and reports its token once the message is as far as `until` says. If it throws, the message is not taken.
+  /// Takes a message, and reports its token once the message is as far as `until` says. If it throws, the
+  /// message is not taken.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
 
   void add(Listener& listener);
-  /// The listener ends. If `why` is not ok, messages that it has not got end with this status.
+  /// Ends a listener. If `why` is not ok, messages that the listener does not have end with this status.
   void remove(Listener& listener, Status why);
   void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
                  bool heard);
@@ -52,12 +54,12 @@ class SenderStream {
     return messages_.all_cut() && frames_.base() == frames_.next() && !messages_.under_way();
   }
   std::uint64_t next() const { return frames_.next(); }
-  /// No message follows: members must report what they have.
+  /// No message follows, so members must report what they have.
   void end() {
     ending_ = true;
     ask_at_ = Time::min();
   }
-  /// All unfinished messages end now, as canceled.
+  /// Ends all unfinished messages as canceled.
   void abandon() { messages_.abandon(Status::canceled); }
   RingQueue<FinishedMessage>& finished() { return messages_.finished(); }
 
@@ -86,8 +88,8 @@ class SenderStream {
   Time repair_at_ = kNever;
   Time ask_at_ = kNever;
   Time repeat_at_ = kNever;
-  Time ready_at_ = kNever;  ///< the pace, a carrier or the link lets more leave
-  unsigned asks_ = 0;       ///< since something arrived
+  Time ready_at_ = kNever;  ///< when the pace, a carrier or the link allows more
+  unsigned asks_ = 0;       ///< questions since the last arrival at a listener
   bool ending_ = false;
   bool starts_ = false;  ///< listeners have begun since the last transmit(), beside those just added
 };

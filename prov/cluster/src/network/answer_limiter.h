@@ -1,10 +1,12 @@
-// How many answers this endpoint gives to frames that belong to no session: answers to calls, resets, and questions and answers about
-// siblings. Each answer costs a system call, and goes to a name that any host can have written there. So all of them share one token bucket
-// (RFC 2697; docs/protocol.md 2.2), members as well as unknown sources. A sender that gets no answer asks again.
+// Limits how many frames that belong to no session this endpoint answers: answers to calls, resets, and
+// questions and answers about siblings. Each answer costs a system call and goes to a name that any host may
+// have forged. So all answers share one token bucket (RFC 2697; docs/protocol.md 2.2), for members as well as
+// unknown sources. A sender that gets no answer asks again.
 //
-// In a flood (docs/protocol.md 2.8) the bucket holds the tokens of one look at what waits aside. A name that has spoken in its session a
-// moment ago draws neither an answer nor a reset, because such a frame is most probably forged. Unknown sources get no answer to frames
-// that name a session or ask about siblings: it would tell them that they have found the mark.
+// In a flood (docs/protocol.md 2.8) the bucket refills only for the time between two reads of the frames
+// aside. A name that has just spoken in its session gets neither an answer nor a reset, because such a frame
+// is most probably forged. Unknown sources get no answer to frames that name a session or ask about siblings:
+// an answer would tell them that they have found the mark.
 #pragma once
 
 #include <algorithm>
@@ -27,30 +29,32 @@ class AnswerLimiter {
 
   AnswerLimiter(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// True if a call in this name is answered now. This and the following functions take a token if they return true.
+  /// True if this endpoint may answer a call in this name now. This function and those below take a token if
+  /// they return true.
   bool admits_call(Time now, const SocketAddress& name) {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
-  /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if that is admitted now. So the peers
-  /// of a process that has begun anew learn that it has. `epoch`: see wire::ResetReason.
+  /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if a
+  /// token is left. The reset tells the peers of a restarted process that it has restarted. `epoch`: see
+  /// wire::ResetReason.
   void send_reset(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
                   std::uint64_t epoch) {
     if ((flood(now) && speaks(now, to.to)) || !admits_to(now, to.to)) return;
     link::send_frame(*parts_.link, wire::ControlFrame::reset(refused, reason, epoch).bytes(),
                      link::ip_path(to));
   }
-  /// True if a question from there about a sibling is answered now.
+  /// True if this endpoint may answer a question about a sibling from `source` now.
   bool admits_to(Time now, const SocketAddress& source) {
     return (!flood(now) || peers_.is_member_name(source)) && admits(now);
   }
-  /// True if a caller's sibling may be asked now.
+  /// True if this endpoint may ask a caller's sibling now.
   bool admits(Time now) {
     next_ = std::max(next_, now - kBurst * kInterval);
     if (next_ > now) return false;
     next_ += kInterval;
     return true;
   }
-  /// A flood goes on. Tokens saved before it are void.
+  /// A flood is in progress. Tokens saved before it are void.
   void note_flood(Time now) {
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
@@ -68,7 +72,7 @@ class AnswerLimiter {
 
   const NetworkParts& parts_;
   PeerTable& peers_;
-  Time next_{-kBurst * kInterval};  ///< when the next token is there; in the past as long as tokens are saved
+  Time next_{-kBurst * kInterval};  ///< when the next token is available; in the past while tokens are saved
   Time flood_until_{};
 };
 

@@ -1,10 +1,11 @@
-// An endpoint of datagrams (FI_EP_DGRAM): each message is one frame, sent once, and the frame that comes is
-// the message. It has no flows and no rings; peers on this node are reached through the kernel like all
+// An endpoint of datagrams (FI_EP_DGRAM): each message is one frame, sent once, and each frame that arrives
+// is one message. It has no flows and no rings, and reaches peers on this node through the kernel like all
 // others.
 //
-// A datagram is believed to come from the address it carries, as in UDP. No path is learnt from it: the
-// kernel decides where datagrams to that address go, because otherwise a forger could redirect those of others. Unknown
-// sources are not remembered, because they could fill the memory. All of them are the peer without a name.
+// A datagram counts as sent from the address that it carries, as in UDP. The endpoint learns no path from it:
+// the kernel decides where datagrams to that address go. Otherwise a forger could redirect the datagrams of
+// others. The endpoint does not remember unknown sources, because they could fill the memory. All of them are
+// the peer without a name.
 #pragma once
 
 #include "link/link.h"
@@ -25,7 +26,7 @@ class DatagramEndpoint {
         answers_(answers) {}
 
   Status send(const protocol::SendOp& op);
-  /// Refuses frames of flows at once, so that their sender does not try for seconds.
+  /// Takes in a frame. Refuses frames of flows at once, so that their sender does not retry for seconds.
   void receive(Time now, const wire::FrameView& view, const link::Path& from);
 
  private:

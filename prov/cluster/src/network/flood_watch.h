@@ -1,7 +1,8 @@
-// Notices a flood of frames that belong to no session, and has the link put what carries no mark aside (docs/protocol.md 2.8). kPerInterval
-// such frames may come per kInterval, and kBurst more at once: a crowd that calls together is no flood. No crowd names a session of another
-// process, or sends nonsense: such a frame counts as kUselessWeight frames of the burst, so that a few hundred of them are enough to notice
-// a flood before the receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come in an interval.
+// Notices a flood of frames that belong to no session. The link then puts all frames without a mark aside
+// (docs/protocol.md 2.8). kPerInterval such frames may come per kInterval, and kBurst more at once: many
+// peers that call at the same time are no flood. Peers never name a session of another process or send
+// nonsense. So such a frame counts as kUselessWeight frames: a few hundred of them reveal a flood before the
+// receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come in an interval.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +21,24 @@ class FloodWatch {
   static constexpr std::int64_t kBurst = 8192;
   static constexpr std::int64_t kUselessWeight = 16;
 
-  /// `link` may be null: then nothing comes.
+  /// `link` may be null: then no frames come.
   FloodWatch(link::Link* link, std::uint8_t mark) : link_(link), thinning_{.mark = mark} {}
 
-  /// A frame that belongs to no session, or that the session which it names does not take.
+  /// Counts a frame that belongs to no session, or that its session has refused.
   void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
   void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
-  /// Of these frames only the number so far is known.
+  /// Counts frames of which the caller knows only the total number so far.
   void note_total(Time now, std::uint64_t frames) {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);
   }
-  /// Takes a look if it is time.
+  /// Judges the flood if it is time.
   void review(Time now) {
     if (now >= next_) [[unlikely]]
       review_now(now);
   }
-  /// When the next look is due, even if nothing comes: frames wait aside, and the link is to stop that after the flood.
+  /// When the next review is due even if no frame comes: after a flood the link must stop putting frames
+  /// aside.
   Time deadline() const { return flood() ? next_ : kNever; }
   bool flood() const { return thinning_.on; }
 
@@ -48,9 +50,10 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// An engine that comes late during a flood has read only what one look aside takes, so the end of a flood is judged as if one interval
-  /// had passed. Two looks aside may fall into one interval and none into the next, so half of what was seen counts once more. Before a
-  /// flood an engine that comes late has read no more than a few bursts.
+  /// Judges whether there is a flood. During a flood an engine that comes late has read only the frames of
+  /// one look aside, so the end is judged as if one interval had passed. Two looks aside may fall into one
+  /// interval and none into the next, so half of the frames count once more. Before a flood a late engine has
+  /// read a few bursts at most.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -67,12 +70,13 @@ class FloodWatch {
 
   link::Link* link_;
   link::Thinning thinning_;
-  std::int64_t seen_ = 0;        ///< frames since the last look, and during a flood half of those before
-  std::int64_t weight_ = 0;      ///< what these count towards the burst
-  std::int64_t spare_ = kBurst;  ///< of the burst
-  std::uint64_t total_ = 0;      ///< as noted last
-  Time last_{};                  ///< look
-  Time next_ = kNever;           ///< kNever: nothing has come since the last one
+  /// frames since the last review; during a flood also half of the number before
+  std::int64_t seen_ = 0;
+  std::int64_t weight_ = 0;      ///< how much these frames count towards the burst
+  std::int64_t spare_ = kBurst;  ///< what is left of the burst
+  std::uint64_t total_ = 0;      ///< the total at the last note_total()
+  Time last_{};                  ///< the last review
+  Time next_ = kNever;           ///< kNever: no frame has come since the last review
 };
 
 }  // namespace cluster::network

@@ -1,5 +1,5 @@
-// What the objects of this folder share: the endpoint's link, its identity, and the way from a peer to what the network knows
-// of it.
+// What the objects of this folder share: the endpoint's link, its identity, and access to what the network
+// knows about a peer.
 #pragma once
 
 #include <cstdint>
@@ -31,21 +31,22 @@ struct NetworkParts {
   std::uint64_t epoch;
   link::Link* link;
   const std::vector<multipath::Rail>& rails;
-  link::ProcessProbe* probe;                            ///< null: silence has to be judged alone
+  /// null: only the peer's silence shows that it is gone
+  link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;  ///< null: this endpoint is alone in its process
   transport::Transport& transport;
-  bool datagrams = false;  ///< an endpoint of datagrams: there are no sessions
+  bool datagrams = false;  ///< an endpoint of datagrams, which has no sessions
 
-  /// To an address of which nothing is known but the subnet.
+  /// Returns a path to an address of which only the subnet is known.
   link::Path path_to(const SocketAddress& address) const {
     return {address, {}, false, multipath::rail_towards(rails, address)};
   }
-  /// What this transport keeps about the peer; null if there is nothing, or no peer.
+  /// Returns what this transport keeps about the peer, or null if there is nothing or no peer.
   RemotePeer* find(const Peer* peer) const {
     return peer != nullptr ? static_cast<RemotePeer*>(peer->parts[transport.slot()].get()) : nullptr;
   }
   RemotePeer* find(const Peer& peer) const { return find(&peer); }
-  /// The same, made if it is not there yet.
+  /// Like find(), but creates the entry if there is none.
   RemotePeer& of(Peer& peer) const {
     std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
     if (part == nullptr) part = std::make_unique<RemotePeer>(peer);

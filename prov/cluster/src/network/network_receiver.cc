@@ -16,13 +16,15 @@ constexpr Duration kPathErrorInterval = 5ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
 
-/// How long our newest frame had lain at the peer when it sent this one, plus how long this has lain here; if known.
+/// Returns how long our newest frame had waited at the peer when it sent this one, plus how long this one has
+/// waited here. Returns nothing if the peer's delay is unknown.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
-/// Frames that the seal has refused, which no burst brings here. Frames of groups come by other sockets, which have no filter.
+/// Counts frames that the seal has refused: no burst brings them here. Frames of groups do not count, because
+/// they come by other sockets, which have no filter.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -48,7 +50,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Goes on while the link may have more. With a key a burst may consist of frames that the seal has refused.
+/// Reads bursts while the link may have more. With a key, a burst may consist only of frames that the seal
+/// has refused.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -65,7 +68,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Of frames that the seal refuses only the number is known. Without sessions (datagrams) nothing tells a peer's frame.
+/// Watches for a flood. Of frames that the seal refuses only the number is known. An endpoint of datagrams
+/// cannot tell a flood, because its frames belong to no session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -79,7 +83,7 @@ inline void NetworkReceiver::watch(Time now) {
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // so many more frames are taken one by one: they are of a run that is not all new
+  std::size_t singly = 0;  // frames still to be taken one by one, from a run that no flow takes as a whole
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
@@ -90,7 +94,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       continue;
     }
     std::size_t count = 1;
-    RemotePeer* taker = nullptr;  // of a run
+    RemotePeer* taker = nullptr;  // the peer that takes a run, if there is one
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
@@ -111,7 +115,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Anything that comes may be forged: the first such frame is logged, further ones are only counted.
+/// Logs the first sealed frame that this process cannot open. Later ones are only counted, because all of
+/// them may be forged.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -127,7 +132,7 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
       frame.from.to.text().c_str());
 }
 
-/// The peer whose flow takes the frames of a run together; null if they have to go one by one.
+/// Returns the peer whose flow takes all frames of a run together, or null if they have to go one by one.
 RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                                           const link::InFrame& frame) const {
   if (datagrams_ || frame.from.ethertype || first.session == 0) return nullptr;
@@ -139,7 +144,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // Filters for IP do not see EtherType frames: they count only from peers that those filters have admitted.
+  // The IP filters do not see EtherType frames. Such frames count only from peers that those filters have
+  // admitted.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -162,11 +168,13 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: whose flow takes the frame; null if none does. `run`: the frames that continue this one, if they go up together.
+/// `peer`: the peer whose flow takes the frame; null if none does. `run`: the frames that continue this one,
+/// if they are delivered together.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that failed in this turn is closed at its end. What follows in the burst belongs to no session.
+  // A peer that failed in this turn is closed at the end of the turn. Its remaining frames belong to no
+  // session.
   if (peer->common.failed) return;
   peers_.serve(peer->common, [&] { take_in(now, *peer, view, frame, run); });
 }
@@ -203,7 +211,7 @@ void NetworkReceiver::take_in(Time now, RemotePeer& peer, const wire::FrameView&
   tx_.mark(peer);
 }
 
-/// Gives the messenger what the flow has in the promised order.
+/// Gives the messenger the segments of the flow in the promised order.
 void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
   struct Source {
     bool next() {
@@ -230,7 +238,7 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
 
     NetworkReceiver& receiver;
     RemotePeer& peer;
-    ConstBytes rest{};  ///< of the frame
+    ConstBytes rest{};  ///< of the current frame
     wire::Segment segment{};
     ConstBytes payload{};
   } source{*this, peer};
@@ -258,7 +266,7 @@ void NetworkReceiver::receive_held(Time now) {
   holding_ = !holding_sessions_.empty();
 }
 
-/// The flow goes on if it can. True if it holds something afterwards, perhaps another segment.
+/// Lets the flow go on if it can. Returns true if it then still holds a segment, perhaps another one.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;

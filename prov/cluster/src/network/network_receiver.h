@@ -1,7 +1,7 @@
-// The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
+// The way of a received frame: link -> gate (wire/admit.h) -> session -> flow -> messenger.
 //
-// The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are new, they
-// go up together; otherwise they go up frame by frame.
+// The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
+// new, they are delivered together; otherwise one by one.
 //
 // If the unexpected store has no space for a message, the flow holds its segment. It acknowledges neither that frame nor what
 // lies behind it, so the sender waits. receive_held() goes on as soon as there may be space.
@@ -33,20 +33,22 @@ class NetworkReceiver {
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
                   PeerReach& reach);
-  /// Of an endpoint of datagrams, which takes all frames; otherwise nothing.
+  /// Returns the endpoint of datagrams, which takes all frames; nothing for other endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 
-  /// Takes in what the link has, and returns how many frames; all of them had come by `now`, which it sets.
+  /// Takes in what the link has, and returns the number of frames. All of them had come by `now`, which it
+  /// sets.
   std::size_t receive(Time& now);
-  /// Calls of receive() since one last found something.
+  /// Calls of receive() since the last one that found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
-  /// Messages are held in flows.
+  /// True if flows hold messages.
   bool holding() const { return holding_; }
-  /// When receive() has to be called even if nothing comes; kNever: not at all.
+  /// When to call receive() even if no frame comes; kNever: not at all.
   Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
-  /// Reads ICMP errors, which costs a system call: once each kPathErrorInterval at most, unless forced.
+  /// Reads ICMP errors. That costs a system call, so it happens at most once per kPathErrorInterval unless
+  /// forced.
   void read_path_errors(Time now, bool force);
 
  private:
@@ -82,7 +84,7 @@ class NetworkReceiver {
   std::vector<std::uint32_t> holding_sessions_;  ///< whose flows hold something
   const RemotePeer* resumed_ = nullptr;          ///< one of their peers, which goes on at this moment
   Time next_path_errors_{};
-  std::array<link::PathError, 64> path_errors_;  ///< read last
+  std::array<link::PathError, 64> path_errors_;  ///< the errors of the last read
   bool sealed_reported_ = false;
 };
 

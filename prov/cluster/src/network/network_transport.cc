@@ -15,11 +15,13 @@ using transport::Turn;
 
 namespace {
 
-/// An endpoint with peers on this node looks seldom at a network that was silent so often: a look costs a cold line or a call.
+/// After this many empty polls an endpoint with peers on this node polls the network rarely: a poll costs a
+/// cache miss or a system call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
-constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same without any peer over the network
+constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is reached over the network
 
-/// A turn that took in more reads the clock again, since it may have lost the processor meanwhile.
+/// A turn that takes in more frames reads the clock again, since its thread may have lost the processor
+/// meanwhile.
 constexpr std::size_t kArrivalsFew = 4;
 
 bool is_loopback(const SocketAddress& address) {
@@ -35,7 +37,7 @@ std::string seconds(Duration time) {
   return text;
 }
 
-/// Each IP address once; none if there are more than `most`.
+/// Returns each IP address once, or nothing if there are more than `most`.
 std::vector<SocketAddress> hosts_in(const transport::AddressTable& addresses, std::size_t most) {
   std::unordered_set<SocketAddress, SocketAddressHash> hosts;
   const transport::AddressTable::Handle end = addresses.handles_end();
@@ -74,7 +76,7 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
 }
 
-/// Flows return their frames to this object's pool, so they go first.
+/// Destroys the flows first: they return their frames to this object's pool.
 NetworkTransport::~NetworkTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
 }
@@ -93,7 +95,7 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   return OpenResult::reached;
 }
 
-/// A session without a carrier, which carries only this side's opening and its credit.
+/// Begins a session without making it the peer's carrier. It carries only this side's opening and credit.
 bool NetworkTransport::look_for(Peer& peer) {
   if (asking(peer)) return false;
   RemotePeer& remote = parts_.of(peer);
@@ -150,7 +152,7 @@ bool NetworkTransport::vouches_for_name(const SocketAddress& name) {
   return remote != nullptr && is_member_by_alias(*remote);
 }
 
-/// The application may know the peer by another of its addresses than the one under which it came.
+/// The application may know the peer by another of its addresses.
 bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
   if (!remote.common.has_aliases || remote.flow == nullptr) return false;
   return std::ranges::any_of(remote.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
@@ -189,14 +191,14 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// No peer on another node can wait for this endpoint, and this endpoint waits for none.
+/// True if no peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::silent() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// False while the network is silent; never for long.
+/// Returns false for a while if the network is silent.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !silent()) return true;
@@ -218,7 +220,7 @@ bool NetworkTransport::receive(Turn& turn) {
   return arrivals_ != 0;
 }
 
-/// Now and then, while something is under way.
+/// Runs now and then while an operation is in progress.
 void NetworkTransport::review_waiting(Time now) {
   sessions_.remind_idle_peers(now);
   reach_.contact_awaited(now);

@@ -1,11 +1,13 @@
-// The network as a transport: sessions with peers on other nodes, each a flow of numbered frames over the endpoint's link.
+// The network as a transport: sessions with peers on other nodes. Each session is a flow of numbered frames
+// over the endpoint's link.
 //
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
 //   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
 //
-// It is the transport of last resort: open() always succeeds, which means only that a session has begun. The peer's answer, or
-// the end of the session, tells whether the peer is there. Looking at the network costs a system call or a cold line of a ring.
-// So while nearer transports are in use and the network has been silent for some time, the endpoint looks at it seldom.
+// It is the transport of last resort: open() always succeeds, which means only that a session has begun. The
+// peer's answer, or the end of the session, tells whether the peer is there. Polling the network costs a
+// system call or a cache miss on a ring. So an endpoint whose nearer transports are in use polls a silent
+// network rarely.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +22,33 @@
 
 namespace cluster::network {
 
-/// Finds the registered memory of a peer that is on this node, though no nearer transport reaches it; null: not now.
+/// Finds the registered memory of a peer that is on this node although no nearer transport reaches it.
+/// Returns null if that is not possible now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
-/// The hosts of the address vector, for the process probe (link/process_probe.h): what it keeps for their questions others cannot use up.
+/// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
+/// capacity for questions to them, which other hosts cannot use up.
 class MemberHosts {
  public:
   /// `probe` may be null.
   explicit MemberHosts(link::ProcessProbe* probe) : probe_(probe) {}
 
-  /// Tells the probe if the address vector has changed.
+  /// Updates the probe if the address vector has changed.
   void review(const transport::AddressTable& addresses);
 
  private:
   link::ProcessProbe* probe_;
-  std::uint64_t generation_ = ~std::uint64_t{0};  ///< of the table at the last review
+  std::uint64_t generation_ = ~std::uint64_t{0};  ///< of the address table at the last review
 };
 
-/// What the endpoint has of the network. All of it outlives the transport.
+/// The network resources of the endpoint. All of them outlive the transport.
 struct NetworkResources {
   link::Link& link;
   const std::vector<multipath::Rail>& rails;
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
-  ReachMemory reach_memory;  ///< empty: the libraries of peers serve all accesses
+  ReachMemory reach_memory;  ///< empty: the libraries of peers serve all remote accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {
@@ -52,7 +56,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources);
   ~NetworkTransport() override;
 
-  /// An endpoint of datagrams sends and receives by this alone; else nothing.
+  /// Returns the endpoint of datagrams, which sends and receives without sessions; nothing for other
+  /// endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 
   const char* name() const override { return parts_.link->name(); }
@@ -105,9 +110,9 @@ class NetworkTransport final : public transport::Transport, private transport::W
   NetworkReceiver receiver_;
   MemberHosts hosts_;
   const ReachMemory reach_memory_;
-  std::uint64_t looked_at_ = 0;   ///< in ticks
-  std::size_t arrivals_ = 0;      ///< frames of the turn under way
-  bool logged_loopback_ = false;  ///< that a peer names itself so
+  std::uint64_t looked_at_ = 0;   ///< when the network was last polled, in ticks
+  std::size_t arrivals_ = 0;      ///< frames of the current turn
+  bool logged_loopback_ = false;  ///< the log already names a peer with a loopback address
 };
 
 }  // namespace cluster::network

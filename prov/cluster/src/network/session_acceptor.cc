@@ -37,8 +37,9 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// The frame asks for a session: it is the peer's first, a copy of that, or one of an earlier incarnation. Any
-/// host can write it under any name. So the answer goes to the address of that name, and what the frame carries is dropped.
+/// Answers a frame that asks for a session. It may be the peer's first frame, a copy of it, or a frame of an
+/// earlier incarnation. Any host can write it under any name. So the answer goes to the address of that name,
+/// and the data of the frame is dropped.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -68,7 +69,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same)
     return;  // a late copy: the peer already addresses our session
-  // The peer may have given up the session that it named. What was sent there will show it.
+  // The peer may have given up the session that it named. What this side sent there will show that.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
@@ -79,7 +80,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   flow.answer_opening(view, path, *parts_.link);
 }
 
-/// The frame names a session that this side named to its sender without keeping it.
+/// Accepts a frame of a session that this side has named to its sender without keeping it.
 RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
   const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, view.opening.name) &&
@@ -89,7 +90,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // It was inserted into the address vector since it was answered. It calls again, and is answered as a member.
+    // The application inserted the sender into the address vector after the answer. The sender calls again,
+    // and is then answered as a member.
     if (named && known)
       answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
@@ -105,13 +107,13 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
   answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, std::max(epoch, peer.closed_epoch));
 }
 
-/// A frame is addressed to the pending session, so the peer's next incarnation receives what is sent to its address.
-/// True if the pending session takes the place of the one in use, which is closed.
+/// A frame names the pending session, so the peer's next incarnation receives what is sent to its address.
+/// Returns true if the pending session replaces the one in use, which is closed.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
-  // Meanwhile the session in use may have turned out to be with a later incarnation, or may be calling its peer again.
+  // Meanwhile the session in use may belong to a later incarnation, or may be calling its peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
@@ -119,13 +121,13 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
     sessions_.drop_pending(peer);
     return false;
   }
-  reach_.close(peer.common, Status::reset);  // and the pending session comes into use
+  reach_.close(peer.common, Status::reset);  // this puts the pending session into use
   return true;
 }
 
-/// The peer may have answered this side's opening, begun anew (perhaps with its clock set back), and now
-/// answer a late copy of the opening. The session is not for that incarnation: the reset makes the peer
-/// forget its answer.
+/// Refuses a frame of another incarnation. The peer may have answered this side's opening, restarted (perhaps
+/// with its clock set back), and now answer a late copy of the opening. The session is not for that
+/// incarnation. The reset makes the peer forget its answer.
 void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                                const link::Path& from) {
   using reliability::OpeningClass;
@@ -138,7 +140,8 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
     answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
-/// Only the endpoint to which a frame was sent can refuse it, because the reset has to quote the frame.
+/// A reset ends the session if it quotes a frame in flight: only the endpoint that got the frame can quote
+/// it.
 void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = parts_.find(peers_.find(from.to));
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
@@ -155,9 +158,10 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   peers_.mark_failed(peer->common, Status::reset);
 }
 
-/// The session that the peer named in its opening has ended before it was used: the peer gave it up because it
-/// belonged to an earlier incarnation of this side. An incarnation of the peer that has ended may have taken
-/// what we sent, which then must not be sent again; the present one knows what it has taken.
+/// Returns true if the flow can go on with the peer's present incarnation. The session that the peer named in
+/// its opening ended before it was used: the peer gave it up because it belonged to an earlier incarnation of
+/// this side. If that incarnation of the peer has ended, it may have taken our frames, so they must not be
+/// sent again. The present incarnation knows what it has taken.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
@@ -174,7 +178,7 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
       name.text().c_str(), source.text().c_str());
 }
 
-/// The name under which the application knows the sender: its own, or another address of it.
+/// Returns the name by which the application knows the sender: its own name, or another of its addresses.
 SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
   const SocketAddress& name = view.opening.name;
   if (view.rails.empty() || peers_.known(name)) return name;
@@ -184,7 +188,7 @@ SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
   return name;
 }
 
-/// The nodes of one network usually have one MTU, so one line is enough for all peers.
+/// The nodes of one network usually have one MTU, so one log line is enough for all peers.
 void SessionAcceptor::compare_mtu(const RemotePeer& peer, const wire::Opening& opening) {
   const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
   if (logged_mtu_ || ours == opening.frame_max) return;

@@ -1,11 +1,11 @@
-// Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
-// replace one, end one.
+// Decides to which peer a frame of a flow belongs. Decides also what a frame outside any session may do: open
+// a session, replace one, or end one.
 //
-// Any process can send a frame under any name. So a frame that names no session only draws an answer: the number
-// of a session goes to the address of the name that the frame claims, where only the peer of that name hears it. What
-// the frame carries is dropped. The sender of a frame that then names the session and repeats its token has the name, and
-// says which of its incarnations it is. Nobody can take that session away, because all that ask get the same number. A reset counts only
-// if it quotes a frame in flight.
+// Any process can send a frame under any name. So a frame that names no session only draws an answer, and its
+// data is dropped. The answer, a session number, goes to the address of the claimed name, where only the peer
+// of that name receives it. A sender that then names the session and repeats its token has proved its name,
+// and says which incarnation it is. Nobody can take that session away, because all callers under one name get
+// the same number. A reset counts only if it quotes a frame in flight.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,20 @@ class SessionAcceptor {
   SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
                   TxScheduler& tx, SessionTable& sessions, PeerReach& reach, AnswerLimiter& answers);
 
-  /// The peer whose flow takes the frame. One of a pending session brings that into use: the session in use is
-  /// closed, and its operations fail. Null if no flow takes the frame, which then has been counted, and answered
-  /// with a reset or an opening if one is due.
+  /// Returns the peer whose flow takes the frame. A frame of a pending session puts that session into use:
+  /// the session in use is closed, and its operations fail. Returns null if no flow takes the frame. The
+  /// frame is then counted, and answered with a reset or an opening if one is due.
   RemotePeer* peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from);
-  /// The peer's flow has refused the frame as not of its session.
+  /// The peer's flow has refused the frame because it belongs to another session.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
-  /// Logs once if the MTU in the peer's opening is not that of this node.
+  /// Logs once if the MTU in the peer's opening differs from this node's.
   void compare_mtu(const RemotePeer& peer, const wire::Opening& opening);
   SiblingCheck& siblings() { return siblings_; }
 
  private:
-  /// Between two warnings of openings from a wrong address, which any process can send.
+  /// Time between two warnings about openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
 
   void answer(Time now, const wire::FrameView& view, const link::Path& from);

@@ -70,13 +70,14 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// An epoch so large that no larger ones are left would make this session the endpoint's last.
+/// A huge epoch would leave no larger one, so this session would be the endpoint's last.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
 
-/// A session that was named before gets the first epoch, since a caller does not compare the epoch of an answer.
-/// Otherwise later sessions have larger epochs, within one incarnation by the clock and across incarnations by real time.
+/// Makes a flow. A session that was named to a caller gets the first epoch, since a caller does not compare
+/// the epoch of an answer. Later sessions have larger epochs: by the clock within one incarnation, by real
+/// time across incarnations.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;
@@ -148,8 +149,8 @@ bool SessionTable::is_own(const SocketAddress& address) const {
   return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
-/// The peer has answered from this address, and is found by it from now on. Its claim alone is
-/// not enough, because it could claim another endpoint's address. So it has to repeat what was sent to the address.
+/// The peer has answered from this address, and is found by it from now on. Its claim alone is not enough: it
+/// could claim another endpoint's address. So it has to repeat the challenge that was sent to the address.
 void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
@@ -163,7 +164,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// A frame that names both ids of a session comes from its peer, whatever path it takes.
+/// A frame that names both sessions comes from the peer, whatever path it takes.
 void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
   const RemotePeer* peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
@@ -177,7 +178,7 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
   link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
-/// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message.
+/// A peer may owe something for which no frame is in flight: a `done`, bulk, a message.
 void SessionTable::remind_idle_peers(Time now) {
   const auto is_member = [this](const RemotePeer* peer) { return peers_.is_member(peer->channel); };
   const std::vector<RemotePeer*>& flows = tx_.flows();
@@ -209,8 +210,9 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Drops sessions that were named to callers and that no peer has addressed. A member's session stays: the member may have called and
-/// then stood still, and a new session, with its later epoch, would look like one of another incarnation.
+/// Drops sessions that were named to callers and that no peer has addressed. A member's session stays: the
+/// member may have called and then been stopped. A new session, with its later epoch, would look like another
+/// incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;
@@ -231,7 +233,7 @@ void SessionTable::drop_half_open(Time now) {
   }
 }
 
-/// Returns when the peer is due next.
+/// Reminds the peer if it is idle. Returns when the peer is due next.
 Time SessionTable::remind_if_idle(Time now, RemotePeer& peer, Duration idle, std::size_t& unknown_left) {
   if (!peer.carries() || !peer.flow->queue().drained()) return now + kReminderInterval;
   if (now - peer.heard_at < idle) return peer.heard_at + idle;

@@ -10,7 +10,7 @@ namespace {
 
 using Claim = RemotePeer::Sibling::Claim;
 
-/// A name as on the wire, without its scope: no frame about siblings carries that.
+/// Compares a name as on the wire, without its scope: no frame about siblings carries the scope.
 bool is_block_of(const SocketAddress& name, ConstBytes block) {
   const wire::RailBlock expected = wire::rail_block(name);
   return block.size() == sizeof expected && std::memcmp(block.data(), &expected, sizeof expected) == 0;

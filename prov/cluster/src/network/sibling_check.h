@@ -1,12 +1,14 @@
-// Finds out whether a caller that is not in the address vector belongs to a process that has another endpoint there, its sibling
-// (docs/protocol.md 2.7). Such a caller counts as a member: its remote accesses are served. Any process can name a sibling in its opening.
-// So this endpoint asks the sibling whether the caller is an endpoint of its process, and the sibling says yes or nothing
-// (EndpointRoster). While it is asked, frames of the caller count as lost, so that its first access is not refused because the answer came
-// after it.
+// Finds out whether a caller outside the address vector belongs to a process that has another endpoint there,
+// its sibling (docs/protocol.md 2.7). Such a caller counts as a member: its remote accesses are served. Any
+// process can name a sibling in its opening. So this endpoint asks the sibling whether the caller is an
+// endpoint of its process, and the sibling says yes or nothing (EndpointRoster). Until the answer comes, the
+// caller's frames count as lost. Otherwise its first access could be refused just because the answer came
+// later.
 //
-// The question is about a caller that has named the session which was named to its address alone (session_acceptor.h). So no other process
-// can use what is said of this one, and openings in any host's name draw no question. Endpoints of one process have one IP address: no
-// other host can draw a question. Requests and responses draw on the bucket of all answers (answer_limiter.h).
+// The question is only about a caller that has used the session named to its address (session_acceptor.h). So
+// no other process can use the answer, and an opening in any host's name draws no question. Endpoints of one
+// process have one IP address, so no other host can draw a question. Requests and responses use the token
+// bucket of all answers (answer_limiter.h).
 #pragma once
 
 #include <cstdint>
@@ -23,21 +25,22 @@ class SiblingCheck {
  public:
   SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions, AnswerLimiter& limiter);
 
-  /// True if the peer's flow shall not see this frame with an opening, because the sibling has not answered yet.
+  /// True if the peer's flow must not see this frame with an opening yet, because the sibling has not
+  /// answered.
   bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
-  /// The peer's flow has taken a frame with an opening.
+  /// The peer's flow has accepted a frame with an opening.
   void note_opening(RemotePeer& peer, const wire::FrameView& view);
-  /// A frame has come from a peer whose sibling has not answered.
+  /// A frame has come from a peer whose sibling has not answered yet.
   void review(Time now, RemotePeer& peer);
 
-  /// A peer asks whether a caller of its own is an endpoint of this process.
+  /// Answers a peer that asks whether its caller is an endpoint of this process.
   void on_request(Time now, const wire::FrameView& view, const link::Path& from);
   void on_response(const wire::FrameView& view, const SocketAddress& from);
 
  private:
-  /// Time for a process on a crowded machine to answer in the background.
+  /// Long enough for a process on a crowded machine to answer in the background.
   static constexpr Duration kLongestWait = 2s;
-  /// Between two requests for one session.
+  /// Time between two requests for one session.
   static constexpr Duration kRequestInterval = 20ms;
 
   bool may_ask(const RemotePeer& peer);

@@ -1,5 +1,5 @@
-// Deadlines: one timer per peer, the earliest in front (a heap), so that a turn looks only at those that are
-// due, however many there are. Moving a timer costs a few steps and no memory.
+// The deadlines of all peers: a heap with one timer per peer and the earliest in front. A turn looks only at
+// timers that are due, however many there are. Moving a timer takes a few steps and no memory.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@ namespace cluster::network {
 
 struct Timer {
   Time at = kNever;       ///< kNever: not scheduled
-  std::size_t index = 0;  ///< in the heap, while it is scheduled
+  std::size_t index = 0;  ///< its place in the heap, while it is scheduled
   void* owner = nullptr;
 };
 
 class TimerHeap {
  public:
-  /// The timer goes off at `at` or, if it was scheduled for an earlier moment, then.
+  /// Makes the timer fire at `at`, or earlier if it was scheduled for an earlier time.
   void schedule(Timer& timer, Time at);
   void cancel(Timer& timer);
-  /// When the next one goes off; kNever if none will.
+  /// When the next timer fires; kNever if none will.
   Time next() const { return heap_.empty() ? kNever : heap_.front()->at; }
-  /// One that is due, which is not scheduled any more; null if there is none.
+  /// Returns a timer that is due and removes it from the schedule, or null if none is due.
   Timer* pop_due(Time now);
   std::size_t size() const { return heap_.size(); }
   /// schedule() needs no memory as long as there are no more than so many.

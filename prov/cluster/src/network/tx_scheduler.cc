@@ -88,7 +88,8 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Each question takes a descriptor, and any host can have sessions here: so unknown sources have a limit.
+/// Each question takes a descriptor, and any host can have sessions here. So the questions about unknown
+/// sources are limited.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
@@ -115,7 +116,8 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// Nothing else tells the user of such a silence. Only members are worth a line: others may have any number of sessions.
+/// Nothing else tells the user of such a silence. Only members get a log line: others may have any number of
+/// sessions.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
   using News = reliability::Liveness::News;
   const News news = peer.flow->liveness().take_news();

@@ -1,5 +1,5 @@
-// What leaves over the network, and when. It keeps the peers whose sessions are in use and decides in which
-// turn each of their flows transmits:
+// Decides what leaves over the network, and when. It keeps the peers whose sessions are in use, and decides
+// in which turn each of their flows transmits:
 //
 //   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
 //   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
@@ -33,20 +33,20 @@ class TxScheduler {
         messenger_(messenger),
         packing_(packing) {}
 
-  /// The peer's flow is in use from now on, or no more.
+  /// Adds the peer's flow to the flows in use, or removes it.
   void add(RemotePeer& peer);
   /// add() needs no memory as long as there are no more flows than so many.
   void reserve(std::size_t flows);
   void remove(RemotePeer& peer);
   const std::vector<RemotePeer*>& flows() const { return flows_; }
 
-  /// The peer's flow has something to do in this turn.
+  /// The peer's flow has work to do in this turn.
   void mark(RemotePeer& peer) {
     if (peer.tx_pending) return;
     tx_pending_.push_back(&peer);
     peer.tx_pending = true;
   }
-  /// An operation was posted to the peer's flow; `more` of the same will follow.
+  /// An operation was posted to the peer's flow. `more`: similar ones will follow.
   void posted(RemotePeer& peer, bool more) {
     mark(peer);
     const bool waits = more || (peer.flow->queue().may_coalesce() && packing_.may_wait());
@@ -54,12 +54,13 @@ class TxScheduler {
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
   void transmit(Time now);
-  /// The endpoint is about to close: no flow makes allowance for late turns any more.
+  /// The endpoint is about to close: from now on no flow allows for late turns.
   void disregard_turns();
-  /// True if a flow's timer has gone off. Then path errors may tell why.
+  /// Fires the timers that are due. Returns true if one fired: path errors may then tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
-  /// True if every frame was acknowledged and no acknowledgement is owed, to all peers or to those of the address vector.
+  /// True if peers have acknowledged every frame and this side owes no acknowledgement. `towards`: all peers,
+  /// or only members.
   bool quiescent(transport::Towards towards) const;
 
   const reliability::TurnDelay& turns() const { return turns_; }
@@ -71,14 +72,14 @@ class TxScheduler {
   void end_probe(RemotePeer& peer);
   void tell_of_silence(RemotePeer& peer);
 
-  /// Peers outside the address vector whose kernels are asked at a time. Other silent ones end by the peer timeout.
+  /// Unknown peers whose kernels are asked at a time. Other silent ones end by the peer timeout.
   static constexpr std::size_t kOthersProbedMax = 32;
 
   const NetworkParts& parts_;
   Clock& clock_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  std::vector<RemotePeer*> flows_;  ///< peers with a flow
+  std::vector<RemotePeer*> flows_;  ///< the peers that have a flow
   std::vector<RemotePeer*> tx_pending_;
   std::size_t others_probed_ = 0;
   TimerHeap timers_;

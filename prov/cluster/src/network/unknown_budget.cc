@@ -6,7 +6,8 @@
 namespace cluster::network {
 namespace {
 
-/// Bytes held for the peer. To make this cheap, each frame on its way to the peer counts as a whole frame.
+/// Returns the bytes held for the peer. To be cheap, it counts each frame on its way to the peer as a whole
+/// frame.
 std::size_t held_for(RemotePeer& remote) {
   reliability::Flow& flow = *remote.flow;
   return sizeof remote.common + sizeof remote + sizeof flow + flow.receiver().footprint() +
@@ -19,7 +20,7 @@ std::size_t held_for(RemotePeer& remote) {
 void UnknownBudget::account_unknown(Time now, RemotePeer& remote) {
   Peer& peer = remote.common;
   const bool counts = remote.flow != nullptr && !peers_.is_member(peer.channel);
-  // The application has inserted it meanwhile.
+  // The application has inserted the peer meanwhile.
   if (!counts && remote.flow != nullptr) remote.flow->paths().allow_everywhere(true);
   set_held(remote, counts ? held_for(remote) : 0);
   if (counts && peer.channel.rma.refused >= kRefusedAccessesMax) peers_.mark_failed(peer, Status::access);

@@ -21,7 +21,7 @@ concept Integer = std::integral<Value> || std::same_as<Value, Int128> || std::sa
 template <typename Value>
 concept Ordered = Integer<Value> || std::floating_point<Value>;
 
-/// Integers wrap around: they are added and multiplied without a sign, in a width that never promotes.
+/// Integers wrap around: the code adds and multiplies them unsigned, in a width that never promotes.
 template <typename Value>
 struct Modular {
   using Type = Value;
@@ -50,9 +50,9 @@ Value truth(bool value) {
   return value ? Value{1} : Value{};
 }
 
-// What is there, the operand and the comparand make what will be there. The constraint says which
-// types have the operation.
-// What is not a number prevails on either side: members of a team that combine the same values in another order have one result.
+// Each function computes the new value from the old value `there`, the operand and the comparand. Its
+// constraint says which types have the operation. For min and max, NaN wins on either side: members of a team
+// that combine the same values in different orders get the same result.
 constexpr auto kMin = []<Ordered V>(V there, V operand, V) {
   return operand < there || !is_number(operand) ? operand : there;
 };
@@ -95,7 +95,7 @@ Value load(const std::byte* from) {
   return value;
 }
 
-/// The unsigned integer of that size, for which the processor has atomic instructions; void: none.
+/// The unsigned integer of that size, if the processor has atomic instructions for it; otherwise void.
 template <std::size_t size>
 auto bits_of() {
   if constexpr (size == 1) return std::uint8_t{};
@@ -104,7 +104,7 @@ auto bits_of() {
   if constexpr (size == 8) return std::uint64_t{};
 }
 
-/// Replaces the value by change(value), and returns the previous one.
+/// Replaces the value by change(value), and returns the previous value.
 template <typename Value, bool changes, typename Change>
 Value exchange(std::byte* place, Change&& change) {
   using Bits = decltype(bits_of<sizeof(Value)>());

@@ -1,10 +1,10 @@
-// The arithmetic of remote atomic operations: every operation on every type that has it, element by
-// element, on memory that may have any alignment.
+// The arithmetic of remote atomics: every operation on every type that supports it, element by element, at
+// any alignment.
 //
 // The caller holds the lock of the region table, which excludes every other access of this provider to
-// registered memory of the domain. Aligned elements of up to eight bytes are also changed by the processor's
-// atomic instructions, so that they are atomic for the application's instructions and for other processes
-// that have the memory mapped.
+// registered memory of the domain. For aligned elements of up to eight bytes the code uses the processor's
+// atomic instructions. So these elements are also atomic for the application's instructions, and for other
+// processes that have mapped the memory.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@
 
 namespace cluster::protocol {
 
-/// True if the type has this operation: bits and masks are for integers, order is not for complex numbers.
+/// True if the type has this operation. Bit operations and masks need integers; complex numbers have no
+/// order.
 bool supported(wire::AtomicOp op, wire::AtomicType type);
 
-/// One part of an operation that is supported: `bytes` of `target`, a multiple of the element's size.
-/// `operands` and `comparands` are as long if the operation has them; the previous values go to `before`.
+/// One part of a supported operation: `bytes` of `target`, a multiple of the element's size. `operands` and
+/// `comparands` have the same length if the operation uses them. The previous values go to `before`.
 struct AtomicPart {
   std::byte* target;
   const std::byte* operands;
@@ -28,10 +29,10 @@ struct AtomicPart {
 };
 void perform(const wire::AtomicCode& code, const AtomicPart& part);
 
-/// True for the operations that make one value of two, in any order: min to bxor.
+/// True for the operations that combine two values into one, in any order: min to bxor.
 inline bool combines(wire::AtomicOp op) { return op <= wire::AtomicOp::bxor; }
-/// `target` op= `source`, element by element, of an operation that combines(), on memory that is the caller's
-/// alone: without the processor's atomic instructions.
+/// Computes `target` op= `source`, element by element, for an operation that combines(). Uses no atomic
+/// instructions, so the memory must belong to the caller alone.
 void combine(wire::AtomicOp op, wire::AtomicType type, std::byte* target, ConstBytes source);
 
 }  // namespace cluster::protocol

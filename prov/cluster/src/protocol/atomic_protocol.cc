@@ -14,7 +14,7 @@ Access access_for(const wire::AtomicCode& code) {
   return code.fetch ? Access::update : Access::write;
 }
 
-/// Posts the previous values of the part at `address` of the peer's request.
+/// Posts the previous values of one part. `address`: the part's address in the peer's request.
 bool post_fetched(Carrier& carrier, std::uint32_t sender_id, std::uint64_t address, ConstBytes before) {
   return post_copy(carrier, {.kind = wire::SegmentKind::fetched, .id = sender_id, .offset = address}, before);
 }
@@ -44,7 +44,7 @@ void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaRan
   if (!enough_memory_for([&] { keep_copy(request, op); })) outgoing_.complete(request, Status::no_memory);
 }
 
-/// Copies operands and comparands of an injected operation that has to queue.
+/// Copies operands and comparands of an injected operation that has to wait in the queue.
 void AtomicProtocol::keep_copy(AtomicRequest& request, const AtomicRmaOp& op) {
   const std::size_t operands = op.slices.empty() ? 0 : request.length;
   const std::size_t compares = op.compares.empty() ? 0 : request.length;
@@ -107,7 +107,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   respond(channel, segment, {before.data(), part});
 }
 
-/// Sends the previous values, or keeps them if the carrier has no free bytes.
+/// Sends the previous values, or keeps them if the carrier has no space.
 void AtomicProtocol::respond(Channel& channel, const wire::Segment& part, ConstBytes before) {
   if (channel.carrier == nullptr) return;
   if (post_fetched(*channel.carrier, part.id, part.offset, before)) return control_.mark_pending(channel);

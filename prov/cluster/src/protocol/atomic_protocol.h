@@ -1,11 +1,11 @@
-// Remote atomics, both sides. Only the target executes them, under the lock of its regions, in the order of
-// messages and small writes: one after another, whatever peer and carrier they come from. The carrier
+// Remote atomics, both sides. Only the target executes them, under the lock of its regions, one after another
+// and in the order of messages and small writes, whatever peer and carrier they come from. The carrier
 // delivers each segment exactly once, so each is executed exactly once.
 //
-// An operation travels in parts of whole elements (wire/atomic.h); each is answered, with the previous values
-// if the operation fetches. Every part carries the length of what is left of the operation, so that the first
-// one fails if the last one would, and then nothing is changed at all. At most kPartsMax parts of one
-// side are unanswered: that bounds what the other must keep while its carrier has no free bytes.
+// An operation travels in parts of whole elements (wire/atomic.h). The target answers each part, with the
+// previous values if the operation fetches. Every part carries the length of the rest of the operation. So
+// the first part fails if the last one would, and then nothing changes at all. At most kPartsMax parts of one
+// side are unanswered, which limits what the other side keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -18,15 +18,15 @@ class AtomicProtocol : MessengerParts {
 
   // --- initiator ---
   Status post(Channel& channel, const AtomicRmaOp& op);
-  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// One part is complete. After a failed one the other parts need not be sent.
+  /// One part is complete. After a failed part the other parts need not be sent.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---
   void on_request(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// Posts a response that was kept. False if the carrier has no free bytes.
+  /// Posts a response that was kept. Returns false if the carrier has no space.
   bool stream(AtomicResponse& response);
 
  private:

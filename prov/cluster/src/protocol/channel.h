@@ -1,7 +1,7 @@
 // A channel: the protocol's state for one peer, whatever carries its segments. It outlives carriers: when the
-// peer is lost the state starts afresh, and the channel serves the peer's next session.
+// peer is lost, the state starts afresh, and the channel serves the peer's next session.
 //
-// Each nested struct is changed by one class, named in its comment; the others only read it.
+// One class, named in its comment, changes each nested struct. All others only read it.
 #pragma once
 
 #include <algorithm>
@@ -28,21 +28,21 @@ using carrier::PayloadMode;
 using carrier::post_copy;
 using carrier::Token;
 
-/// Eager credit at the beginning of a session. Part of the protocol.
+/// Eager credit at the beginning of a session. The value is part of the protocol.
 inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
-/// What a message is charged besides its bytes: about what the receiver needs to remember it.
+/// What a message costs besides its bytes: about the memory in which the receiver remembers it.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
-/// Messages up to this length are eager whatever the carrier's limit: a rendezvous takes longer.
+/// Messages up to this length are eager even beyond the carrier's limit: a rendezvous takes longer.
 inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
-/// Most responses to one peer's reads and atomics that wait for free bytes in the carrier. A correct peer has
-/// far fewer parts of reads in flight (its pull budget), and half as many parts of atomics.
+/// Limits the responses to one peer's reads and atomics that wait for space in the carrier. A correct peer
+/// has far fewer parts of reads in flight (its pull budget), and half as many parts of atomics.
 inline constexpr std::size_t kResponsesMax = 8192;
-/// Most reads of this side in flight with one peer: their parts, with those of atomics, stay below what the
-/// peer keeps.
+/// Limits the reads of this side in flight with one peer. Their parts and those of atomics stay below what
+/// the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
-/// Most control segments that wait for free bytes in the carrier; each answers something of the peer.
+/// Limits the control segments that wait for space in the carrier. Each answers a segment of the peer.
 inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
 
 /// Segments that the carrier has not taken yet. (OutgoingRequests, ControlSender)
@@ -50,23 +50,23 @@ struct TxQueues {
   List<OutgoingRequest, &OutgoingRequest::queue_hook> ordered;  ///< operations, in the order they were posted
   List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;     ///< requested by the peer: ranges, responses
   RingQueue<wire::Segment> control;                             ///< pulls, confirmations, credit
-  std::size_t bulk_bytes = 0;                                   ///< posted out of `bulk` so far
-  bool bulk_next = false;        ///< some bulk goes before the next long message
+  std::size_t bulk_bytes = 0;                                   ///< bytes posted from `bulk` so far
+  bool bulk_next = false;                                       ///< bulk goes before the next long message
   bool busy = false;             ///< in the list of channels with segments to post
-  bool control_pending = false;  ///< in the list of channels whose carrier got a control segment
+  bool control_pending = false;  ///< in the list of channels whose carrier has got a control segment
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
 
-/// Eager credit. A sender charges every eager message (its length and a fixed overhead) against a limit that the receiver
-/// raises as messages leave its store of unexpected messages (ControlSender::release). A message that would pass the limit is
-/// announced instead: it waits in the sender's memory. So a receiver bounds its own memory without ever dropping a message, or
-/// blocking one that others wait for.
+/// Eager credit. A sender charges every eager message (its length and a fixed overhead) against a limit. The
+/// receiver raises the limit as messages leave its store of unexpected messages (ControlSender::release). A
+/// message that would exceed the limit is announced instead, and waits in the sender's memory. So a receiver
+/// limits its own memory, and never drops a message or blocks one that others wait for.
 struct Credit {
-  std::uint64_t charged = 0;  ///< by this side, since the session began
+  std::uint64_t charged = 0;  ///< by this side since the session began
   std::uint64_t limit = kInitialCredit;
   std::uint64_t charged_by_peer = 0;
-  std::uint64_t released = 0;  ///< of what the peer charged
+  std::uint64_t released = 0;  ///< how much of the peer's charge the receiver has released
   std::uint64_t granted = kInitialCredit;
 
   static std::uint64_t charge_of(std::size_t length) { return length + kMessageCharge; }
@@ -74,18 +74,18 @@ struct Credit {
   // --- sender ---
   bool covers(std::size_t length) const { return charged + charge_of(length) <= limit; }
   void charge(std::size_t length) { charged += charge_of(length); }
-  /// Credit segments may overtake each other: the largest one holds.
+  /// Raises the limit. Credit segments may overtake each other, so the largest one counts.
   void raise(std::uint64_t to) { limit = std::max(limit, to); }
 
   // --- receiver ---
-  /// False if the peer would charge more for a message than it was granted.
+  /// Returns false if the message would charge more than the peer was granted.
   bool allows(std::uint64_t length) const {
     return length <= granted && charged_by_peer + charge_of(length) <= granted;
   }
-  /// The peer has charged a message, which it may.
+  /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
-  /// A message comes and goes past the store. False: it has not been counted, since it is not allowed, or credit is to be
-  /// advertised: the peer has been granted no more than `ahead` beyond what was released.
+  /// Counts a message that does not stay in the store. Returns false and counts nothing if the message is not
+  /// allowed, or if it is time to advertise credit: the grant is at most `ahead` beyond what was released.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -95,13 +95,14 @@ struct Credit {
   }
 };
 
-/// The eager message whose parts are arriving: at most one of the two is set. (EagerProtocol, GroupProtocol)
+/// The eager message whose parts are arriving. At most one of the pointers is set. (EagerProtocol,
+/// GroupProtocol)
 struct Assembly {
   RecvRequest* receive = nullptr;
   UnexpectedMessage* unexpected = nullptr;
 
   bool active() const { return receive != nullptr || unexpected != nullptr; }
-  /// The next part has come. False: it does not belong to the message, and changes nothing.
+  /// Adds the next part. Returns false and changes nothing if the part does not belong to the message.
   bool append(ConstBytes payload) {
     std::size_t& arrived = receive != nullptr ? receive->pull.arrived : unexpected->arrived;
     if (payload.size() > total() - arrived) return false;
@@ -126,14 +127,14 @@ struct IncomingWrite {
   RemoteWrite range;
   std::uint32_t sender_id = 0;
   std::uint64_t arrived = 0;
-  std::uint64_t ranges_length = 0;  ///< of the ranges so far, if another one follows
+  std::uint64_t ranges_length = 0;  ///< length of the ranges so far, if another range follows
   bool open = false;
   bool allowed = false;
   bool answered = true;  ///< the peer waits for `done` or `failed`
 };
 
-/// The peer's registered memory, where its transport reaches it without the peer's library. Null: it is asked for again
-/// behind so many more remote accesses, after each attempt twice as many. (The engine's PeerReach)
+/// The peer's registered memory, if its transport reaches it without the peer's library. While `access` is
+/// null, PeerReach asks for it again after some remote accesses, and after twice as many each time.
 struct ReachedMemory {
   std::unique_ptr<MemoryAccess> access;
   std::uint32_t accesses_left = 0;
@@ -144,16 +145,17 @@ struct ReachedMemory {
 struct RmaState {
   ReachedMemory reached;
   std::size_t puts_pending =
-      0;  ///< submitted to `reached`, not over, and not in the list of operations (InitiatorRma)
-  std::size_t gets_pending = 0;  ///< likewise; these are among `reads` as well
-  /// Of this side: announced, or pending where nothing keeps their order. Later messages wait until they are complete.
+      0;  ///< submitted to `reached`, not complete, and not in the list of operations (RemoteAccess)
+  std::size_t gets_pending = 0;  ///< the same for gets, which also count as `reads`
+  /// Writes of this side: announced, or pending without an order. Later messages wait until these are
+  /// complete.
   std::size_t writes_announced = 0;
-  std::size_t reads = 0;          ///< of this side, begun and not complete
+  std::size_t reads = 0;          ///< of this side, started and not complete
   std::size_t atomic_parts = 0;   ///< of this side, posted and not answered
   std::size_t write_targets = 0;  ///< large writes of the peer that are being pulled
   List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< to operations of the peer
   std::size_t response_count = 0;
-  std::size_t refused = 0;  ///< accesses of the peer, in this session
+  std::size_t refused = 0;  ///< refused accesses of the peer in this session
 };
 
 /// Messages of the peer that wait for their receive. (Matcher)
@@ -164,18 +166,18 @@ struct StoredMessages {
 
 /// The peer's share of a pull budget. (PullBudget)
 struct PullShare {
-  std::size_t in_flight = 0;  ///< bytes requested and not arrived
+  std::size_t in_flight = 0;  ///< bytes requested that have not arrived
   std::size_t arrived = 0;    ///< bytes since the last check for stalls
-  bool requested = false;     ///< something was requested since then
-  bool stalled = false;       ///< too little arrives: the share is lent to others
+  bool requested = false;     ///< bytes were requested since then
+  bool stalled = false;       ///< too little arrives, so the share is lent to others
   Hook<PullShare> hook;
 };
 
 struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;     ///< null while the peer has none
-  std::size_t eager_max = 0;      ///< option of the carrier in use
-  CrossMemory* memory = nullptr;  ///< the peer's, where this process can reach it
+  std::size_t eager_max = 0;      ///< option of the current carrier
+  CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can reach it
   void* owner = nullptr;          ///< the engine's peer
   bool peer_closed = false;       ///< the peer has closed in an orderly way
 
@@ -187,10 +189,10 @@ struct Channel {
   PullShare pull;
   StoredMessages unexpected;
   List<OutgoingRequest, &OutgoingRequest::member> outgoing;  ///< operations of this side
-  List<IncomingRequest, &IncomingRequest::member> incoming;  ///< whatever pulls from the peer
+  List<IncomingRequest, &IncomingRequest::member> incoming;  ///< requests that pull from the peer
 
   bool busy() const { return tx.busy; }
-  /// True if something cannot complete before the peer has sent something.
+  /// True if an operation cannot complete before the peer sends something.
   bool waits_for_peer() const {
     return !outgoing.empty() || rma.puts_pending + rma.gets_pending != 0 || !incoming.empty() ||
            assembly.active();

@@ -17,7 +17,7 @@
 
 namespace cluster::protocol {
 
-/// No address handle (the sender is not in the address vector).
+/// Stands for "no address handle": the sender is not in the address vector.
 inline constexpr std::uint64_t kAddrNotAvail = ~std::uint64_t{0};
 
 struct Completion {
@@ -27,9 +27,9 @@ struct Completion {
     write,            ///< a remote write of this side
     read,             ///< a remote read of this side
     atomic,           ///< an atomic operation of this side
-    fetch,            ///< one that fetched the previous values
+    fetch,            ///< an atomic operation that fetches the previous values
     collective,       ///< a collective operation
-    buffer_released,  ///< no message: a buffer for many messages is released
+    buffer_released,  ///< no message: the application has its buffer for many messages back
     remote_write,     ///< a peer's write with remote completion data has arrived here
   };
 
@@ -42,13 +42,13 @@ struct Completion {
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   void* buffer = nullptr;                ///< receives: where the message was put
-  std::size_t length = 0;                ///< bytes received (sends: 0)
-  std::size_t lost = 0;                  ///< truncated: bytes that did not fit
+  std::size_t length = 0;                ///< bytes received (0 for sends)
+  std::size_t lost = 0;                  ///< truncated messages: bytes that did not fit
   std::uint64_t source = kAddrNotAvail;  ///< receives: the sender, if the endpoint wants it
   SocketAddress peer{};                  ///< failures: the peer concerned
 };
 
-/// A completion that tells of no failure.
+/// A completion without a failure.
 struct Success {
   void* context = nullptr;
   Completion::Kind kind = Completion::Kind::send;
@@ -63,8 +63,8 @@ struct Success {
 
 class CompletionQueue;
 
-/// What a turn of an engine is given to put arrivals of the fast lane into, past the queue: the entries of a
-/// caller that reads a queue at this moment (api/cq.h: DirectEntries), or, as here, nothing.
+/// Where a turn of an engine puts arrivals of the fast lane without the queue. That may be the entries of a
+/// caller that is reading a queue now (api/cq.h: DirectEntries). Here it is nothing.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static void take(const Success&) {}
@@ -81,7 +81,7 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   void push(const Completion& completion);
-  /// The same for a success, written in place: write(entry) sets all but what tells of failures.
+  /// Adds a success, written in place. write(entry) sets all fields except those about failures.
   template <typename Write>
   void push_success(Write&& write) {
     Waker* waker = nullptr;
@@ -115,8 +115,8 @@ class CompletionQueue {
     });
   }
 
-  /// Removes completions from the head while `wanted(completion)` is true, at most `count`, and calls
-  /// take(completion) for each. Returns how many.
+  /// Removes completions from the head while `wanted(completion)` is true, at most `count`. Calls
+  /// take(completion) for each. Returns how many it removed.
   template <typename Wanted, typename Take>
   [[gnu::always_inline]] std::size_t drain(std::size_t count, Wanted&& wanted, Take&& take) {
     const std::lock_guard guard(lock_);
@@ -129,7 +129,7 @@ class CompletionQueue {
     size_.store(entries_.size(), std::memory_order_release);
     return taken;
   }
-  /// A hint without the lock.
+  /// A hint, read without the lock.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
   /// The next completion wakes `waker`, which must outlive the queue's use. False if there is one already: then the
   /// caller need not sleep. The waker is reset only if the call returns true, so that another thread that sleeps on
@@ -141,7 +141,7 @@ class CompletionQueue {
   bool make_place();
 
   BiasedLock lock_;
-  Waker* waker_ = nullptr;  ///< to be woken by the next completion
+  Waker* waker_ = nullptr;  ///< the next completion wakes it
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
 };
@@ -172,8 +172,8 @@ class Counter {
     changed();
   }
 
-  /// The next change wakes `waker`. The caller reads the counter again before it sleeps: of a change and this
-  /// call one sees the other, since both are in one total order.
+  /// Makes the next change wake `waker`. The caller reads the counter again before it sleeps. Of a change and
+  /// this call, one sees the other, since both are in one total order.
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
@@ -186,7 +186,7 @@ class Counter {
   }
   void wake();
 
-  std::atomic<Waker*> waker_{nullptr};  ///< to be woken by the next change
+  std::atomic<Waker*> waker_{nullptr};  ///< the next change wakes it
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
 };
@@ -194,48 +194,49 @@ class Counter {
 struct Channel;
 class RegionTable;
 
-/// Is notified of the peers that an endpoint loses: an event queue.
+/// Hears which peers an endpoint loses: an event queue.
 class LossListener {
  public:
   virtual ~LossListener() = default;
-  /// `handle`: of the peer, or kAddrNotAvail. Called under the engine's lock.
+  /// `handle`: that of the peer, or kAddrNotAvail. Called under the engine's lock.
   virtual void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) = 0;
 };
 
-/// Is notified when this endpoint is a member of a group it has joined.
+/// Hears when this endpoint has become a member of a group.
 class GroupListener {
  public:
   virtual ~GroupListener() = default;
-  /// Called under the engine's lock, with the context of the call that joined it.
+  /// Called under the engine's lock. `context`: that of the call that joined the group.
   virtual void group_joined(void* context) = 0;
 };
 
-/// What arrives for the groups of an endpoint, and the end of a peer, which may be a member. The engine has the groups.
+/// Hears of arrivals for the groups of an endpoint, and of lost peers, which may be members. The engine owns
+/// the groups.
 class GroupArrivals {
  public:
   virtual ~GroupArrivals() = default;
-  /// A segment that is of_group(). Nothing may be sent from inside.
+  /// A segment that is of_group() has arrived. The callee must send nothing.
   virtual void on_group_segment(Channel& channel, const wire::Segment& segment, ConstBytes payload) = 0;
-  /// The channel's carrier is about to end, which has taken nothing; another one follows.
+  /// The channel's carrier is about to end without having taken a segment. Another carrier follows.
   virtual void on_carrier_left(Channel& channel) = 0;
   /// Called before anything else of the channel ends.
   virtual void on_channel_failed(Channel& channel, Status status) = 0;
 };
 
-/// Hears of the messages that are part of collective operations (collective/). Called under the engine's lock;
-/// posts nothing before advance() is called.
+/// Hears of messages that are part of collective operations (collective/). Called under the engine's lock.
+/// Posts nothing before advance() is called.
 class CollectiveListener {
  public:
   virtual ~CollectiveListener() = default;
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
-  /// No receive waits for a message with this tag and data. False: none ever will. `member`: its sender is in the address
-  /// vector.
+  /// Called for a message with this tag and data that no receive waits for. Returns false if none ever will.
+  /// `member`: the sender is in the address vector.
   virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
-  /// A peer was lost, by a failure.
+  /// A failure has ended a peer.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
   virtual void advance() = 0;
-  /// advance() has something to do.
+  /// True if advance() has work to do.
   bool pending() const { return pending_; }
 
  protected:
@@ -248,13 +249,14 @@ struct RemoteAccessCounters {
   Counter* reads = nullptr;
 };
 
-/// Parts of the engine above the messenger that hear of arrivals; there once the engine is attached.
+/// Parts of the engine above the messenger that hear of arrivals. They exist once the engine is attached.
 struct EngineListeners {
   GroupArrivals* groups = nullptr;
   CollectiveListener* collectives = nullptr;
 };
 
-/// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
+/// What the application has bound to an endpoint (null where nothing is bound), and how it opened the
+/// endpoint.
 struct EndpointBindings {
   CompletionQueue* tx_queue = nullptr;
   CompletionQueue* rx_queue = nullptr;
@@ -263,14 +265,14 @@ struct EndpointBindings {
   Counter* write_counter = nullptr;  ///< remote writes and atomics of this side
   Counter* read_counter = nullptr;   ///< remote reads and fetching atomics of this side
   RemoteAccessCounters remote_access{};
-  RegionTable* regions = nullptr;  ///< what peers may access; null: nothing
+  RegionTable* regions = nullptr;  ///< the memory that peers may access; null: none
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
   EngineListeners engine{};
-  bool joins_teams = false;            ///< collective messages are for this endpoint
+  bool joins_teams = false;            ///< the endpoint receives collective messages
   bool want_source = false;            ///< fill Completion::source of receives
-  bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
-  Ordering ordering{};                 ///< what the endpoint was opened with
+  bool report_unknown_source = false;  ///< report messages whose sender has no handle as failures
+  Ordering ordering{};                 ///< the order with which the endpoint was opened
 };
 
 }  // namespace cluster::protocol

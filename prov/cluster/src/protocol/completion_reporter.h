@@ -1,9 +1,8 @@
-// Reports every outcome: entries of completion queues and ticks of counters, of this side's operations and of
-// what peers did to registered memory. It decides what an entry contains; its callers
-// decide when an operation is complete.
+// Reports every outcome in completion queues and counters: of this side's operations, and of peers' accesses
+// to registered memory. It decides what an entry contains; its callers decide when an operation is complete.
 //
-// Invariant: an entry is in its queue before the counter of the same operation steps. Another thread that waits
-// for the counter finds the entry at once, though the thread that reports is still inside.
+// Invariant: an entry is in its queue before the counter of the same operation steps. A thread that waits for
+// the counter then finds the entry at once, even if the reporting thread is not finished.
 #pragma once
 
 #include "base/pool.h"
@@ -18,23 +17,24 @@ class CompletionReporter {
   explicit CompletionReporter(const Context& context) : context_(context) {}
 
   // --- messages ---
-  /// A message without a request: its buffer is free, and no more was asked for. `culprit`: the member of a group that did not
-  /// get it.
+  /// Reports a message without a request, of which only the buffer had to become free. `culprit`: the member
+  /// of a group that did not get the message.
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
   void received(const RecvRequest& receive, Status status);
-  /// The entry that releases a buffer for many messages, where its last message's entry did not.
+  /// Reports that a buffer for many messages is free, if the entry of its last message did not.
   void buffer_released(const MultiRecvBuffer& buffer);
-  /// The outcome of a peek; `message` null: none matches.
+  /// Reports the outcome of a peek. `message` null: no message matches.
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// For an operation of several remote ranges; null for others. It is released with the last range.
+  /// Returns a group for an operation of several remote ranges, or null for others. The last range releases
+  /// it.
   RmaGroup* group_for(const RmaOp& op);
-  /// One range of an operation is complete: reports the operation when it was the last.
+  /// Completes one range of an operation. Reports the operation with the last range.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
-  /// The same, at once, for one of one range that has succeeded.
+  /// Reports at once the success of an operation with one range.
   void rma_succeeded(Completion::Kind kind, void* context, bool report) {
     const EndpointBindings& bindings = context_.bindings;
     if (report && bindings.tx_queue != nullptr) {
@@ -45,9 +45,10 @@ class CompletionReporter {
   }
 
   // --- RMA and atomics of peers ---
-  /// A range of a peer's write has arrived in this region; null: it has been closed meanwhile.
+  /// Reports that a range of a peer's write has arrived in `region`. Null: the region has been closed
+  /// meanwhile.
   void written_by_peer(const Channel& channel, const RemoteWrite& write, const MemoryRegion* region);
-  /// A peer has read a range of the region, or changed it by an atomic operation.
+  /// Reports that a peer has read a range of the region, or changed it by an atomic operation.
   void accessed_by_peer(Access access, const MemoryRegion* region);
 
  private:

@@ -3,7 +3,7 @@
 namespace cluster::protocol {
 
 void ControlSender::send(Channel& channel, const wire::Segment& segment) {
-  if (channel.carrier == nullptr) return;  // the peer is lost, and with it whatever this would answer
+  if (channel.carrier == nullptr) return;  // the peer is lost, so nobody waits for the answer
   mark_pending(channel);
   RingQueue<wire::Segment>& kept = channel.tx.control;
   if (kept.empty() && post_copy(*channel.carrier, segment, {})) return;

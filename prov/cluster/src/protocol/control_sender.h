@@ -1,5 +1,5 @@
-// Control segments: pulls, confirmations, credit. They are outside the order of operations, and are posted at
-// once; what the carrier has no free bytes for is kept in the channel and posted before anything else.
+// Control segments: pulls, confirmations, credit. They are outside the order of operations and are posted at
+// once. If the carrier has no space, the channel keeps them and posts them before anything else.
 //
 // It also keeps two lists for the engine. A busy channel has segments left that Messenger::pump() posts. A
 // channel with control pending got a segment outside pump() and the operations of the application: the engine
@@ -22,37 +22,37 @@ class ControlSender {
   explicit ControlSender(const Context& context) : context_(context) {}
 
   void send(Channel& channel, const wire::Segment& segment);
-  /// The peer's request is finished: everything wanted has arrived, or has been executed.
+  /// The peer's request is finished: all wanted bytes have arrived, or the operation has been executed.
   void send_done(Channel& channel, std::uint32_t id);
-  /// The peer's request accesses memory that it must not.
+  /// The peer's request accesses memory that it must not access.
   void send_failed(Channel& channel, std::uint32_t id);
-  /// A message that the peer charged has left the store, or never entered it: the peer may use its charge again. Advertised
-  /// in steps, so that a credit segment travels once per many messages.
+  /// A message that the peer charged has left the store, or never entered it, so the peer may use its charge
+  /// again. Credit is advertised in steps: one credit segment serves many messages.
   void release(Channel& channel, std::uint64_t charge);
   void advertise_credit(Channel& channel) {
     send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
   }
-  /// Posts what was kept. False if the carrier has not enough free bytes for all.
+  /// Posts the kept segments. Returns false if the carrier lacks space for all of them.
   static bool flush(Channel& channel);
 
   void mark_busy(Channel& channel) {
     if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
-  /// A segment was posted outside pump() and the application's operations.
+  /// A segment was posted outside pump() and outside the application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
     channel.tx.control_pending = listed(pending_, channel);
   }
 
   bool busy() const { return !busy_.empty(); }
-  /// The same, of those channels that count.
+  /// Like busy(), for channels for which counts() is true.
   template <typename Counts>
   bool busy(Counts&& counts) const {
     return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
   }
   bool pending() const { return !pending_.empty(); }
-  /// Calls pump(channel) for each busy channel; those for which it returns true are no longer busy. Channels
-  /// that become busy meanwhile have their turn, too.
+  /// Calls pump(channel) for each busy channel. A channel is no longer busy if the call returns true.
+  /// Channels that become busy meanwhile also get their turn.
   template <typename Pump>
   void pump_busy(Pump&& pump) {
     std::size_t kept = 0;

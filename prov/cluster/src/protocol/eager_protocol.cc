@@ -6,7 +6,7 @@ namespace cluster::protocol {
 namespace {
 
 /// True if the message is not complete when the carrier has taken it. A message whose success is not reported
-/// is waited for, since its failure is.
+/// is still remembered, because its failure is reported.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
   return (level == CompletionLevel::transmit || !report) && !carrier.traits().acknowledges_on_post;

@@ -1,8 +1,8 @@
-// Small messages. The common case is one segment, posted at once, with nothing remembered unless the sender
-// waits for more than its buffer; everything else takes a request and its turn in the channel's queue.
+// Small messages. The common case is one segment, posted at once. Nothing is remembered unless the sender
+// waits for more than its buffer. Everything else takes a request and its turn in the channel's queue.
 //
-// The parts of a message arrive in order and without others between them, so at most one message per channel
-// is being assembled: directly in its receive if one is posted, else in the store.
+// The parts of a message arrive in order, without parts of other messages between them. So each channel
+// assembles at most one message: in its receive if one is posted, otherwise in the store.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -17,10 +17,10 @@ class EagerProtocol : MessengerParts {
   static bool eligible(const Channel& channel, std::size_t length, CompletionLevel level) {
     return level != CompletionLevel::match && channel.allows_eager(length) && channel.credit.covers(length);
   }
-  /// Posts a message in one segment, if nothing is in its way. True if it is dealt with, with its status;
-  /// false if it has to queue.
+  /// Posts a message in one segment unless something is in its way. Returns true if the message is handled,
+  /// and sets `status`. Returns false if it has to wait in the queue.
   bool post_now(Channel& channel, const SendOp& op, Status& status);
-  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
   bool advance(SendRequest& request);
 
   // --- receiver ---

@@ -72,7 +72,7 @@ void GroupProtocol::abort(Assembly& assembly, Status status) {
   if (part.unexpected == nullptr) return;
   UnexpectedMessage& message = *part.unexpected;
   if (message.receive != nullptr) pulls_.complete(*std::exchange(message.receive, nullptr), status);
-  // What is left is of no use: it goes as a message goes that was discarded before its last part had come.
+  // The rest is useless. The message goes like one that was discarded before its last part had come.
   message.discarded = true;
   message.arrived = message.total;
   matcher_.completed(message);

@@ -1,7 +1,7 @@
-// What this side remembers of bytes that are to arrive from one peer: posted receives, buffers for many
+// What this side remembers about bytes that are to arrive from one peer: posted receives, buffers for many
 // messages, remote reads of the application, and large remote writes of the peer. The base holds what pulling
-// needs (pull_receiver.h); `kind` says which type a request has. They live in the pool of incoming requests;
-// their ids travel in pulls and come back with the bytes.
+// needs (pull_receiver.h). `kind` names the type of a request. Requests live in the pool of incoming
+// requests. Their ids travel in pulls and come back with the bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@
 
 namespace cluster::protocol {
 
-/// How far a request is with the bytes that it wants: the front is pulled, this side may copy the back.
+/// Progress of a request with the bytes that it wants. It pulls the front, and this side may copy the back.
 struct PullProgress {
   std::size_t wanted = 0;     ///< bytes in all
   std::size_t requested = 0;  ///< pulled so far, from the front
-  std::size_t end = 0;        ///< the bytes from here on are not pulled but copied
-  std::size_t arrived = 0;    ///< of those pulled
-  std::size_t copied = 0;     ///< copied by this side out of the sender's memory
+  std::size_t end = 0;        ///< the bytes from here on are copied, not pulled
+  std::size_t arrived = 0;    ///< pulled bytes that have arrived
+  std::size_t copied = 0;     ///< bytes that this side has copied from the sender's memory
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: not reachable
 
   bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }
 };
 
-/// What the first segment of a message says.
+/// The contents of the first segment of a message.
 struct MessageHeader {
   std::uint32_t sender_id = 0;  ///< the peer's request
   bool tagged = false;
@@ -67,17 +67,17 @@ struct IncomingRequest {
   std::uint32_t id = 0;
   const Kind kind;
   bool report = true;
-  std::uint32_t sender_id = 0;  ///< the peer's request, if it was announced or is to be confirmed
-  Channel* channel = nullptr;   ///< the sender, once known
+  std::uint32_t sender_id = 0;  ///< the peer's request, if it was announced or waits for a confirmation
+  Channel* channel = nullptr;   ///< the sender, once it is known
   void* context = nullptr;
   IovArray<Bytes> slices;
-  std::size_t base = 0;      ///< where in the slices it begins
-  std::size_t capacity = 0;  ///< bytes that find a place here
+  std::size_t base = 0;      ///< where the request begins in the slices
+  std::size_t capacity = 0;  ///< bytes that fit here
   std::size_t total = 0;     ///< length of what the peer sends
   PullProgress pull;
   Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
   Hook<IncomingRequest> direct;   ///< DirectCopy
-  Hook<IncomingRequest> member;   ///< Channel::incoming, while it pulls
+  Hook<IncomingRequest> member;   ///< Channel::incoming, while the request pulls
   Time noted{};                   ///< when note() first saw it (pending_operations.h)
 
   std::span<const Bytes> buffers() const { return slices.all(); }
@@ -93,21 +93,21 @@ struct MultiRecvBuffer;
 struct RecvRequest : IncomingRequest {
   RecvRequest() : RecvRequest(Kind::receive) {}
 
-  Channel* from = nullptr;  ///< the only sender it matches; null: any
-  std::uint64_t tag = 0;    ///< to be matched; the message's own once matched
+  Channel* from = nullptr;  ///< the only sender that it matches; null: any
+  std::uint64_t tag = 0;    ///< the tag to match; once matched, the tag of the message
   std::uint64_t ignore = 0;
   Hook<RecvRequest> queue;   ///< MatchQueue
   Hook<RecvRequest> bucket;  ///< PostedIndex
   std::uint64_t number = 0;  ///< PostedIndex: position in the order of posting
-  bool indexed = false;      ///< PostedIndex: in a view
-  bool plain = false;        ///< posted for one message, in one piece, and it reports its completion
+  bool indexed = false;      ///< PostedIndex: the receive is in a view
+  bool plain = false;        ///< posted for one message, in one piece, and with a reported completion
   bool tagged = false;
-  bool collective = false;  ///< waits for a message that is part of a collective operation
+  bool collective = false;  ///< waits for a message of a collective operation
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion releases the MultiRecvBuffer
   std::uint64_t data = 0;             ///< remote completion data
-  MultiRecvBuffer* buffer = nullptr;  ///< that it is a piece of
+  MultiRecvBuffer* buffer = nullptr;  ///< the buffer of which this is a piece
 
   void matched(Channel& sender, const MessageHeader& header) {
     channel = &sender;
@@ -128,11 +128,11 @@ struct RecvRequest : IncomingRequest {
 struct MultiRecvBuffer : RecvRequest {
   MultiRecvBuffer() : RecvRequest(Kind::multi_recv_buffer) {}
 
-  std::size_t min_free = 0;    ///< it is closed when fewer bytes than these are free
+  std::size_t min_free = 0;    ///< fewer free bytes than this close the buffer
   std::size_t used = 0;        ///< bytes given to pieces
-  std::size_t pieces = 0;      ///< not complete yet
+  std::size_t pieces = 0;      ///< pieces that are not complete
   bool closed = false;         ///< takes no more messages; released with its last piece
-  Status status = Status::ok;  ///< why it was closed, if not for being full
+  Status status = Status::ok;  ///< why it was closed, unless it was full
 };
 
 /// One remote range of a read of this side.
@@ -142,13 +142,13 @@ struct ReadRequest : IncomingRequest {
   RmaRange range;
 };
 
-/// What the first segment of a range of a peer's write says.
+/// The contents of the first segment of a range of a peer's write.
 struct RemoteWrite {
   RmaIov iov{};
-  std::uint64_t length_so_far = 0;  ///< of this range and those of the write before it
+  std::uint64_t length_so_far = 0;  ///< length of this range and those before it
   std::uint64_t data = 0;
   bool has_data = false;
-  bool last = true;  ///< range of the write
+  bool last = true;  ///< the last range of the write
 };
 
 /// One remote range of a peer's large write, pulled into a memory region.
@@ -160,18 +160,19 @@ struct WriteTarget : IncomingRequest {
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;
 
-/// A message that came before its receive, or the announcement of one.
+/// A message that arrived before its receive, or the announcement of such a message.
 struct UnexpectedMessage : MessageHeader {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
-  bool announced = false;    ///< the bytes are still with the sender
-  bool claimed = false;      ///< by a peek (FI_CLAIM), with context `claimed_by`
-  bool discarded = false;    ///< dropped when its last part has arrived
-  Status lost = Status::ok;  ///< else why what was still to come of it will not: its receive ends with that
+  bool announced = false;  ///< the bytes are still with the sender
+  bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
+  bool discarded = false;  ///< drop it when its last part has arrived
+  /// not ok: the rest of the message will not come, and its receive ends with this status
+  Status lost = Status::ok;
   std::size_t arrived = 0;   ///< eager: equals total once complete
-  std::uint64_t charge = 0;  ///< credit that it holds while it is stored
+  std::uint64_t charge = 0;  ///< credit that the message holds while it is stored
   std::unique_ptr<std::byte[]> bytes;
-  RecvRequest* receive = nullptr;  ///< matched while parts were still to arrive
+  RecvRequest* receive = nullptr;  ///< the receive that matched while parts were missing
   void* claimed_by = nullptr;
   Hook<UnexpectedMessage> queue;                        ///< MatchQueue
   Hook<UnexpectedMessage> first_bucket, second_bucket;  ///< UnexpectedIndex

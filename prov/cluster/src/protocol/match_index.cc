@@ -36,7 +36,7 @@ void PostedIndex::remove(RecvRequest& receive) {
 
 RecvRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
   RecvRequest* best = nullptr;
-  // In any list the first that fits was posted first.
+  // In each list the first match was posted first.
   const auto consider = [&](RecvRequest* receive, auto&& after) {
     for (; receive != nullptr && (best == nullptr || receive->number < best->number);
          receive = after(*receive)) {
@@ -72,7 +72,7 @@ template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::remove(UnexpectedMessage& message) {
   if (!used) return;
   messages.remove(message);
-  used = messages.size() > 0;  // the next messages may be looked up in other ways
+  used = messages.size() > 0;  // later messages may be looked up in other ways
 }
 
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>

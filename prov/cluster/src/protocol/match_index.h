@@ -1,5 +1,5 @@
-// When a message matches a receive, and indices of many receives and of many messages. The key under which both are looked up is
-// equal for messages and receives that match under one mask: an index needs one lookup per mask.
+// Says when a message matches a receive, and indexes many receives and many messages. Messages and receives
+// that match under one mask have the same key under that mask, so an index needs one lookup per mask.
 #pragma once
 
 #include <array>
@@ -16,24 +16,24 @@ inline bool fits(const Channel* wanted, std::uint64_t wanted_tag, std::uint64_t 
   return ((wanted_tag ^ tag) & ~ignore) == 0 && (wanted == nullptr || wanted == channel);
 }
 
-/// `channel` null: from any sender. Equal for all that match each other under one `ignore`.
+/// Returns the key. `channel` null: any sender. All that match each other under one `ignore` have equal keys.
 inline std::uint64_t match_key(const Channel* channel, std::uint64_t tag, std::uint64_t ignore) {
-  // Channels lie far apart, so their low bits carry no information, and tags are small numbers.
+  // Channels lie far apart, so their low bits carry no information. Tags are mostly small numbers.
   return (tag & ~ignore) ^ (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(channel)) << 20);
 }
 
-/// Many posted receives. Programs use a handful of masks (exact, any tag, any source, their own bits): receives with one mask
-/// form a view, and a message is looked up twice in each view under its masked tag, once with its sender and once for any
-/// sender. Of the matches, the receive posted first wins: every receive has a number. Masks beyond kViews share a list that is
-/// walked.
+/// An index of many posted receives. Programs use a handful of masks (exact, any tag, any source, their own
+/// bits). Receives with one mask form a view. A message is looked up in each view under its masked tag, once
+/// with its sender and once for any sender. Each receive has a number, and of all matches the one posted
+/// first wins. Masks beyond kViews share a list that is walked.
 class PostedIndex {
  public:
-  /// True while there is anything in it.
+  /// True while the index contains a receive.
   bool in_use() const { return size_ > 0; }
-  /// In the order of posting.
+  /// Adds a receive. Call it in the order of posting.
   void add(RecvRequest& receive);
   void remove(RecvRequest& receive);
-  /// The first that matches such a message; stays.
+  /// Returns the first receive that matches, which stays in the index.
   RecvRequest* find(const Channel* channel, std::uint64_t tag);
 
  private:
@@ -49,7 +49,7 @@ class PostedIndex {
     HashedLists<RecvRequest, &RecvRequest::bucket, KeyOf> receives{KeyOf{}};
   };
 
-  /// The view for that mask; null if there are too many masks.
+  /// Returns the view for that mask, or null if there are too many masks.
   View* view_for(std::uint64_t ignore);
 
   std::array<View, kViews> views_;
@@ -58,9 +58,9 @@ class PostedIndex {
   std::size_t size_ = 0;
 };
 
-/// Many unexpected messages. A receive may look for a message under any mask, so that there is no key before receives show
-/// which masks they use. The last two kinds of lookup (one sender or any, and the mask) that caused long walks twice in a row
-/// have a view each; programs with more kinds of lookup go on walking.
+/// An index of many unexpected messages. A receive may look for a message under any mask, so there is no key
+/// until receives show which masks they use. A kind of lookup is the mask, with one sender or any. The last
+/// two kinds that caused long walks twice in a row have a view each. Programs with more kinds go on walking.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;
@@ -70,11 +70,11 @@ class UnexpectedIndex {
   void remove(UnexpectedMessage& message);
 
   struct Result {
-    bool known = false;                    ///< false: no view for this kind of lookup, walk
-    UnexpectedMessage* message = nullptr;  ///< the first that is available and matches
+    bool known = false;                    ///< false: there is no view for this kind of lookup, so walk
+    UnexpectedMessage* message = nullptr;  ///< the first match that is available
   };
   Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
-  /// A lookup of this kind walked far; `first`: the stored messages in the order of arrival.
+  /// A lookup of this kind has walked far. `first`: the stored messages in the order of arrival.
   void walked(bool directed, std::uint64_t ignore, UnexpectedMessage* first);
 
  private:

@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// The first element of a list that `fits`, or null.
+/// Returns the first element of a list that `fits`, or null.
 template <typename List, typename Fits>
 auto* first_of(const List& list, Fits&& fits) {
   auto* element = list.front();
@@ -15,7 +15,7 @@ auto* first_of(const List& list, Fits&& fits) {
 
 /// A walk of this many steps costs about as much as the indices do.
 constexpr std::size_t kWalkMax = 32;
-constexpr std::size_t kFew = 16;  ///< the receives that match_among_few() looks at
+constexpr std::size_t kFew = 16;  ///< the number of receives that match_among_few() looks at
 
 }  // namespace
 

@@ -1,10 +1,10 @@
-// The queue of posted receives and that of unexpected messages, one pair for tagged messages and one for
-// untagged ones. Receives are matched in the order of posting, wildcard and directed ones alike; messages are
-// found in the order of arrival.
+// The queue of posted receives and the queue of unexpected messages: one pair for tagged and one for untagged
+// messages. Receives match in the order of posting, wildcard and directed ones alike. Messages are found in
+// the order of arrival.
 //
-// Most programs have few receives posted and few messages stored, or match them in order: then walking the
-// list is fastest. After a walk longer than kWalkMax they are indexed (match_index.h),
-// so that ten thousand of either cost no more than a few.
+// Most programs have few receives and few stored messages, or match them in order: then walking the list is
+// fastest. After a walk longer than kWalkMax, the queue indexes them (match_index.h), so ten thousand cost no
+// more than a few.
 #pragma once
 
 #include <array>
@@ -17,37 +17,38 @@ namespace cluster::protocol {
 class MatchQueue {
  public:
   void post(RecvRequest& receive);
-  /// Many receives are posted.
+  /// True if the receives are indexed, because there are many.
   bool indexed() const { return posted_index_.in_use(); }
-  /// post() while it is not indexed().
+  /// Like post(), for a queue that is not indexed().
   void post_unindexed(RecvRequest& receive) { posted_.push_back(receive); }
   void withdraw(RecvRequest& receive);
-  /// The first posted receive that matches this message, or null. It leaves the queue, unless it is a
-  /// MultiRecvBuffer.
+  /// Takes the first posted receive that matches this message, or returns null. A MultiRecvBuffer stays in
+  /// the queue.
   RecvRequest* match(const Channel* channel, std::uint64_t tag);
-  /// The receive posted first, if it matches this message and many are not posted; else null. It stays.
+  /// Returns the receive posted first if it matches this message and few are posted; otherwise null. It
+  /// stays.
   RecvRequest* match_oldest(const Channel* channel, std::uint64_t tag) const {
     RecvRequest* const oldest = posted_.front();
     const bool found =
         oldest != nullptr && !indexed() && fits(oldest->from, oldest->tag, oldest->ignore, channel, tag);
     return found ? oldest : nullptr;
   }
-  /// Takes out what match_oldest() has found.
+  /// Removes the receive that match_oldest() has found.
   void withdraw_oldest() { posted_.pop_front(); }
-  /// What a look at a few receives says of a message.
+  /// The result of a look at the first few receives.
   struct Look {
-    RecvRequest* receive;  ///< the first that matches it; it stays
-    bool whole;            ///< all there are have been looked at, or one matches
-    bool awaits_sender;    ///< one of them would take another message of its sender
+    RecvRequest* receive;  ///< the first that matches; it stays in the queue
+    bool whole;            ///< the look was complete: it saw all receives, or found a match
+    bool awaits_sender;    ///< a receive would take another message of the same sender
   };
   Look match_among_few(const Channel* channel, std::uint64_t tag) const;
-  /// True if there is one.
+  /// True if a receive matches.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
-  /// The first posted receive with this context; stays in the queue.
+  /// Returns the first posted receive with this context, which stays in the queue.
   RecvRequest* find_context(const void* context) const;
-  /// The first posted receive that matches only this channel; stays in the queue.
+  /// Returns the first posted receive that matches only this channel, and stays in the queue.
   RecvRequest* find_directed(const Channel* channel) const;
-  /// The first posted receive that matches any sender; stays in the queue.
+  /// Returns the first posted receive that matches any sender, and stays in the queue.
   RecvRequest* find_wildcard() const { return find_directed(nullptr); }
   /// Receives without a message, in the order of posting.
   const List<RecvRequest, &RecvRequest::queue>& posted() const { return posted_; }
@@ -62,7 +63,7 @@ class MatchQueue {
 
   void store(UnexpectedMessage& message);
   void drop(UnexpectedMessage& message);
-  /// The first available message that matches; stays in the queue.
+  /// Returns the first available message that matches, and stays in the queue.
   UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
     return stored_.empty() ? nullptr : search(from, tag, ignore);
   }
@@ -80,15 +81,15 @@ class MatchQueue {
   UnexpectedIndex unexpected_index_;
 };
 
-/// The queues of an endpoint: untagged messages, tagged ones, and those that are part of collective operations, which no receive
-/// of the application ever matches.
+/// The queues of an endpoint: untagged messages, tagged messages, and messages of collective operations,
+/// which no receive of the application ever matches.
 class MatchQueues {
  public:
-  /// Of the application's messages.
+  /// The queue of the application's messages.
   MatchQueue& application(bool tagged) { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   const MatchQueue& application(bool tagged) const { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   MatchQueue& collective() { return queues_[kCollective]; }
-  /// Where a message, or what waits for one, belongs.
+  /// Returns the queue to which a message, or a receive for it, belongs.
   template <typename Message>
   MatchQueue& of(const Message& message) {
     return message.collective ? collective() : application(message.tagged);

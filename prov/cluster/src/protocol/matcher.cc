@@ -7,9 +7,11 @@
 namespace cluster::protocol {
 namespace {
 
-/// One peer's part of the store; far more than credit and the announcements of a correct sender amount to.
+/// The part of the store that one peer may fill. It is far more than credit and announcements of a correct
+/// sender need.
 constexpr std::size_t kPartOfOne = 8;
-/// All peers that are not in the address vector together get half, so that known ones always have capacity.
+/// All peers outside the address vector together get half, so that known peers always have capacity. Gives a
+/// stored message to a receive. Parts that are missing follow.
 constexpr std::size_t kPartOfUnknown = 2;
 
 void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
@@ -121,7 +123,7 @@ void Matcher::discard(UnexpectedMessage& message) {
   }
   message.claimed = false;
   message.discarded = true;
-  if (message.arrived < message.total) return;  // completed() comes back here
+  if (message.arrived < message.total) return;  // completed() calls this function again
   drop_and_release(message);
 }
 
@@ -203,7 +205,7 @@ void Matcher::drop(UnexpectedMessage& message) {
   update_scarce();
 }
 
-/// Drops a message that has arrived completely: its sender may use its credit again.
+/// Drops a complete message: its sender may use the credit again.
 void Matcher::drop_and_release(UnexpectedMessage& message) {
   Channel& channel = *message.channel;
   const std::uint64_t charge = message.charge;
@@ -211,7 +213,7 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// The store has lost or got a message. Below the smallest part of it no peer can have too much.
+/// The store has lost or got a message. Below the smallest part no peer can have too much.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;
@@ -227,8 +229,8 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
   const bool capacity = messages_.alive() < settings.unexpected_max / part &&
                         bytes_ < settings.unexpected_bytes_max / part &&
                         channel.unexpected.count < settings.unexpected_max / kPartOfOne;
-  // What this side waits for may lie behind this message: a peer that waits for the receive would wait for
-  // ever.
+  // What this side waits for may lie behind this message. If the message had to wait, each side would wait
+  // for the other forever.
   const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
   return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag);
 }
@@ -245,7 +247,8 @@ void Matcher::fail_messages(Channel& channel, Status status) {
   }
 }
 
-/// Its receive has ended, or will end with `status`. A collective operation ends with its member, whatever that had sent.
+/// The receive of the message has ended, or will end with `status`. A collective operation ends with its
+/// member, whatever that member had sent.
 void Matcher::lose(UnexpectedMessage& message, Status status) {
   if (message.receive != nullptr || message.discarded || message.collective) return drop(message);
   free_bytes(message);

@@ -1,12 +1,12 @@
-// Matching: posted receives wait here for their message, and messages for their receive. Receives are matched
-// in the order of posting, messages in the order of arrival; tagged, untagged and collective ones never mix.
-// Peek, claim and discard are receives that only look at what has arrived.
+// Matching: posted receives wait here for their message, and messages for their receive. Receives match in
+// the order of posting, messages in the order of arrival. Tagged, untagged and collective ones never mix.
+// Peek, claim and discard are receives that only look at messages that have arrived.
 //
 // The store of unexpected messages is bounded. While it is far from full, ready() is a single test. Beyond
-// that each peer may hold an eighth of it, and all peers that are not in the address vector together half; a
-// segment that begins one message more stays with its carrier, with all ordered ones behind it. Two kinds
-// pass: a message that a posted receive matches, and one of a peer that this side waits for, since what it
-// waits for may lie behind that message (up to a hard limit).
+// that, each peer may hold an eighth of it, and all peers outside the address vector together half. A segment
+// that would begin one more message stays with its carrier, and so do all ordered segments behind it. Two
+// kinds may pass: a message that a posted receive matches, and, up to a hard limit, one of a peer for which
+// this side waits. What this side waits for may lie behind that message.
 #pragma once
 
 #include "base/pool.h"
@@ -21,7 +21,7 @@ class Matcher {
   Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter, PullReceiver& pulls);
 
   // --- from the application ---
-  /// `from` null: from any sender.
+  /// Posts or serves a receive. `from` null: from any sender.
   Status receive(Channel* from, const RecvOp& op);
   bool cancel(const void* context);
 
@@ -31,23 +31,23 @@ class Matcher {
   bool ready(const Channel& channel, const wire::Segment& segment) {
     return plentiful() || ready_when_scarce(channel, segment);
   }
-  /// The store has capacity for any message of any sender.
+  /// True if the store has capacity for any message of any sender.
   bool plentiful() const { return !scarce_; }
-  /// The posted receive that a message of `total` bytes goes to, or null.
+  /// Returns the posted receive for a message of `total` bytes, or null.
   RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
     RecvRequest* const receive = queues_.of(first).match(&channel, first.tag);
     if (receive == nullptr || receive->kind == IncomingRequest::Kind::receive) [[likely]]
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
-  /// A message of `total` bytes begins: in the receive that it goes to, or else in the store, where it holds `charge`. Neither:
-  /// the store is full.
+  /// Begins a message of `total` bytes in its receive or else in the store, where it holds `charge`. Returns
+  /// neither if the store is full.
   Assembly begin(Channel& channel, const wire::Segment& first, std::size_t total, std::uint64_t charge);
-  /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
-  /// the store is full.
+  /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the
+  /// first; null if the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
-  /// True if no receive will ever be posted for this message: its collective has failed, or is over.
+  /// True if no receive will ever be posted for this message: its collective has failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.collective()) [[likely]]
       return false;
@@ -57,18 +57,18 @@ class Matcher {
   }
   /// The last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
-  /// Throws a stored message away; its sender completes it as usual.
+  /// Drops a stored message. Its sender completes it as usual.
   void discard(UnexpectedMessage& message);
 
-  /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay. So do the headers of the others, so
-  /// that the receives that take these messages end with `status`, as they had if they had been posted before.
+  /// The peer is lost: see Messenger::fail(). Complete messages stay. The headers of incomplete ones stay
+  /// too. So the receives that take them end with `status`, as if they had been posted before.
   void fail_messages(Channel& channel, Status status);
-  /// Messages without a receive of which something is still to come.
+  /// Returns the number of messages without a receive of which a part is missing.
   static std::size_t incomplete(const Channel& channel);
-  /// Receives that wait for this peer alone. Those of collectives end however the peer has ended, since none goes on
-  /// with its next incarnation; the application's only if `directed`.
+  /// Ends receives that wait for this peer alone. Receives of collectives always end, because no collective
+  /// goes on with the peer's next incarnation. Those of the application end only if `directed`.
   void fail_directed(const Channel& channel, Status status, bool directed);
-  /// No peer is left that could send: receives from any sender end.
+  /// Ends receives from any sender, because no peer is left that could send.
   void fail_wildcards(Status status);
 
   std::size_t stored() const { return messages_.alive(); }
@@ -94,7 +94,7 @@ class Matcher {
   PullReceiver& pulls_;
   MatchQueues queues_;
   Pool<UnexpectedMessage> messages_;
-  std::size_t bytes_ = 0;  ///< held by messages_
+  std::size_t bytes_ = 0;  ///< bytes that messages_ hold
   bool scarce_ = false;    ///< a peer may have filled its part of the store
 };
 

@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// Most datagrams that wait for their receive.
+/// Datagrams that may wait for their receive.
 constexpr std::size_t kDatagramsMax = 256;
 
 }  // namespace
@@ -52,7 +52,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
         context_.bindings.engine.groups->on_group_segment(channel, segment, payload);
       return;
     case SegmentKind::close: channel.peer_closed = true; return;
-  }  // no other kind passes wire::decode()
+  }  // wire::decode() lets no other kind pass
 }
 
 void Messenger::arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
@@ -82,7 +82,7 @@ void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, 
   if (message == nullptr) ++context_.counters.datagrams_dropped;
 }
 
-/// The peer has finished with a request of this side, or it has failed there.
+/// The peer has finished with a request of this side, or the request has failed there.
 void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;
   OutgoingRequest* const request = outgoing_.find(channel, segment.id);
@@ -118,7 +118,7 @@ Status Messenger::enqueue(Channel& channel, const SendOp& op) {
   return Status::ok;
 }
 
-/// Control goes first: it frees memory and requests on both sides.
+/// Posts what waits on the channel. Control goes first, because it frees memory and requests on both sides.
 bool Messenger::pump(Channel& channel) {
   if (channel.carrier == nullptr) return true;
   if (!ControlSender::flush(channel)) return false;
@@ -126,8 +126,8 @@ bool Messenger::pump(Channel& channel) {
   return channel.tx.empty();
 }
 
-/// Operations go before bulk, since they are short; long ones take turns with it, or an endless stream of
-/// them would let no bulk through.
+/// Operations go before bulk, since they are short. Long ones take turns with bulk; otherwise an endless
+/// stream of them would let no bulk through.
 void Messenger::take_turns(Channel& channel) {
   TxQueues& tx = channel.tx;
   bool ordered_goes = true;
@@ -149,8 +149,8 @@ void Messenger::take_turns(Channel& channel) {
   }
 }
 
-/// Posts what the carrier takes of the request at the head of the ordered queue. True if that is all, and it
-/// has left the queue.
+/// Posts as much of the request at the head of the ordered queue as the carrier takes. Returns true if that
+/// is all, and the request has left the queue.
 bool Messenger::advance(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (outgoing_.must_wait(request)) return false;
@@ -172,7 +172,7 @@ bool Messenger::advance_message(SendRequest& request) {
   return request.rendezvous ? rendezvous_.announce(request) : eager_.advance(request);
 }
 
-/// Posts bulk of the request at the head of its queue. False if the carrier has no free bytes.
+/// Posts bulk of the request at the head of its queue. Returns false if the carrier has no space.
 bool Messenger::stream(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (request.kind == Kind::read_response) return rma_target_.stream(static_cast<ReadResponse&>(request));

@@ -1,16 +1,18 @@
-// The protocol of one endpoint: turns operations into segments and segments into completions. It knows
-// messages, matching, credit and remote memory; it knows nothing of frames, rings or threads, and of time
-// only what ArrivalInfo and pump() pass in.
+// The protocol of one endpoint: turns operations into segments, and segments into completions. It knows
+// messages, matching, credit and remote memory. It knows nothing about frames, rings or threads. It knows the
+// time only from ArrivalInfo and pump().
 //
 // The parts with their own state are in messenger_parts.h. Above them:
 //   EagerProtocol, RendezvousProtocol  short messages, long ones
 //   RemoteAccess, RmaTarget            remote writes and reads, of this side and of peers
 //   AtomicProtocol                     both sides of atomics
-// The messenger itself hands arriving segments to these, and lets the requests of a channel take turns. What a channel posts when
-// its carrier has free bytes: first the control segments that were kept, then the ordered queue and the bulk queue in turns.
+// The messenger itself passes arriving segments to these, and lets the requests of a channel take turns. When
+// a carrier has space, its channel posts the kept control segments first, then from the ordered and the bulk
+// queue in turns.
 //
-// The engine calls it under the engine lock and drives the carriers; the messenger only posts to them.
-// Nothing here blocks: what the carrier has no free bytes for is kept in its channel and posted by pump().
+// The engine calls the messenger under the engine lock and drives the carriers. The messenger only posts to
+// them. Nothing here blocks: if the carrier has no space, the channel keeps the segment, and pump() posts it
+// later.
 #pragma once
 
 #include <span>
@@ -36,23 +38,24 @@ class Messenger {
   }
   RemoteAccess& rma() { return rma_; }
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
-  /// Operations that may still begin.
+  /// Operations that the application may still begin.
   std::size_t tx_size_left() const { return outgoing_.left(); }
-  /// Receives: post, cancel, peek; messages that wait for one.
+  /// The posted receives (post, cancel, peek) and the messages that wait for one.
   Matcher& matcher() { return matcher_; }
   const Matcher& matcher() const { return matcher_; }
-  /// What peers do to registered memory.
+  /// Serves what peers do to registered memory.
   RmaTarget& rma_target() { return rma_target_; }
-  /// A datagram (FI_EP_DGRAM) has left, with which it is complete.
+  /// A datagram (FI_EP_DGRAM) has left, which completes it.
   void datagram_sent(const SendOp& op);
 
   // --- arrivals ---
   /// `segment` is one that matcher().ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
-  /// The same for segments that continue each other.
+  /// Like arrive(), for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
-  /// One segment is a datagram. A few may wait for their receive, as in any socket; the rest are dropped.
+  /// Takes in a datagram, which is one segment. A few may wait for their receive, as in any socket; the rest
+  /// are dropped.
   void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   /// A carrier has reported tokens.
   void acked(std::span<const Token> tokens);
@@ -62,39 +65,40 @@ class Messenger {
   void fail(Channel& channel, Status status, bool directed);
 
   // --- progress ---
-  /// Posts what waited for free bytes in a carrier.
+  /// Posts what waited for space in a carrier.
   void pump();
-  /// The same after all arrivals up to `now` have been processed; the pull budget of stalled peers is lent
-  /// out.
+  /// Like pump(), after all arrivals up to `now` have been processed. Lends out the pull budget of stalled
+  /// peers.
   void pump(Time now) {
     pulls_.check_stalls(now);
     if (busy()) pump();
   }
-  /// The same for one channel; true if nothing is left to post.
+  /// Like pump(), for one channel. Returns true if nothing is left to post.
   bool pump(Channel& channel);
-  /// What has been posted so far leaves the flows at `now`.
+  /// Segments posted so far leave the flows at `now`.
   void on_transmit(Time now) { pulls_.on_transmit(now); }
-  /// When pump(now) wants to be called at the latest.
+  /// When to call pump(now) at the latest.
   Time deadline() const { return pulls_.deadline(); }
-  /// Segments wait to be posted for a channel that counts, or something is copied from or to the memory of peers.
+  /// True if segments wait to be posted for a channel for which counts() is true, or if a copy from or to a
+  /// peer's memory is in progress.
   template <typename Counts = bool (*)(const Channel&)>
   bool busy(Counts counts = [](const Channel&) { return true; }) const {
     return control_.busy(counts) || !pulls_.idle() || rma_.pending();
   }
-  /// Nothing is under way here but what transports perform, which know by themselves when to look at it.
+  /// True if only transports still have work, and they know by themselves when to look at it.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
-  /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
+  /// Segments posted outside pump() and outside operations. The engine has to transmit them.
   ControlSender& control() { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { control_.advertise_credit(channel); }
 
   const EndpointBindings& bindings() const { return context_.bindings; }
-  /// For what completes messages beside this: short ones (shm/fast_lane.h), and those of groups.
+  /// Shared with other components that complete messages: short ones (shm/fast_lane.h), and those of groups.
   const MessengerParts& parts() const { return parts_; }
 
-  /// True if some operation is under way.
+  /// True if an operation is in progress.
   bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || rma_.pending(); }
-  /// True if anything here still refers to the channel.
+  /// True if anything here refers to the channel.
   bool references(const Channel& channel) const;
 
  private:

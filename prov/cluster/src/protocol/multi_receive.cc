@@ -36,7 +36,7 @@ void MultiReceive::complete_piece(RecvRequest& piece, Status status) {
   if (--buffer.pieces == 0 && buffer.closed) end(buffer, reported);
 }
 
-/// `reported`: the completion of its last piece has released it.
+/// `reported`: the completion of the last piece has already reported the release.
 void MultiReceive::end(MultiRecvBuffer& buffer, bool reported) {
   if (buffer.status != Status::ok) {
     buffer.last = true;

@@ -1,8 +1,8 @@
-// What this side remembers of an operation that posts segments to one peer: messages, remote writes, reads
-// and atomics of the application, and the responses to those of the peer. One type each over a common base,
-// which is what the ordered queue of a channel holds; `kind` says which type it is.
+// What this side remembers about an operation that posts segments to one peer. That is a message, remote
+// write, read or atomic of the application, or a response to one of the peer. There is one type for each over
+// a common base, and the ordered queue of a channel holds the base. `kind` names the type.
 //
-// Requests live in OutgoingRequests' pool; their ids travel in segments and come back in the answers.
+// Requests live in the pool of OutgoingRequests. Their ids travel in segments and come back in the answers.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +23,14 @@ namespace cluster::protocol {
 struct Channel;
 struct ReadRequest;
 
-/// The slices of a buffer, with the handles of registered memory that the application gave for them. Only those in use are
-/// ever written: one of these is made for every message, and clearing all eight would cost more than the rest of it.
+/// The slices of a buffer, with the application's handles of registered memory. Only used elements are ever
+/// written: every message makes such an array, and clearing all eight would cost more than the rest.
 template <typename Slice>
 class IovArray {
  public:
   IovArray() {}
   void add(const Slice& slice) { slices_[count_++] = slice; }
-  /// All of a buffer; `handles`: one for each slice, or null.
+  /// Adds all slices of a buffer. `handles`: one for each slice, or null.
   void add(std::span<const Slice> slices, MemoryHandles handles = nullptr) {
     for (const Slice& slice : slices) add(slice);
     if (handles != nullptr) [[unlikely]] {
@@ -57,12 +57,12 @@ class IovArray {
   };
 };
 
-/// An RMA operation cut into several requests, one per remote range: complete when all of them are.
+/// An RMA operation split into several requests, one per remote range. It is complete when all of them are.
 struct RmaGroup {
   std::uint32_t id = 0;
   void* context = nullptr;
   std::size_t left = 0;         ///< ranges that are not complete
-  std::size_t unrequested = 0;  ///< reads: ranges of which not everything has been requested
+  std::size_t unrequested = 0;  ///< reads: ranges that are not completely requested
   Status status = Status::ok;   ///< the first failure
   bool report = true;
 };
@@ -70,9 +70,9 @@ struct RmaGroup {
 /// One remote range of an RMA operation.
 struct RmaRange {
   RmaIov remote{};
-  std::size_t base = 0;       ///< where in the local buffers it begins
+  std::size_t base = 0;       ///< where the range begins in the local buffers
   RmaGroup* group = nullptr;  ///< null if it is the only range
-  bool first = true;          ///< of the operation
+  bool first = true;          ///< the first of the operation
   bool last = true;
 };
 
@@ -86,9 +86,9 @@ struct OutgoingRequest {
     atomic_response,  ///< AtomicResponse
   };
   enum class State : std::uint8_t {
-    queued,     ///< not completely with the carrier yet
-    posted,     ///< with the carrier; waits for answers if there are any to come
-    submitted,  ///< the transport accesses the peer's memory, and will tell when it is over
+    queued,     ///< the carrier has not taken all of it yet
+    posted,     ///< the carrier has all of it; waits for answers, if any
+    submitted,  ///< the transport accesses the peer's memory, and will report the end
     announced,  ///< the receiver pulls the bytes; waits for its `done`
   };
 
@@ -98,24 +98,25 @@ struct OutgoingRequest {
   Status status = Status::ok;  ///< reported by the peer
   bool fence = false;
   bool report = true;
-  std::uint32_t unanswered = 0;  ///< segments whose token (messages, writes) or answer (atomics) is missing
+  /// segments that lack their token (messages, writes) or their answer (atomics)
+  std::uint32_t unanswered = 0;
   Channel* channel = nullptr;
   void* context = nullptr;
   std::size_t length = 0;
-  std::size_t posted = 0;             ///< bytes of it that the carrier has taken
+  std::size_t posted = 0;             ///< bytes that the carrier has taken
   std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to queue, or of a response
   Hook<OutgoingRequest> queue_hook;   ///< TxQueues::ordered or TxQueues::bulk
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
   Time noted{};                       ///< when note() first saw it (pending_operations.h)
 
-  /// True for the answers to operations of the peer.
+  /// True for responses to operations of the peer.
   bool response() const { return kind >= Kind::read_response; }
 
  protected:
   explicit OutgoingRequest(Kind of) : kind(of) {}
 };
 
-/// Those flags of the segment that begins a message which the message alone decides.
+/// Returns the flags that depend on the message alone, for the segment that begins it.
 template <typename Message>
 std::uint8_t message_flags(const Message& message) {
   return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
@@ -130,17 +131,18 @@ struct PullRange {
   std::uint64_t address = 0;  ///< not 0: where the bytes belong in the receiver's memory
 };
 
-/// Most ranges of one message that are requested and do not touch. Pulls come in order except for those that
-/// were lost on the way; more from a peer violates the protocol.
+/// The limit of ranges of one message that are requested and do not touch. Pulls come in order, except after
+/// a loss. A peer that requests more ranges violates the protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
-/// The ranges of one message that wait to be sent, first requested first. Only those in use are written.
+/// The ranges of one message that wait to be sent, in the order of the requests. Only used elements are
+/// written.
 class PullRanges {
  public:
   PullRanges() {}
   std::size_t count() const { return count_; }
   PullRange& front() { return ranges_[0]; }
-  /// False if there are too many. A range that continues another one is joined with it.
+  /// Adds a range, and joins it with the range that it continues. Returns false if there are too many.
   bool add(const PullRange& range) {
     for (std::size_t i = 0; i < count_ && range.address == 0; ++i) {
       if (ranges_[i].end != range.offset || ranges_[i].address != 0) continue;
@@ -164,17 +166,17 @@ class PullRanges {
   };
 };
 
-/// What messages and remote writes have in common: if long, they are announced and the receiver pulls them.
+/// What messages and remote writes have in common: long ones are announced, and the receiver pulls them.
 struct PulledRequest : OutgoingRequest {
   IovArray<ConstBytes> slices;
-  std::size_t base = 0;           ///< where in the slices it begins
+  std::size_t base = 0;           ///< where the request begins in the slices
   std::uint64_t data = 0;         ///< remote completion data
-  std::uint32_t receiver_id = 0;  ///< announced: the peer's request that pulls
+  std::uint32_t receiver_id = 0;  ///< announced requests: the peer's request that pulls
   bool has_data = false;
-  bool done = false;  ///< the receiver has finished with it
+  bool done = false;  ///< the receiver has finished with the request
   PullRanges pulls;
 
-  /// A part of what is sent.
+  /// Returns a part of the bytes to send.
   Gather bytes(std::size_t from, std::size_t count) const {
     return {slices.all(), base + from, count, slices.handles()};
   }
@@ -190,7 +192,7 @@ struct SendRequest : PulledRequest {
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool collective = false;
-  bool rendezvous = false;  ///< decided once, when its turn comes
+  bool rendezvous = false;  ///< decided once, when the turn of the message comes
 };
 
 /// One remote range of a write.
@@ -198,7 +200,7 @@ struct WriteRequest : PulledRequest {
   WriteRequest() : PulledRequest(Kind::write) {}
 
   RmaRange range;
-  bool inject = false;  ///< the caller may change the bytes, of which `copy` may not hold a copy yet
+  bool inject = false;  ///< the caller may change the bytes, and `copy` may not hold them yet
 };
 
 /// One remote range of an atomic operation. `posted` counts target bytes.
@@ -210,22 +212,22 @@ struct AtomicRequest : OutgoingRequest {
   IovArray<ConstBytes> operands;
   IovArray<ConstBytes> compares;
   IovArray<Bytes> results;
-  std::size_t base = 0;  ///< where in operands and compares it begins; in the results: range.base
+  std::size_t base = 0;  ///< where it begins in operands and compares; in the results: range.base
 };
 
-/// Keeps the place of a remote read in the ordered queue: the read begins when its turn comes.
+/// Keeps the place of a remote read in the ordered queue. The read begins when its turn comes.
 struct QueuedRead : OutgoingRequest {
   QueuedRead() : OutgoingRequest(Kind::queued_read) {}
 
   ReadRequest* read = nullptr;
 };
 
-/// The part of a peer's remote read that waits for free bytes in the carrier.
+/// The part of a peer's remote read that waits for space in the carrier.
 struct ReadResponse : OutgoingRequest {
   ReadResponse() : OutgoingRequest(Kind::read_response) {}
 
   RmaIov remote;                  ///< what is read
-  std::uint64_t offset = 0;       ///< where it belongs in the peer's buffer
+  std::uint64_t offset = 0;       ///< where the part belongs in the peer's buffer
   std::uint32_t receiver_id = 0;  ///< the peer's request
   bool last = true;               ///< no other part of the read follows
 };
@@ -234,7 +236,7 @@ struct ReadResponse : OutgoingRequest {
 struct AtomicResponse : OutgoingRequest {
   AtomicResponse() : OutgoingRequest(Kind::atomic_response) {}
 
-  std::uint64_t address = 0;    ///< of the part of the operation that is answered
+  std::uint64_t address = 0;    ///< of the answered part of the operation
   std::uint32_t sender_id = 0;  ///< the peer's request
 };
 

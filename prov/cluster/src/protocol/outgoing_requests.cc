@@ -17,8 +17,8 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete. The last range of a write, with which the target reports
-/// and counts the write, waits for all others, since the target must not report one that failed.
+/// A fenced operation begins when all before it are complete. The last range of a write waits for all others:
+/// with it the target reports and counts the write, and must not report a write that failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
@@ -47,7 +47,7 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
 
 void OutgoingRequests::acked(Token token) {
   OutgoingRequest* const request = pool_.find(static_cast<std::uint32_t>(token));
-  if (request == nullptr) return;  // its channel failed meanwhile
+  if (request == nullptr) return;  // its channel has failed meanwhile
   --request->unanswered;
   settle(static_cast<PulledRequest&>(*request));
 }

@@ -1,9 +1,9 @@
-// The operations of this side that are under way, and the responses to those of peers: their memory, their
+// The operations of this side in progress, and the responses to those of peers. It knows their memory, their
 // limit, what may not overtake what, and when each is complete.
 //
 // An operation waits in its channel's ordered queue until the carrier has taken it. Only the request at the
-// head of that queue is ever posted, so operations leave in the order in which the application posted them;
-// where a later one could still take effect earlier, it is held back (must_wait).
+// head of the queue is posted, so operations leave in the order in which the application posted them. If a
+// later operation could still take effect earlier, it has to wait (must_wait).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class OutgoingRequests {
   }
   std::size_t alive() const { return pool_.alive(); }
 
-  /// An operation of the application; the caller has asked left().
+  /// Takes a request for an operation of the application. The caller has checked left() first.
   template <typename Type, typename Op>
   Type& acquire(Channel& channel, const Op& op) {
     Type& request = *pool_.acquire<Type>();
@@ -37,7 +37,7 @@ class OutgoingRequests {
     channel.outgoing.push_back(request);
     return request;
   }
-  /// The same for a message.
+  /// Like acquire(), for a message.
   SendRequest& acquire_message(Channel& channel, const SendOp& op) {
     auto& request = acquire<SendRequest>(channel, op);
     request.length = op.length;
@@ -62,7 +62,8 @@ class OutgoingRequests {
       range.base += remote.length;
     }
   }
-  /// A response, to be posted after the bulk that waits already; null if there are too many already.
+  /// Takes a request for a response, which is posted after the bulk that already waits. Returns null if there
+  /// are too many.
   template <typename Type>
   Type* acquire_response(Channel& channel) {
     if (responses_ >= context_.settings.responses_max) return nullptr;
@@ -75,35 +76,35 @@ class OutgoingRequests {
     channel.tx.bulk.push_back(*request);
     return request;
   }
-  /// The carrier did not take a request that acquire() returned: it is as if it had never been.
+  /// Returns a request of acquire() that the carrier did not take. No trace of it remains.
   void withdraw(OutgoingRequest& request) {
     request.channel->outgoing.remove(request);
     pool_.release(request);
   }
-  /// The request that a peer's segment names, if it is one of that peer's channel.
+  /// Returns the request that a peer's segment names, or null if it does not belong to that peer's channel.
   OutgoingRequest* find(const Channel& channel, std::uint32_t id) {
     OutgoingRequest* const request = pool_.find(id);
     return request != nullptr && request->channel == &channel ? request : nullptr;
   }
 
-  /// True if something is under way that an operation of this kind must not overtake. Only large writes,
-  /// which are pulled, and reads, which the target answers in its own time, are under way in this sense:
-  /// everything else takes effect in the order in which the carrier delivers it.
+  /// True if an operation of this kind must not overtake one in progress. Only large writes, which are
+  /// pulled, and reads, which the target answers in its own time, can block others. All else takes effect in
+  /// the order in which the carrier delivers it.
   bool blocked(const Channel& channel, Kind kind) const {
     if (channel.rma.writes_announced == 0 && channel.rma.reads == 0) [[likely]]
       return false;
     return blocked_by_rma(channel, kind);
   }
-  /// True if the turn of a queued request has not come yet.
+  /// True if a queued request still has to wait for its turn.
   bool must_wait(const OutgoingRequest& request) const;
-  /// Adds an operation to its channel's queue. True if it is its turn at once.
+  /// Adds an operation to its channel's queue. Returns true if its turn has come.
   bool enqueue(OutgoingRequest& request) const {
     auto& queue = request.channel->tx.ordered;
     queue.push_back(request);
     return queue.front() == &request && !must_wait(request);
   }
 
-  /// The carrier has taken all of a request, or its announcement, or a transport has begun to perform it.
+  /// The carrier has taken the whole request or its announcement, or a transport has begun to perform it.
   static void leave_queue(OutgoingRequest& request, OutgoingRequest::State state) {
     request.channel->tx.ordered.remove(request);
     request.state = state;
@@ -116,9 +117,9 @@ class OutgoingRequests {
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
   /// The carrier has reported a token.
   void acked(Token token);
-  /// Completes a message or write if nothing more is to be waited for.
+  /// Completes a message or write that waits for nothing more.
   void settle(PulledRequest& request);
-  /// The receiver has finished with a message or write, in one way or the other.
+  /// The receiver has finished with a message or write, successfully or not.
   void finish(PulledRequest& request);
   void complete(OutgoingRequest& request, Status status);
 

@@ -118,7 +118,7 @@ void note(Channel& channel, Time now) {
        each = channel.outgoing.before(*each)) {
     each->noted = now;
   }
-  // Receives come here in the order in which their messages do.
+  // Receives get into this list in the order in which their messages arrive.
   for (IncomingRequest* each = channel.incoming.front(); each != nullptr;
        each = channel.incoming.after(*each)) {
     if (each->noted == Time{}) each->noted = now;

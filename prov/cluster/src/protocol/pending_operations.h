@@ -1,9 +1,10 @@
-// What an endpoint has under way, for cluster-info: each operation with its peer, its age and what it waits for.
+// Lists what an endpoint has in progress, for cluster-info: each operation with its peer, its age, and what
+// it waits for.
 //
-// Operations are not dated when they are posted, which would cost each message something. note() dates all that it
-// has not seen before, each time the engine looks for idle peers (some times a second while anything is under
-// way); so an age is that much too short, and an operation younger than that has none. The lists are in the order
-// of posting, so note() looks at new ones only.
+// Operations get no date when they are posted, because that would slow down each message. note() dates all
+// operations that it has not seen before. The engine calls it whenever it looks for idle peers, some times a
+// second. So ages are too short by up to that interval, and a younger operation has none. The lists are in
+// the order of posting, so note() looks only at new operations.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +21,11 @@ namespace cluster::protocol {
 struct PendingOperation {
   const char* kind = "";   ///< "send", "receive", "write"...
   SocketAddress peer;      ///< empty: any
-  std::size_t length = 0;  ///< of a receive without a message: of its buffer
+  std::size_t length = 0;  ///< for a receive without a message: of its buffer
   std::size_t done = 0;    ///< bytes that have left, or arrived
   bool tagged = false;
   std::uint64_t tag = 0;
-  Time noted{};                ///< Time{}: it is new
+  Time noted{};                ///< Time{}: the operation is new
   const char* waits_for = "";  ///< what the peer is to do: "to answer it"
 };
 
@@ -36,12 +37,12 @@ struct StoredMessage {
   std::uint64_t tag = 0;
 };
 
-/// The first of them, at most so many.
+/// Collects the first stored messages, at most `most`.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
-/// Receives that have no message yet.
+/// Dates receives that have no message yet.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
-/// Everything else that is under way with one peer.
+/// Dates all other operations in progress with one peer.
 void note(Channel& channel, Time now);
 void collect(const Channel& channel, std::vector<PendingOperation>& into);
 

@@ -1,18 +1,19 @@
-// How much may be pulled at once, over all senders: what keeps many-to-one from overrunning the switch in
-// front of this host or its receive ring. One budget for all peers across the network, which share that port;
-// one for those on this node, which share nothing but memory.
+// How much may be pulled at once from all senders, so that many-to-one traffic overruns neither the switch in
+// front of this host nor its receive ring. One budget serves all peers across the network, which share that
+// port. Another serves the peers on this node, which share only memory.
 //
-// The budget across the network finds its size. One pull at a time is timed, from the moment when it leaves
-// until the first of its bytes arrives, less the delay in both hosts. The smallest such time of late is the
-// base delay; the rest is queueing behind other bytes that were pulled. Up to kTarget of queueing the budget
-// grows: by doubling until the first time it was too much, and again after a few timed pulls with hardly any
-// queueing, else by an eighth. Beyond kTarget it shrinks in proportion, at most by half. So a gigabit port
-// holds tens of kilobytes, a memory-speed link a megabyte. It never shrinks below kBudgetMin: that fits into
-// the smallest switch buffers (64 KB), and one slow sender must not look like a slow port for ever.
+// The budget across the network finds its size. It times one pull at a time, from its departure until its
+// first bytes arrive, less the delay in both hosts. The smallest recent time is the base delay; the rest is
+// queueing behind other pulled bytes. Up to kTarget of queueing the budget grows: it doubles until a timed
+// pull waits too long, and again after a few timed pulls with hardly any queueing; otherwise it grows by an
+// eighth. Beyond kTarget it shrinks in proportion, at most by half. So a gigabit port holds tens of
+// kilobytes, a memory-speed link a megabyte. The budget never shrinks below kBudgetMin, which fits into the
+// smallest switch buffers (64 KB). One slow sender must not look like a slow port forever.
 //
-// A peer that has sent less than an eighth of what was requested while others wait is stalled: after
-// kStallTimeout (or four timed pulls, if they take that long) its share is lent to others and it is asked for
-// nothing more; when an eighth of it has arrived the share counts again. Sources: Homa (SIGCOMM 2018) for
+// A peer is stalled if it has sent less than an eighth of the requested bytes while others wait. After
+// kStallTimeout (or four timed pulls, if they take longer) its share is lent to others, and this side
+// requests nothing more from it. Once an eighth of the requested bytes has arrived, the share counts again.
+// Sources: Homa (SIGCOMM 2018) for
 // receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
@@ -25,11 +26,11 @@
 
 namespace cluster::protocol {
 
-/// What is known about the moment of an arrival. Rings say nothing: their pulls are not timed.
+/// What this side knows about the moment of an arrival. Rings give no times, so their pulls are not timed.
 struct ArrivalInfo {
   Time now{};
-  /// How long the peer's host held the newest of our frames before it answered, and ours the answer before it
-  /// was read; nothing if unknown.
+  /// How long the peer's host held our newest frame before it answered, plus how long our host held the
+  /// answer before reading it. Nothing if unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -39,37 +40,38 @@ class PullBudget {
 
   PullBudget(std::size_t most, Size size);
 
-  /// Requests that have bytes left to pull, in the order of their turns.
+  /// Requests with bytes left to pull, in the order of their turns.
   List<IncomingRequest, &IncomingRequest::waiting> waiting;
 
-  /// What one pull asks for at most.
+  /// The largest piece that one pull requests.
   std::size_t piece() const {
     return std::clamp(std::bit_floor(limit_ / kPullsInFlight), kPieceMin, kPieceMax);
   }
-  /// True if the sender may be asked for another piece: at most kPullsInFlight are in flight for one request.
+  /// True if this side may request another piece: at most kPullsInFlight are in flight for one request.
   bool may_pull(const IncomingRequest& request) const {
     return !request.channel->pull.stalled && request.pull.in_flight() + piece() <= kPullsInFlight * piece();
   }
   /// True if another piece fits into the budget.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
-  /// A request waits because nothing is available: the budget may grow.
+  /// A request waits for the budget: the budget may grow.
   void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
-  /// `bytes` behind those requested so far are requested.
+  /// This side has requested the next `bytes`.
   void pulled(IncomingRequest& request, std::size_t bytes);
   /// `bytes` at `offset` have arrived.
   void arrived(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
-  /// So many bytes will not come.
+  /// These bytes will not come.
   void given_up(Channel& channel, std::size_t bytes);
 
-  /// What has been pulled leaves at `now`.
+  /// The requested pulls leave at `now`.
   void on_transmit(Time now) {
     if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
   }
-  /// All arrivals up to `now` have been processed. True if the share of a stalled peer was lent out.
+  /// Checks for stalled peers, after all arrivals up to `now`. Returns true if it lent the share of a peer to
+  /// others.
   bool check_stalls(Time now);
-  /// When check_stalls() wants to be called; kNever if no request waits to be pulled.
+  /// When to call check_stalls(); kNever if no request waits to be pulled.
   Time deadline() const { return waiting.empty() ? kNever : check_at_; }
 
  private:
@@ -81,7 +83,8 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  static constexpr std::size_t kStallDivisor = 8;  ///< of what is in flight, within kStallTimeout
+  /// the part of what is in flight that must arrive within kStallTimeout
+  static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 
   /// True if the peer has sent enough of what is in flight to keep its share.
@@ -94,16 +97,16 @@ class PullBudget {
   std::size_t most_;
   std::size_t least_;
   std::size_t limit_;
-  std::size_t in_flight_ = 0;  ///< pulled and not arrived, without the shares of stalled peers
-  List<PullShare, &PullShare::hook> requested_;  ///< peers with something in flight
+  std::size_t in_flight_ = 0;  ///< bytes requested and not arrived, without the shares of stalled peers
+  List<PullShare, &PullShare::hook> requested_;  ///< peers with bytes in flight
   bool limited_ = false;                         ///< a request has waited for the budget
-  bool exploring_ = true;                        ///< the budget doubles
+  bool exploring_ = true;                        ///< the budget is doubling
   unsigned quick_ = 0;                           ///< timed pulls in a row with hardly any queueing
   /// The pull that is timed.
   struct Timed {
     std::uint32_t request = 0;
     std::size_t offset = 0;
-    Time sent_at = kNever;  ///< kNever until it leaves
+    Time sent_at = kNever;  ///< kNever until the pull leaves
     bool armed = false;
   } timed_;
   Time check_at_{};

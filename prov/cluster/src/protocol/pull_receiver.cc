@@ -9,14 +9,14 @@ namespace {
 
 using Kind = IncomingRequest::Kind;
 
-/// How much to request next; 0: enough is in flight.
+/// Returns how much to request next. 0: enough is in flight.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
   if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
   if (!budget.may_pull(request)) return 0;
   return std::min(budget.piece(), request.pull.end - request.pull.requested);
 }
 
-/// The segment that requests the next piece of a message or of a peer's write.
+/// Returns the segment that requests the next piece of a message or of a peer's write.
 wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
   return {.kind = wire::SegmentKind::pull,
           .id = request.sender_id,
@@ -25,8 +25,8 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
           .total = piece};
 }
 
-/// Counts the next piece of a read as requested, and returns the segment that requests it. The target counts
-/// a read when it gets the segment with which all of it has been requested: that one has no kMore.
+/// Counts the next piece of a read as requested, and returns the segment that requests it. The segment that
+/// completes the request of a read has no kMore: with it the target counts the read.
 wire::Segment request_read(ReadRequest& read, std::size_t piece) {
   const RmaRange& range = read.range;
   const bool range_requested = read.pull.requested + piece == read.pull.end;
@@ -66,7 +66,7 @@ void PullReceiver::start(IncomingRequest& request) {
   schedule(budget);
 }
 
-/// Hands out what is available of the budget in turns, one pull per request and turn.
+/// Shares out the available budget: one pull per request and turn.
 void PullReceiver::schedule(PullBudget& budget) {
   IncomingRequest* request = budget.waiting.front();
   while (request != nullptr && budget.available()) {
@@ -89,7 +89,8 @@ void PullReceiver::schedule(PullBudget& budget) {
   if (request != nullptr) budget.mark_limited();
 }
 
-/// The request for which these `bytes` come, if they have been requested and have not all arrived; else null.
+/// Returns the request for which these `bytes` come, or null if they were not requested or have arrived
+/// already.
 IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
                                               std::size_t bytes) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
@@ -120,7 +121,7 @@ void PullReceiver::on_bulk_run(Channel& channel, const wire::RunView& run, const
   schedule(budget_of(channel));
 }
 
-/// False if the region of a write has been closed.
+/// Stores the bytes. Returns false if the region of a write has been closed.
 bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, const wire::RunView& run) {
   const std::size_t part = run.segment.length;
   if (request.kind != Kind::write_target) {
@@ -151,7 +152,7 @@ void PullReceiver::on_read_failed(Channel& channel, const wire::Segment& segment
   schedule(budget_of(channel));
 }
 
-/// So many of the bytes that were pulled are in place.
+/// Counts pulled bytes that are in place.
 void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::size_t bytes,
                            const ArrivalInfo& info) {
   PullBudget& budget = budget_of(*request.channel);
@@ -172,7 +173,7 @@ void PullReceiver::copy_in() {
   });
 }
 
-/// All wanted bytes are in place.
+/// Completes a request whose wanted bytes are all in place.
 void PullReceiver::finish(IncomingRequest& request) {
   Channel& channel = *request.channel;
   if (request.kind == Kind::write_target) report_written(static_cast<const WriteTarget&>(request));

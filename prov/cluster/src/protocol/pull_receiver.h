@@ -1,8 +1,8 @@
-// The receiver's side of everything that is pulled: announced messages, remote reads of this side and large
-// remote writes of peers. It requests as much at a time as its budget over all senders allows, the bytes land
-// at their offset in whatever order they arrive, and the last of them completes the request. So many senders
-// cannot overrun one receiver (the argument of Homa and CLIC), and nothing is copied but from the arrival to
-// the application's buffer.
+// The receiver's side of everything that is pulled: announced messages, remote reads of this side, and large
+// remote writes of peers. It requests as much at a time as its budget over all senders allows. The bytes land
+// at their offset in any order, and the last of them complete the request. So many senders cannot overrun one
+// receiver (the argument of Homa and CLIC). Bytes are copied only once, from the arrival into the
+// application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"
@@ -23,7 +23,7 @@ class PullReceiver {
   /// Begins to pull a request whose sender, length and source are known.
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
-  /// The same for frames of bulk that continue each other.
+  /// Like on_bulk(), for frames of bulk that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
   /// A read of this side has failed at the target.
@@ -38,7 +38,7 @@ class PullReceiver {
   bool idle() const { return direct_.idle(); }
   /// Copies one piece for each request whose sender's memory is in reach.
   void copy_in();
-  /// A peer is lost: what it was asked for may be requested from others.
+  /// A peer is lost: its share of the budget may serve others.
   void reschedule();
   void check_stalls(Time now) {
     if (network_budget_.deadline() <= now && network_budget_.check_stalls(now)) schedule(network_budget_);
@@ -64,8 +64,8 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget network_budget_;  ///< of what is pulled across the network
-  PullBudget node_budget_;     ///< of what is pulled from this node
+  PullBudget network_budget_;  ///< for bytes pulled across the network
+  PullBudget node_budget_;     ///< for bytes pulled from this node
 };
 
 }  // namespace cluster::protocol

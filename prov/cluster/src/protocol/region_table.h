@@ -1,11 +1,11 @@
-// Registered memory: what peers may read and write, by key. Shared by the endpoints of a domain.
+// Registered memory: what peers may read and write, by key. The endpoints of a domain share it.
 //
-// Here memory is touched only under the lock, so that once remove() returns nothing of a region is read
-// or written any more, and so that atomics on it exclude each other and what travels in segments.
-// The lock is held for one segment's copy at a time.
+// This table touches memory only under its lock. So once remove() returns, no access to the region happens
+// any more, and atomics exclude each other and all that travels in segments. The lock is held for one
+// segment's copy at a time.
 //
-// Peers on this node may reach regions without this side (RegionOffers): they exclude nothing but the end of
-// a region, for which remove() waits. What this side has to count, it serves.
+// Peers on this node may access regions without this side (RegionOffers). Their accesses exclude only the end
+// of a region, and remove() waits for them. This side serves accesses that it has to count.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ enum class Access : std::uint8_t { read, write, update };  ///< update: read and
 struct MemoryRegion {
   std::byte* base = nullptr;
   std::uint64_t start = 0;   ///< the remote address of `base`: 0, or its virtual address
-  std::uint64_t length = 0;  ///< all memory: ~0 from address 0
+  std::uint64_t length = 0;  ///< ~0 from address 0 means all memory
   bool readable = false;
   bool writable = false;
   Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
-  bool drawn_key = false;  ///< its key is 64 random bits: a peer has it from the application
+  bool drawn_key = false;  ///< the key is 64 random bits, so a peer has it from the application
 };
 
 class RegionTable {
@@ -43,7 +43,7 @@ class RegionTable {
   explicit RegionTable(ThreadFence fence = nullptr, std::unique_ptr<RegionOffers> offers = nullptr)
       : lock_(fence), offers_(std::move(offers)) {}
 
-  /// False if the key is in use.
+  /// Adds a region. Returns false if the key is in use.
   bool add(std::uint64_t key, const MemoryRegion& region) {
     {
       const std::lock_guard guard(lock_);
@@ -59,7 +59,7 @@ class RegionTable {
     }
     return true;
   }
-  /// False if a peer uses the region and does not come to an end: then it is still there.
+  /// Removes a region. Returns false, and keeps it, if a peer does not finish using it.
   bool remove(std::uint64_t key) {
     if (offers_ != nullptr && !offers_->withdraw(key)) return false;
     const std::lock_guard guard(lock_);
@@ -74,13 +74,14 @@ class RegionTable {
     if (writes != nullptr) found->second.writes = writes;
     if (offers_ != nullptr) offers_->change(key, offered(found->second));
   }
-  /// Peers of an endpoint on this node reach the regions until the handle is dropped. Those accesses that the
-  /// endpoint counts are served.
+  /// Lets peers of an endpoint on this node access the regions until the handle is dropped. This side serves
+  /// accesses that the endpoint counts.
   std::shared_ptr<void> serve(const SocketAddress& endpoint, bool counts_reads, bool counts_writes) {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(bytes, region) with the bytes of the range. False: no region that allows the access contains it.
+  /// Calls visit(bytes, region) with the bytes of the range. Returns false if no region that allows the
+  /// access contains it.
   template <typename Visit>
   bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);
@@ -93,7 +94,7 @@ class RegionTable {
     const bool allowed =
         (access == Access::write || region.readable) && (access == Access::read || region.writable);
     if (!inside || !allowed) return false;
-    // Not by arithmetic on `base`: that of a region of all memory points to nothing.
+    // No arithmetic on `base`: for a region of all memory it points to nothing.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
     return true;
   }
@@ -103,7 +104,7 @@ class RegionTable {
     const auto found = regions_.find(key);
     return found != regions_.end() && found->second.drawn_key;
   }
-  /// True if the range is inside a region that allows the access.
+  /// True if the range lies in a region that allows the access.
   bool allows(const RmaIov& range, Access access) {
     return with(range, access, [](std::byte*, const MemoryRegion&) {});
   }

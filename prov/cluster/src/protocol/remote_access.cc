@@ -2,7 +2,7 @@
 
 namespace cluster::protocol {
 
-/// True if a read or write by the initiator must not take effect before this operation does.
+/// True if a read or write by the initiator must not take effect before the operation `before` does.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;
   const bool after_read = is_read ? order.read_after_read : order.write_after_read;
@@ -18,7 +18,7 @@ bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, cons
   return false;
 }
 
-/// True if the access need not wait for an operation posted before `own` (null: for any).
+/// True if the access need not wait for an operation posted before `own` (null: for any operation).
 bool RemoteAccess::comes_last(const Channel& channel, const OutgoingRequest* own, bool reads) const {
   for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
        before = channel.outgoing.after(*before)) {
@@ -63,7 +63,7 @@ void RemoteAccess::over(Channel& channel, carrier::AccessTicket ticket, Status s
   reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
-/// A request whose turn has come, and that the transport was asked for. False: it is to be posted.
+/// Takes the outcome of a request whose turn has come. Returns false if the request has to be posted.
 bool RemoteAccess::account(OutgoingRequest& request, Outcome outcome) {
   if (outcome == Outcome::unsuited) return false;
   if (outcome != Outcome::pending) {
@@ -125,7 +125,7 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
-  // Queued or announced: its bytes go out later. It may also have failed already.
+  // The bytes of a queued or announced request go out later. The request may also have failed already.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
@@ -137,8 +137,8 @@ bool RemoteAccess::advance(WriteRequest& request) {
   const RmaRange& range = request.range;
   const bool failed_before = range.group != nullptr && range.group->status != Status::ok;
   if (failed_before && range.last && request.posted == 0) {
-    // With the last range the target reports the whole write: it must not arrive. If it has begun, the target
-    // waits for the rest.
+    // With the last range the target reports the whole write, so this range must not arrive. If it has begun,
+    // the target waits for the rest.
     outgoing_.complete(request, range.group->status);
     return true;
   }
@@ -197,7 +197,7 @@ void RemoteAccess::begin(Channel& channel, const ReadOp& op, const RmaRange& ran
   const bool at_once =
       channel.tx.ordered.empty() && !op.fence && !outgoing_.blocked(channel, Kind::queued_read);
   if (at_once) return pulls_.start(request);
-  // Operations posted before go first, so that a read behind a write sees what that wrote.
+  // Operations posted before go first, so that a read behind a write sees the written bytes.
   auto& queued = outgoing_.acquire<QueuedRead>(channel, op);
   queued.read = &request;
   if (outgoing_.enqueue(queued)) start(queued);

@@ -1,22 +1,25 @@
-// Remote writes and reads of this side, each by the first of these ways that suits it:
+// Remote writes and reads of this side. Each takes the first of these two ways that suits it:
 //
-//   at once      the transport reaches the peer's memory by itself (Channel::rma.reached), so a target that computes or sleeps
-//                is read and written at full speed. Such an operation is over when it is submitted, or pending until the
-//                transport reports it
-//   by requests  the target's library serves it (rma_target.h). Small writes travel at once, in the order of messages. Large
-//                ones are announced, and the target pulls them. Reads are pulled from here, as messages are
+//   at once      the transport accesses the peer's memory itself (Channel::rma.reached). So a target that
+//                computes or sleeps is read and written at full speed. The operation is complete when it is
+//                submitted, or pending until the transport reports it
+//   by requests  the target's library serves it (rma_target.h). Small writes travel at once, in the order of
+//                messages. Large writes are announced, and the target pulls them. This side pulls reads like
+//                messages
 //
-// What needs the target goes the second way: remote completion data, accesses that the target counts, regions that are out
-// of reach. So do operations of several ranges, each of which is a request of its own: were the first done here and another
-// out of reach, the first would be written again, perhaps after its target has seen it and changed what lies there. When the
-// turn of a request has come that had to wait, it tries the first way again.
+// Operations that need the target go the second way: remote completion data, accesses that the target counts,
+// and regions out of reach. So do operations of several ranges, each of which is a request of its own. If the
+// first range were done here and another were out of reach, the first would be written again. Its target may
+// have seen and changed the bytes by then. A request that had to wait tries the first way again when its turn
+// comes.
 //
-// This is the one place that decides whether an access may take effect now. It must not overtake what was posted before
-// it and is still under way, if it is fenced, comes behind a fence, or the endpoint was opened with that order
-// (Ordering). Where only the transport can see what is under way (messages in a ring, pending puts), the access says what
-// it must come after, and a transport that cannot promise that leaves it. What is posted later finds the access done, or
-// counts it: a pending get is a read under way, a pending put without an order a write under way. A message behind an
-// announced write waits until that is complete, so that a send is always seen after the write before it.
+// This class alone decides whether an access may take effect now. An access must not overtake earlier
+// operations in progress if it is fenced, comes behind a fence, or the endpoint was opened with that order
+// (Ordering). Sometimes only the transport can see what is in progress (messages in a ring, pending puts).
+// Then the access says what it must come after, and a transport that cannot promise that refuses it. Later
+// operations find the access done, or count it: a pending get as a read, a pending put without an order as a
+// write. A message behind an announced write waits until the write is complete, so a send is always seen
+// after the write before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -27,8 +30,8 @@ class RemoteAccess : MessengerParts {
  public:
   explicit RemoteAccess(const MessengerParts& parts) : MessengerParts(parts) {}
 
-  /// The first way, which schedules nothing. True if the operation is over, in one way or the other, or pending; else nothing
-  /// has been done, and it has to take the second.
+  /// Tries the first way, which schedules nothing. Returns true if the operation is complete, failed, or
+  /// pending. Returns false if nothing was done, and the operation has to go the second way.
   bool write_at_once(Channel& channel, const WriteOp& op);
   bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {
@@ -38,14 +41,14 @@ class RemoteAccess : MessengerParts {
     return read_at_once(channel, op) ? Status::ok : request_reads(channel, op);
   }
 
-  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
   bool advance(WriteRequest& request);
-  /// The turn of a read has come.
+  /// Begins a queued read, whose turn has come.
   void start(QueuedRead& queued);
 
-  /// Some accesses that were submitted to transports are not over.
+  /// True if accesses that were submitted to transports are not complete.
   bool pending() const { return pending_ != 0; }
-  /// By the transport: an access that was pending is over.
+  /// The transport reports that a pending access has ended.
   void over(Channel& channel, carrier::AccessTicket ticket, Status status);
 
  private:
@@ -83,7 +86,7 @@ inline AccessTerms RemoteAccess::terms(const Channel& channel, bool copied) cons
           (reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
 }
 
-/// False: the access must wait. Else terms() says what it must come after.
+/// Returns false if the access must wait. Otherwise terms() says what it must come after.
 template <bool reads>
 inline bool RemoteAccess::may_go(const Channel& channel, bool fence) const {
   if (channel.rma.reads != 0) [[unlikely]] {
@@ -112,7 +115,8 @@ inline bool RemoteAccess::account(Channel& channel, const RmaOp& op, Outcome out
 
 inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
-  // If it has to go the second way after all, it must be taken there: what is refused has no effect.
+  // If the access has to go the second way after all, that way must have capacity: a refused call must have
+  // no effect.
   if (access == nullptr || op.has_data || op.remote.size() != 1 || outgoing_.left() == 0) return false;
   if (!may_go<false>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();
@@ -121,7 +125,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
                                     terms<false>(channel, op.inject), {op.context, op.report, false}));
 }
 
-/// A read of nothing is complete without a region, as it is in the second way.
+/// A read of no bytes completes without a region, as in the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;

@@ -1,5 +1,5 @@
-// Large messages, and the sender's side of whatever a peer pulls. The sender announces the message, the
-// receiver pulls it in pieces (pull_receiver.h), and its `done` completes the send.
+// Large messages, and the sender's side of everything that a peer pulls. The sender announces the message,
+// the receiver pulls it in pieces (pull_receiver.h), and the receiver's `done` completes the send.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -11,12 +11,12 @@ class RendezvousProtocol : MessengerParts {
   explicit RendezvousProtocol(const MessengerParts& parts) : MessengerParts(parts) {}
 
   // --- sender ---
-  /// Announces the message at the head of the queue. False if the carrier has no free bytes.
+  /// Announces the message at the head of the queue. Returns false if the carrier has no space.
   bool announce(SendRequest& request);
   /// The receiver requests a range of a message or write.
   void on_pull(Channel& channel, const wire::Segment& segment);
-  /// Posts one range of the request at the head of the bulk queue, which then goes behind the others. False
-  /// if the carrier has no free bytes.
+  /// Posts one range of the request at the head of the bulk queue. The request then moves to the end. Returns
+  /// false if the carrier has no space.
   bool stream(PulledRequest& request);
 
   // --- receiver ---

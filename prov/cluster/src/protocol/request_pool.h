@@ -1,7 +1,6 @@
 // A pool for requests of several types that share one id space: an id that a peer sends back names one
 // request, whatever its type. Every cell is as large as the largest type. All types derive from Base, which
-// carries the id, and only Base may own something: a request that is alive when the pool ends is destroyed as
-// a Base.
+// carries the id. Only Base may own resources: when the pool ends, it destroys each live request as a Base.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ namespace cluster::protocol {
 template <typename Base, typename... Types>
 class RequestPool {
  public:
-  /// A default-constructed request with its id set, or null if the ids are used up.
+  /// Returns a default-constructed request with its id set, or null if the ids are used up.
   template <typename Type>
   Type* acquire() {
     static_assert((std::is_same_v<Type, Types> || ...));
@@ -28,7 +27,7 @@ class RequestPool {
     if (cell == nullptr) [[unlikely]]
       return nullptr;
     Type* const request =
-        ::new (static_cast<void*>(cell->bytes)) Type;  // not Type(): that would clear it first
+        ::new (static_cast<void*>(cell->bytes)) Type;  // without (), which would clear it first
     request->id = cell->id;
     cell->request = request;
     return request;
@@ -41,8 +40,8 @@ class RequestPool {
     cells_.release(*cell);
   }
 
-  /// Instead of release(), for a request whose id no peer has learnt: it stays as it is until take_kept() gives it out
-  /// again.
+  /// Keeps a request whose id no peer has learnt, instead of releasing it. It stays unchanged until
+  /// take_kept() returns it.
   void keep(Base& request) {
     if (kept_count_ < kept_.size()) [[likely]] {
       kept_[kept_count_++] = &request;
@@ -55,13 +54,13 @@ class RequestPool {
     while (Base* const request = take_kept()) release(*request);
   }
 
-  /// The request with this id, or null if it has been released.
+  /// Returns the request with this id, or null if it has been released.
   Base* find(std::uint32_t id) {
     Cell* const cell = cells_.find(id);
     return cell != nullptr ? cell->request : nullptr;
   }
 
-  /// Without those that are kept.
+  /// Requests in use, without the kept ones.
   std::size_t alive() const { return cells_.alive() - kept_count_; }
   /// So many more are acquired without memory.
   void reserve(std::size_t count) { cells_.reserve(count); }
@@ -82,7 +81,7 @@ class RequestPool {
 
   static constexpr std::size_t kKeptMax = 128;
 
-  std::array<Base*, kKeptMax> kept_;  ///< the first kept_count_
+  std::array<Base*, kKeptMax> kept_;  ///< the first kept_count_ are used
   std::size_t kept_count_ = 0;
   Pool<Cell> cells_{std::numeric_limits<std::size_t>::max()};
 };

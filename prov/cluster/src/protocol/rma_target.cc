@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// Adds a range, of which this is the first segment, to a peer's write.
+/// Adds a range to a peer's write. `first`: the first segment of the range.
 RemoteWrite add_range(IncomingWrite& write, const wire::Segment& first) {
   const std::uint64_t length = (first.continues() ? write.ranges_length : 0) + first.total;
   write.ranges_length = first.more() ? length : 0;
@@ -28,7 +28,7 @@ void RmaTarget::on_write(Channel& channel, const wire::Segment& segment, ConstBy
   write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
-  // store() judges the part that has come, which most often is all.
+  // store() checks the part that has come. Here the whole range is checked (most writes have one part).
   const bool whole = payload.size() == segment.total;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
                   (whole || context_.bindings.regions->allows(write.range.iov, Access::write));
@@ -47,7 +47,7 @@ void RmaTarget::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   const bool last = write.arrived + payload.size() == write.range.iov.length;
   if (write.allowed) {
-    // Looked up for every part: the region may have been closed meanwhile.
+    // Each part looks up the region again, because it may have been closed meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
         part, Access::write, [&](std::byte* target, const MemoryRegion& region) {

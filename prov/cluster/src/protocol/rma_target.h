@@ -1,10 +1,10 @@
-// What peers do to the registered memory of this side, where this side's library serves it. Only it can tell whether the
-// memory may be touched, and it copies under the lock of the regions (region_table.h), so a region that has been closed is never
-// touched again.
+// What peers do to the registered memory of this side, if this side's library serves it. Only this side knows
+// whether the memory may be touched, and it copies under the lock of the regions (region_table.h). So a
+// closed region is never touched again.
 //
-// Small writes arrive in the order of messages; large ones are announced, and pulled into the region that they name. Each is
-// answered, but those of which the initiator sees by itself what becomes of them (shm/local_memory.h): complete means that
-// the bytes are in place. Reads are answered out of the region, a part at a time.
+// Small writes arrive in the order of messages. Large writes are announced, and this side pulls them into
+// their region. The answer means that the bytes are in place. A write gets no answer if its initiator sees
+// the outcome by itself (shm/local_memory.h). Reads are answered from the region, part by part.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -19,7 +19,7 @@ class RmaTarget : MessengerParts {
   void on_write_next(Channel& channel, ConstBytes payload);
   void on_announce(Channel& channel, const wire::Segment& segment);
   void on_read(Channel& channel, const wire::Segment& segment);
-  /// Posts what is left of a response. False if the carrier has no free bytes.
+  /// Posts the rest of a response. Returns false if the carrier has no space.
   bool stream(ReadResponse& response);
 
  private:

@@ -1,5 +1,5 @@
-// How long an acknowledgement waits for something to ride on, at most. The sender of a frame has to know which of the two
-// it is at its peer: a tail loss probe that comes earlier repeats what was not lost.
+// How long an acknowledgement waits, at most, for a frame that can carry it. The sender has to know the limit
+// of its peer: a tail loss probe that leaves earlier retransmits a frame that was not lost.
 #pragma once
 
 #include "base/units.h"
@@ -7,10 +7,11 @@
 namespace cluster::reliability {
 
 inline constexpr Duration kAckDelay = 25us;
-/// Of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate): a member answers when the messages of all others have come. A barrier of
-/// eight on two processors takes 110 us, twice that where others want these too.
+/// The limit of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate). A member of a group answers once
+/// the messages of all others have come. A barrier of eight on two processors takes 110 us, and 220 us where
+/// other processes want these processors too.
 inline constexpr Duration kAckDelayLate = 200us;
-/// Of such a one with several rails: what each takes is measured by prompt acknowledgements.
+/// The same for an endpoint with several rails. Prompt acknowledgements measure how much each rail takes.
 inline constexpr Duration kAckDelayOfRails = 80us;
 
 }  // namespace cluster::reliability

@@ -24,7 +24,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   const Sequence complete_before = window.first();
   const std::size_t acked = acknowledge_frames(view);
   if (!withheld_.empty()) release_withheld();
-  // A full block may have left out what lies behind its last range.
+  // A full block may lack the ranges behind its last one.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
   multipath::AckInfo ack{};
   ack.largest_acked = view.largest_acked;
@@ -56,7 +56,7 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   return acked;
 }
 
-/// `s` is the last frame of what the token names.
+/// `s`: the last frame that the token stands for.
 void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
   if (ordered && !s.before(complete_before)) {
     withheld_.push_back({s, token});
@@ -73,7 +73,8 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Spurious retransmissions that this acknowledgement counts beyond the last one that had a block.
+/// Returns the spurious retransmissions that the peer has counted since the last acknowledgement with a
+/// block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
   return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);

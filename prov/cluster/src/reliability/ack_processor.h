@@ -1,10 +1,10 @@
-// What the peer's acknowledgements mean for this side: which frames it has (they leave the send window),
-// which posted segments are acked (their tokens are reported), what the paths learn of round trips and
-// losses, and how many retransmissions were spurious.
+// Evaluates the peer's acknowledgements. It removes acknowledged frames from the send window, reports the
+// tokens of acknowledged segments, tells the paths about round trips and losses, and counts spurious
+// retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// every frame before it. The peer cannot hand what lies behind a gap to its application. If this side ended before the gap is
-// filled, that data would be lost.
+// every frame before it, because the peer cannot hand data behind a gap to its application. If this side
+// ended before the gap is filled, that data would be lost.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class AckProcessor {
   AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSize& frame_size,
                multipath::PathManager& paths, RetransmissionTimer& timer);
 
-  /// False if no peer that follows the protocol can have sent this acknowledgement.
+  /// Returns false if no peer that follows the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);

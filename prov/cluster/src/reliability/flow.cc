@@ -39,8 +39,9 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
   return settings.seal_overhead != 0 ? Liveness::Probes::of_met : Liveness::Probes::of_all;
 }
 
-/// Whether an ICMP error quotes a frame that may be this flow's: the session that the peer has named to us alone and a place in it, or
-/// numbers that we have sent to the peer alone. A forger would have to guess as much as for a forged frame.
+/// True if an ICMP error quotes a frame of this flow. The quote holds either the session that only the peer
+/// and we know and a place in it, or numbers that we have sent to the peer alone. To forge the error is
+/// therefore as hard as to forge a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -57,7 +58,7 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // an answer, in a session that the asking side has named, which may be any host
+    default: return false;  // an answer, in a session that the asking side has named; any host can ask
   }
 }
 
@@ -84,7 +85,7 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone may wait for the owed acknowledgement: a frame that is sent before that takes both along.
+/// Answers alone may wait for the owed acknowledgement: the next data frame then carries both.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -100,7 +101,7 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
   const bool link_full =
-      sent.link_full && paths_.ip_paths() == 1;  // that of one path says nothing about the others
+      sent.link_full && paths_.ip_paths() == 1;  // a full link of one path says nothing about the others
   const bool bare = included == AckIncluded::none && !link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
@@ -114,7 +115,8 @@ void Flow::detect_losses(Time now) {
   lost_ += lost_frames_.size();
 }
 
-/// The peer answers for the first time. It took nothing that was sent before its session was known, and takes it now.
+/// The peer answers for the first time. It did not accept frames that left before it knew our session; now it
+/// does.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.take_back(lost_frames_);
@@ -158,8 +160,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // There are many old places, so one of them is easy to guess: such a frame does not show where the peer is. Nor does a part until
-    // all have come, because its place may be any that is not filled yet.
+    // One of the many old places is easy to guess, so an old frame does not show where the peer is. The same
+    // holds for a part of an incomplete frame, because its place may be any unfilled one.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -192,8 +194,9 @@ void Flow::on_timer(Time now) {
   }
 }
 
-/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, the flow retransmits that one, otherwise
-/// the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
+/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, the flow
+/// retransmits the oldest one. Otherwise it retransmits the last one, whose acknowledgement covers all frames
+/// before it (RFC 8985 section 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -271,13 +274,14 @@ FlowStats Flow::stats() const {
                        paths_.footprint() + challenges_.footprint()};
 }
 
-/// Before the peer's session is known, frames carry session 0, which anyone can guess, and their sequence as well. So
-/// the reset must quote our session, which stood in their opening. Once the peer is known this does not count any more: frames that were
-/// refused meanwhile are retransmitted, and refused again.
+/// True if the reset quotes a frame that is really in flight. Before the peer's session is known, our frames
+/// carry session 0 and a sequence, and anyone can guess both. So the reset must quote our session, which
+/// those frames carry in their opening. Once the peer is known, such a reset no longer
+/// counts: the flow retransmits the refused frames, and the peer can refuse them again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // The peer refuses another incarnation of this name, with the same session number, and knows us.
+  // This peer knows our incarnation, and refuses another one of the same name and session number.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -1,5 +1,5 @@
-// What can be read of a flow from outside: values of one moment, for reports. A header of its own, since reports of peers are
-// put together by components that know no flow.
+// Values of a flow at one moment, for reports. They have a header of their own because the components that
+// write reports know no flow.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace cluster::reliability {
 
 struct FlowStats {
   std::vector<multipath::PathStats> paths;
-  std::size_t frame_max = 0;        ///< longest frame it sends, bytes
+  std::size_t frame_max = 0;        ///< longest frame that the flow sends, bytes
   std::size_t queued = 0;           ///< frames that wait to be sent
   std::uint64_t sent = 0;           ///< frames, retransmissions included
   std::uint64_t retransmitted = 0;  ///< frames sent again
-  std::uint64_t lost = 0;           ///< frames taken for lost
+  std::uint64_t lost = 0;           ///< frames declared lost
   Time heard_at{};                  ///< the peer's last sign of life; Time{}: none yet
-  bool kernel_vouches = false;      ///< it owes an answer, and its kernel says that its process exists
+  bool kernel_vouches = false;      ///< the peer owes an answer, and its kernel says that its process exists
   std::size_t footprint = 0;        ///< bytes of memory held for the peer
 };
 

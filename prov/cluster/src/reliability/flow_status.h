@@ -1,5 +1,5 @@
-// Whether a flow is alive and, once it is over, why. It is shared by the objects of the flow: each may end it
-// for a reason of its own, and the first reason is what the application learns.
+// Whether a flow is alive and, once it has ended, why. The objects of the flow share it: each may end the
+// flow, and the application learns the first reason.
 #pragma once
 
 #include "base/status.h"
@@ -10,7 +10,7 @@ class FlowStatus {
  public:
   bool alive() const { return cause_ == Status::ok; }
   Status cause() const { return cause_; }
-  /// The first cause stays; `ok` is none.
+  /// Ends the flow. The first cause stays. `ok` does nothing.
   void end(Status cause) {
     if (alive()) cause_ = cause;
   }

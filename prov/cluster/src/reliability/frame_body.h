@@ -1,6 +1,6 @@
-// What one outgoing frame carries, kept until the peer has it: segment bytes in a buffer with headroom for
-// everything that differs from sending to sending (header, opening, acknowledgement), and for large payloads
-// references to user memory.
+// The content of one outgoing frame, kept until the peer has it. A buffer holds the segments behind a
+// headroom for all that differs between transmissions (header, opening, acknowledgement). Large payloads stay
+// in user memory, and the body refers to them.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 
 namespace cluster::reliability {
 
-/// Bytes in front of the segments: the most that a header and its blocks take.
+/// Bytes in front of the segments: the longest header with all its blocks.
 inline constexpr std::size_t kHeadroom =
     sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-    wire::kRailsMax * sizeof(wire::RailBlock) +  // less the name, but a sibling
+    wire::kRailsMax * sizeof(wire::RailBlock) +  // the name is not listed, but a sibling may be
     wire::ack_block_size(wire::kAckRangesMax);
 
-/// Pieces of user memory that a frame refers to; a link takes a few more.
+/// Pieces of user memory that a frame may refer to. A link takes a few more.
 inline constexpr std::size_t kPayloadPiecesMax = 8;
 
 struct FrameBody {
@@ -34,7 +34,7 @@ struct FrameBody {
         capacity(segment_bytes) {}
 
   std::byte* segments() { return storage.get() + kHeadroom; }
-  /// Bytes of segments, those in user memory included.
+  /// Bytes of segments, including those in user memory.
   std::size_t size() const { return filled + payload_size; }
   std::size_t footprint() const {
     return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
@@ -43,7 +43,7 @@ struct FrameBody {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
-  /// Becomes one padding segment of `size` bytes, but not less than its header.
+  /// Turns the body into one padding segment of `size` bytes, or of the segment's header if that is longer.
   void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
@@ -52,15 +52,17 @@ struct FrameBody {
   }
 
   std::unique_ptr<std::byte[]> storage;
-  std::size_t capacity;                               ///< for segments, behind the headroom
-  std::size_t filled = 0;                             ///< bytes of segments in the buffer
-  std::array<ConstBytes, kPayloadPiecesMax> payload;  ///< follows them; only the last segment has any
+  std::size_t capacity;    ///< for segments, behind the headroom
+  std::size_t filled = 0;  ///< bytes of segments in the buffer
+  /// follows the bytes in the buffer; only the last segment has any
+  std::array<ConstBytes, kPayloadPiecesMax> payload;
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  bool only_answers = false;           ///< nothing but `done`: may wait for the acknowledgement that is owed
+  /// only `done` segments: the frame may wait for the owed acknowledgement
+  bool only_answers = false;
   bool awaits_answer = false;          ///< the application waits for the peer's `done`
-  std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is used again
+  std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
 };
 
 inline void FrameBody::set_padding(std::size_t size) {
@@ -80,16 +82,17 @@ inline void FrameBody::set_padding(std::size_t size) {
 /// The smallest frame that every side must be able to receive.
 inline constexpr std::size_t kFrameMin = 512;
 
-/// Bodies are reused by all flows of an engine, so a flow with nothing outstanding holds none. Two sizes,
-/// whole frames and those whose payload lies elsewhere; at most kFreeBodiesMax of each lie idle.
+/// Bodies that all flows of an engine reuse, so a flow with nothing outstanding holds none. There are two
+/// sizes: for whole frames, and for frames whose payload lies in user memory. At most kFreeBodiesMax of each
+/// lie idle.
 class BodyPool {
  public:
   explicit BodyPool(std::size_t frame_max)
       : segment_bytes_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 
-  /// For a whole frame of segments.
+  /// Returns a body for a whole frame of segments.
   std::unique_ptr<FrameBody> take() { return take(whole_, segment_bytes_); }
-  /// For the header of one segment, its payload being referred to.
+  /// Returns a body for the header of one segment whose payload lies in user memory.
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();

@@ -1,9 +1,9 @@
-// Takes in the frames of the peer: keeps them in order (ReceiveWindow), decides when they are acknowledged
-// (AckScheduler), hands their segments on, and ends the session when the peer has said fin and everything
-// before it has been handed on.
+// Takes in the frames of the peer. It puts them in order (ReceiveWindow), decides when to acknowledge them
+// (AckScheduler), and delivers their segments. It ends the session when the peer has sent a fin and all
+// frames before the fin are delivered.
 //
-// Timers: the delayed acknowledgement; after a fin, kFinTimeout for what is still missing (the peer does not
-// retransmit any more).
+// Timers: the delayed acknowledgement, and after a fin kFinTimeout for missing frames, which the peer no
+// longer retransmits.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,14 @@
 
 namespace cluster::reliability {
 
-/// Frames that come in parts, because the path has ceased to carry frames as long as they are (frame_size.h): keeps the pieces until a frame
-/// is whole. Loss and acknowledgement know whole frames only. If the sender cuts a frame otherwise than before, or more than kFramesMax are
-/// incomplete, the older pieces are forgotten, which costs a retransmission.
+/// Reassembles frames that come in parts, because the path no longer carries frames of their length
+/// (frame_size.h). Loss and acknowledgement know whole frames only. The assembly drops the older pieces of a
+/// frame that the sender has cut in a new way, and the oldest frame if more than kFramesMax are incomplete.
+/// Each drop costs a retransmission.
 class PartAssembly {
  public:
-  /// True if `view`, a part, makes its frame whole: then it is the whole, valid until the next call.
+  /// Adds the part `view`. Returns true if the frame is complete; `view` is then the whole frame, valid until
+  /// the next call.
   bool complete(wire::FrameView& view);
 
   std::size_t footprint() const;
@@ -38,7 +40,7 @@ class PartAssembly {
   struct Frame {
     Sequence sequence;
     std::uint8_t count = 0;
-    std::uint64_t here = 0;  ///< a bit for each piece
+    std::uint64_t here = 0;  ///< one bit for each piece that has arrived
     std::vector<std::byte> segments;
 
     bool whole() const { return here == ~std::uint64_t{0} >> (wire::kPartsMax - count); }
@@ -49,35 +51,37 @@ class PartAssembly {
   static constexpr std::size_t kFramesMax = 16;
 
   std::vector<Frame> frames_;        ///< oldest first
-  std::vector<std::byte> complete_;  ///< what the caller is looking at
+  std::vector<std::byte> complete_;  ///< the frame that the caller reads
 };
 
 enum class ReceiveResult : std::uint8_t {
-  accepted,     ///< something new: call next(); the sender's address is validated
+  accepted,     ///< new data: call next(); the sender's address is validated
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
-  late,         ///< further back than anything that the peer may still repeat
-  incomplete,   ///< one part of a frame: others are missing
-  refused,      ///< not of this session or outside the window: dropped and counted
+  late,         ///< older than any frame that the peer may still retransmit
+  incomplete,   ///< a part of a frame that lacks other parts
+  refused,      ///< of another session or outside the window: dropped and counted
 };
 
 class FrameReceiver {
  public:
-  /// Ends the flow (`reset`) once the peer has closed and everything that it sent has been handed on.
+  /// Ends the flow (`reset`) once the peer has closed and all its frames are delivered.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
-  /// A frame with segments, or a part of one; `arrived`: when it came to this node. With `count` > 1: the first of so many that
-  /// continue each other (wire/admit.h), which the caller hands on before it asks for next().
+  /// Takes in a frame with segments, or a part of one. `arrived`: when it came to this node. With `count` >
+  /// 1, `view` is the first of `count` consecutive frames (wire/admit.h), which the caller delivers before it
+  /// calls next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
-  /// True if receive() takes so many frames at once: all of them are new.
+  /// True if receive() takes these `count` frames at once: all of them are new.
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// True if the peer's frames may end before `end`, as far as is known.
+  /// True if the peer's frames may end before `end`, as far as this side knows.
   bool may_end_at(Sequence end) const;
   void on_fin(Time now, Sequence end);
 
-  /// The next run of segments in the promised order, valid until the next call of next() or Flow::receive().
+  /// Gives the next run of segments in the promised order. It is valid until the next call of next() or
+  /// Flow::receive().
   bool next(ConstBytes& segments);
   /// To hold what there is no space for; resume() is for when there is space for the first held segment.
   ReceiveWindow& window() { return window_; }
@@ -88,10 +92,10 @@ class FrameReceiver {
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
-  /// Frames have left that carry `ack` as far as `included` says; `bare`: in a frame of its own.
+  /// Frames that carry `ack`, as far as `included` says, have left. `bare`: in a frame of its own.
   void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
-  /// True if the peer has sent nothing yet that has a number, and not closed.
+  /// True if the peer has sent no numbered frame yet, and no fin.
   bool untouched() const { return !acks_.any_frame() && !fin_; }
   bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
   Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
@@ -102,7 +106,7 @@ class FrameReceiver {
   ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
-  /// What this side holds back is not missing.
+  /// A frame that this side holds back does not count as missing.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;
@@ -111,8 +115,8 @@ class FrameReceiver {
   ReceiveWindow window_;
   PartAssembly parts_;
   AckScheduler acks_;
-  std::optional<Sequence> fin_;   ///< the peer has closed; its frames end before this one
-  Time fin_timeout_at_ = kNever;  ///< what is missing by then is missing for good
+  std::optional<Sequence> fin_;   ///< the peer has closed, and its last frame is the one before
+  Time fin_timeout_at_ = kNever;  ///< frames that are missing by then will not come
 };
 
 }  // namespace cluster::reliability

@@ -9,7 +9,8 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Bursts are as long as the link takes: a shorter first one, so that the peer could begin, saves less than it costs.
+/// Fills each burst up to the limit of the link. A shorter first burst would let the peer begin earlier, but
+/// costs more than it saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -48,7 +49,8 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
 }
 
-/// While more follows, the peer acknowledges by number of frames. That is too late if the window is small.
+/// While more frames follow, the peer acknowledges after a number of frames. A small window cannot wait for
+/// that.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
   if (!selection.frames_left) return selection.completion_awaited;
@@ -99,7 +101,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
                : send_burst(now, link, selection, ack, outcome.ack))
       continue;
     outcome.link_full = true;
-    const bool news = paths_.on_link_full(selection.path);  // the link of another path may not be
+    const bool news = paths_.on_link_full(selection.path);  // the link of another path may have space
     if (paths_.ip_paths() == 1 || !news) break;
     frames_left = true;
   }
@@ -109,7 +111,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-/// Puts the selected frames into the burst. A call goes without its segments.
+/// Encodes the selected frames into the burst. A call leaves without its segments.
 void FrameSender::encode(const FrameSelector::Selection& selection, const FrameLimits& limits,
                          const OutgoingAck& ack) {
   SendWindow& window = queue_.window();
@@ -145,7 +147,8 @@ void FrameSender::encode(const FrameSelector::Selection& selection, const FrameL
   }
 }
 
-/// False if the link did not take all. Raises `included` to what the frames that left carry of `ack`.
+/// Sends the selection. Raises `included` to what the sent frames carry of `ack`. Returns false if the link
+/// did not take all frames.
 bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                              const OutgoingAck& ack, AckIncluded& included) {
   encode(selection, limits_of(link), ack);
@@ -172,7 +175,8 @@ std::size_t FrameSender::size_of(Sequence s) const {
   return sizeof(wire::FrameHeader) + handshake_.opening_size() + segments;
 }
 
-/// Before frames of the selection leave again. A PMTU probe goes without its padding.
+/// True if a frame that is about to be retransmitted has probably met a black hole. A PMTU probe does not
+/// count: it leaves without its padding.
 bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) const {
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
@@ -184,7 +188,7 @@ bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) co
   return false;
 }
 
-/// Like send_burst(), frame by frame, and those that are too long in parts.
+/// Like send_burst(), but one frame at a time. Frames that are too long leave in parts.
 bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
                               const OutgoingAck& ack, AckIncluded& included) {
   for (std::size_t i = 0; i < selection.count; ++i) {
@@ -203,7 +207,7 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends one frame. If the link does not take all parts (false), the next call goes on with the first one left.
+/// Sends one frame in parts. Returns false if the link did not take all; the next call sends the rest.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -232,7 +236,7 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   return true;
 }
 
-/// The link has taken the first frames of the selection. New ones come last and are consecutive.
+/// Notes that the link has taken the first `taken` frames. New frames come last and are consecutive.
 void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken,
                             std::size_t path) {
   if (taken == 0) return;
@@ -252,7 +256,7 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  // Frames that the peer did not take because the session was not known are part of first contact, and do not count.
+  // Frames that left before the peer knew the session are part of first contact, and do not count.
   if (handshake_.peer_has_opening()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
@@ -297,13 +301,13 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   }
 }
 
-/// Over EtherType paths only once the MTU is known: what finds it out must take the IP path.
+/// Challenges EtherType paths only once the MTU is known, because the search for it needs the IP path.
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      const bool proven = paths_[due->path].validator.proven();  // so the responder may answer
+      const bool proven = paths_[due->path].validator.proven();  // then the responder may answer
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),
                      link);
@@ -317,7 +321,7 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   }
 }
 
-/// A frame of `size` bytes: header and, if there is space for it, one segment of padding.
+/// Sends a frame of `size` bytes: the header and, if there is space, one segment of padding.
 void FrameSender::send_challenge(Time now, const multipath::PathManager::Challenge& challenge,
                                  std::uint64_t data, wire::FrameKind kind, std::size_t size,
                                  link::Link& link) {
@@ -327,7 +331,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = handshake_.peer_session();
-  header.sequence = handshake_.session();  // comes back with the answer, like the challenge
+  header.sequence = handshake_.session();  // the answer returns it, like the challenge
   wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
@@ -338,7 +342,8 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   paths_.on_challenge_sent(now, challenge.path);
 }
 
-/// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every duplicate.
+/// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every
+/// duplicate.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   scratch_.set_padding(0);
   const Sequence last = queue_.window().next().previous();

@@ -1,17 +1,19 @@
-// Sends the frames of one flow, in bursts, each with the frames and the path that FrameSelector names. What
-// leaves is noted where it matters later: send window, path (loss detector, pacer), retransmission timer.
+// Sends the frames of one flow in bursts. FrameSelector picks the frames and the path of each burst. The
+// sender notes each transmission in the send window, in the path (loss detector, pacer) and in the
+// retransmission timer.
 //
-// Invariants: every sending of a frame has a transmission number of its own, larger than all before (RFC
-// 9002: so acknowledgements of retransmissions are not ambiguous). A frame that the link does not take was
-// not sent: it stays queued or lost, and the link is tried again after kRetryLink.
+// Invariants: every transmission of a frame has its own number, larger than all before. Acknowledgements of
+// retransmissions are therefore not ambiguous (RFC 9002). A frame that the link does not take was not sent:
+// it stays queued or lost, and the sender tries the link again after kRetryLink.
 //
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too long for the path leaves in parts, which
-// together are one sending. A frame that calls a peer whose session is not known leaves without its segments: the peer would not take
-// them, and the frame might be too long.
+// timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too long for the
+// path leaves in parts, which together are one transmission. A call to a peer whose session is unknown leaves
+// without its segments: the peer would not take them, and the frame might be too long.
 //
-// Challenges of path validation leave beside the flow's own frames, and are not retransmitted (docs/protocol.md 4.8, 4.9). A challenge over
-// an IP path is as long as the longest frame of the flow, because the path has to carry such frames.
+// Challenges of path validation leave beside the flow's own frames and are not retransmitted
+// (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
+// because the path has to carry such frames.
 #pragma once
 
 #include <array>
@@ -33,9 +35,10 @@
 
 namespace cluster::reliability {
 
-/// Which frames of one flow leave next, and by which path. First comes the frame that a tail loss probe or a retransmission timeout repeats
-/// (whatever the windows allow, on another path than before if there is one), then lost frames, then new ones. Selecting sends nothing; the
-/// frame sender sends, and gives back what its link did not take.
+/// Selects which frames of one flow leave next, and on which path. The frame that a tail loss probe or a
+/// retransmission timeout repeats comes first, whatever the windows allow, and on another path if there is
+/// one. Lost frames come next, then new ones. The frame sender sends the selection, and returns what its link
+/// did not take.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -44,17 +47,18 @@ class FrameSelector {
   struct Pick {
     Sequence sequence;
     bool repeat = false;     ///< repeat() asked for it
-    bool from_lost = false;  ///< it was taken out of the queue of lost frames
+    bool from_lost = false;  ///< it comes from the queue of lost frames
 
     bool retransmission() const { return repeat || from_lost; }
   };
   struct Selection {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
-    std::size_t path = 0;             ///< an IP path
-    bool frames_left = false;         ///< something is left that has to wait
-    bool retransmissions = false;     ///< a frame in it is retransmitted
-    bool completion_awaited = false;  ///< a token waits for the acknowledgement of a frame in it or in flight
+    std::size_t path = 0;          ///< an IP path
+    bool frames_left = false;      ///< frames remain that have to wait
+    bool retransmissions = false;  ///< a frame in it is retransmitted
+    /// a token waits for the acknowledgement of a frame in the selection or in flight
+    bool completion_awaited = false;
 
     bool single_new_frame() const { return count == 1 && !retransmissions; }
   };
@@ -62,16 +66,16 @@ class FrameSelector {
   Selection select(Time now);
   /// True if the peer should acknowledge the last frame of the selection at once.
   bool wants_ack(const Selection& selection) const;
-  /// The link did not take this frame: it is selected again.
+  /// The link did not take this frame. It will be selected again.
   void put_back(const Pick& pick);
-  /// The frame is selected next, whatever the windows allow.
+  /// Selects this frame next, whatever the windows allow.
   void repeat(Sequence frame) { repeat_ = frame; }
 
  private:
   void select_new(Selection& selection, std::size_t limit);
 
   static constexpr std::size_t kSmallWindow =
-      132;  ///< twice what is acknowledged by count (reliability/outgoing_ack.h)
+      132;  ///< twice the count that triggers an acknowledgement (reliability/outgoing_ack.h)
 
   SendQueue& queue_;
   const Handshake& handshake_;
@@ -90,31 +94,33 @@ class FrameSender {
     bool sent_any = false;
     bool link_full = false;
   };
-  /// Sends what the windows allow now. Each burst after the first is dated by `clock`, unless that is null.
+  /// Sends what the windows allow now. `clock`, unless null, dates all bursts after the first.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Sends nothing: what there is may wait, and another turn is asked for by the acknowledgement's deadline.
+  /// Sends nothing in this turn: all data may wait. The deadline of the acknowledgement asks for the next
+  /// turn.
   Outcome skip_turn(Time now) {
     link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};
   }
-  /// Sends nothing but an acknowledgement; returns what the frame carries, or nothing if the link is full.
+  /// Sends an acknowledgement alone. Returns how much of `ack` the frame carries, or nothing if the link is
+  /// full.
   std::optional<AckIncluded> send_ack(Time now, link::Link& link, const OutgoingAck& ack);
-  /// Sends our opening, and nothing else, to the peer of that handshake.
+  /// Sends only our opening, to the peer of handshake `to`.
   void send_opening(const Handshake& to, const link::Path& path, link::Link& link, const OutgoingAck& ack);
-  /// Says goodbye, in several copies because a fin is not retransmitted.
+  /// Sends several copies of a fin, because a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
-  /// Sends the challenges that are due, after send_bursts(). `new_paths`: some have joined in this turn.
+  /// Sends the due challenges. Call it after send_bursts(). `new_paths`: paths have joined in this turn.
   void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                        link::Link& link);
 
   void repeat(Sequence frame) { selector_.repeat(frame); }
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
-  /// When the link is tried again or the pacer allows more.
+  /// When to try the link again, or when the pacer allows more.
   Time deadline() const { return std::min(link_retry_at_, pacer_allows_at_); }
   TransmissionNumber last_transmission() const { return transmission_; }
-  /// True if this sending of this frame may still be on its way.
+  /// True if this transmission of this frame may still be on its way.
   bool has_in_flight(Sequence sequence, TransmissionNumber transmission) const;
 
   std::uint64_t sent() const { return sent_; }
@@ -143,15 +149,15 @@ class FrameSender {
                       wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
-  /// A frame of which the link has taken the first parts only.
+  /// A frame whose first parts the link has taken.
   struct CutFrame {
     Sequence sequence{};
-    std::size_t part_max = 0;  ///< bytes, block included; another cut has other parts
+    std::size_t part_max = 0;  ///< bytes of a part, block included; another size gives other parts
     std::size_t left = 0;      ///< parts that the link has taken
   };
 
   static constexpr std::size_t kFinCopies = 3;
-  /// Frames to a peer before its EtherType path is worth a challenge.
+  /// Frames that a peer must get before this side challenges its EtherType path.
   static constexpr std::uint64_t kFramesBeforeEthertype = 16;
   static constexpr Duration kRetryLink = 20us;
 
@@ -163,11 +169,11 @@ class FrameSender {
   RetransmissionTimer& timer_;
   Counters& counters_;
   Burst& burst_;
-  FrameBody scratch_{wire::kSegmentHeaderMax};  ///< for frames without segments, or with nothing but padding
+  FrameBody scratch_{wire::kSegmentHeaderMax};  ///< for frames that have no segments, or only padding
   TransmissionNumber transmission_;             ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
-  Time link_retry_at_ = kNever;                          ///< the link was full
+  Time link_retry_at_ = kNever;                          ///< when to try a full link again
   Time pacer_allows_at_ = kNever;
   CutFrame cut_;
   std::uint64_t sent_ = 0;

@@ -18,7 +18,7 @@ void FrameSize::send_pmtu_probe(SendQueue& queue) {
   singly_before_ = queue.window().end();
 }
 
-/// Its companion may arrive later, but then as late as others do.
+/// Counts a loss only if the companion has arrived: then the length of the probe is to blame.
 void FrameSize::on_pmtu_probe_lost(FrameBody& body) {
   body.set_padding(0);
   padded_ = false;
@@ -41,7 +41,7 @@ void FrameSize::on_pmtu_probe_acked() {
   if (search_complete()) report();
 }
 
-/// The size to probe when frames of `size` bytes do not arrive.
+/// Returns the size to probe when frames of `size` bytes do not arrive.
 std::size_t FrameSize::shorter(std::size_t size) const {
   for (const std::size_t next : {base_, initial_max_}) {
     if (next < size) return next;
@@ -49,7 +49,7 @@ std::size_t FrameSize::shorter(std::size_t size) const {
   return least();
 }
 
-/// Logs each size that is used because longer frames do not arrive, once.
+/// Logs once each size that the flow uses because longer frames do not arrive.
 void FrameSize::report() {
   const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
   if (std::exchange(reported_, used) == used || used == 0) return;

@@ -1,12 +1,14 @@
-// Whose session this is, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
+// The two sessions of a flow, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
-// Every frame carries this side's opening until the peer has shown that it has the opening: by a frame that is addressed to this session
-// and acknowledges or carries data. Both sides may begin at once; neither waits for the other. Any host can write a frame that names no
-// session. So this side learns the peer from a frame that names our session and whose opening repeats our token. Both went to the peer's
-// address alone. The session alone is not enough: a host that tries all 32 bits in a peer's name would succeed after some hours.
+// Every frame carries this side's opening until the peer shows that it has the opening. The peer shows it by
+// a frame that is addressed to this session, and that acknowledges or carries data. Both sides may begin at
+// once; neither waits for the other. Any host can write a frame that names no session. So this side learns
+// the peer from a frame that names our session and repeats our token. Session and token went to the peer's
+// address alone. The session alone is not enough: a host that tries all 32 bits in a peer's name would
+// succeed after some hours.
 //
-// Invariant: the peer's opening is taken once and never changes, unless the peer's session ends before the peer has shown
-// that it has ours (forget_peer).
+// Invariant: the peer's opening is taken once and never changes. The exception is forget_peer(): the peer's
+// session has ended before the peer showed that it has our opening.
 #pragma once
 
 #include <algorithm>
@@ -31,15 +33,16 @@ struct PeerSession {
   friend bool operator==(const PeerSession&, const PeerSession&) = default;
 };
 
-/// A flow begins with a sequence that an off-path host cannot guess: the number of the session in which its sender
-/// receives, which is as random as that in which the frames travel, and independent of it.
+/// Returns the first sequence of a flow, which an off-path host cannot guess. It is the session number in
+/// which the sender receives. That number is random, and independent of the session in which the frames
+/// travel.
 inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
-/// How an opening relates to what is known of its sender.
+/// How an opening relates to what this side knows about its sender.
 enum class OpeningClass : std::uint8_t {
-  fresh,  ///< no session is open: this asks for one
-  same,   ///< of the session that is open
-  newer,  ///< claims to be of a new incarnation
+  fresh,  ///< no session is open: the sender asks for one
+  same,   ///< of the open session
+  newer,  ///< claims to be from a new incarnation
   stale,  ///< older, or another session of the same epoch: refused
 };
 
@@ -49,7 +52,7 @@ class Handshake {
  public:
   /// Frames in flight while the peer may not have our opening.
   static constexpr std::size_t kInitialFramesMax = 8;
-  /// The same while its session is not known: what such a frame brings is not taken.
+  /// Frames in flight while the peer's session is unknown: the peer does not take the data of such frames.
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side besides its name. `sibling`: see wire::feature::kSibling; empty: none.
@@ -69,17 +72,20 @@ class Handshake {
   bool echoed(const wire::FrameView& view) const {
     return view.has_opening && view.opening.echo == ours_.token;
   }
-  /// Learns from a frame of this session that comes from an address of the peer; false: it is none.
+  /// Learns the peer from a frame. Returns false if the frame is not of this session, or not from an address
+  /// of the peer.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
-  /// The frame counts. (A bare opening shows that the peer has ours, not that it has kept a session for it.)
+  /// The frame counts as from the peer. A bare opening only shows that the peer has our opening, not that it
+  /// keeps a session for us.
   void confirm(const wire::FrameView& view);
-  /// How this side introduces itself to a caller that has proven nothing yet.
+  /// Returns a handshake for a caller that has proven nothing yet.
   Handshake towards(const wire::Opening& caller) const;
-  /// The peer's session has ended before it showed that it has ours: the next opening of another one counts as the first.
+  /// The peer's session has ended before the peer showed that it has our opening. The opening of its next
+  /// session counts as the first.
   void forget_peer();
-  /// True once the peer has addressed our session and said which is its own.
+  /// True once the peer has addressed our session and named its own.
   bool knows_peer() const { return peer_.has_value(); }
-  /// True once the peer is known to have our opening: frames go without it.
+  /// True once the peer is known to have our opening. From then on frames leave without it.
   bool peer_has_opening() const { return peer_has_opening_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
@@ -88,14 +94,14 @@ class Handshake {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }
   bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
-  /// The peer's kernel can be asked whether its process exists.
+  /// True if this side can ask the peer's kernel whether the peer's process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }
-  /// How late the peer acknowledges at most, by what its opening says.
+  /// The longest that the peer delays an acknowledgement, by what its opening says.
   Duration peer_ack_delay() const {
     if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
     return peer_addresses_.size() > 1 ? kAckDelayOfRails : kAckDelayLate;
   }
-  /// Its name and its further addresses; empty until its opening was seen.
+  /// The peer's name and further addresses; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 
   /// Frames that may be in flight or wait at the peer behind a gap.
@@ -104,7 +110,7 @@ class Handshake {
     if (peer_has_opening_) return both;
     return peer_ ? std::min(both, kInitialFramesMax) : kCallsMax;
   }
-  /// Largest frame that both links carry, header included; the path may carry less (frame_size.h).
+  /// The largest frame that both links carry, header included. The path may carry less (frame_size.h).
   std::size_t link_frame_max() const {
     return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }
@@ -114,7 +120,8 @@ class Handshake {
   }
 
  private:
-  /// A late frame of an older session could come back only after the peer has begun anew so often with its clock set back.
+  /// Enough: a late frame can revive an older session only if the peer restarts this often with its clock set
+  /// back.
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {
@@ -127,7 +134,7 @@ class Handshake {
   SocketAddress sibling_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
-  std::vector<PeerSession> forgotten_;  ///< late frames must not bring these back
+  std::vector<PeerSession> forgotten_;  ///< late frames must not revive these
   bool peer_has_opening_ = false;
 };
 

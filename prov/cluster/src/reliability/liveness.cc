@@ -18,7 +18,7 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The compiler finds the row, so that evidence that comes with each frame costs no search.
+/// The compiler finds the row: evidence that comes with each frame costs no search.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 
@@ -106,7 +106,7 @@ void Liveness::on_unproven_path_error(Time now) {
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
-  // A peer that owes nothing may be gone without harm: the next frame to it will tell.
+  // A peer that owes nothing may be gone without harm: the next frame to it will show that.
   if (!expecting_) return false;
   count_idle(now);
   const bool port_closed = error == Status::refused;
@@ -123,14 +123,15 @@ void Liveness::note_error(Time now, Status error, bool known) {
   }
   if (error_ == Status::ok) {
     first_error_ = now;
-    contested_since_ = kNever;  // the peer is asked anew
+    contested_since_ = kNever;  // the peer is asked again
   }
   error_ = error;
   known_at_error_ = known;
   last_error_ = now;
 }
 
-/// The peer is asked even while its kernel vouches for it: if it only computes, its responder answers, and it is not silent.
+/// Asks the peer even while its kernel vouches for it. If the peer only computes, its responder answers, so
+/// the peer is not silent.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
   return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
@@ -156,7 +157,7 @@ void Liveness::on_met(bool kernel_answers) {
   if (!may_probe()) probe_active_ = false;
 }
 
-/// The kernel is asked until the peer itself is heard.
+/// Asks the kernel until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
   return probe_active_ || refused() || idle_by(now) >= before_probe();
@@ -171,7 +172,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     const bool corroborated = probe_stood_ || refused();
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
   }
-  // Several times in a short peer timeout: a question, or its answer, may be lost.
+  // Asks several times within a short peer timeout, because a question or its answer may be lost.
   const Duration interval =
       probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
   probe_at_ = now + (kernel_refuses_ ? kContestedKeepAliveInterval : interval);

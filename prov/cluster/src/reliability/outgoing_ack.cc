@@ -52,7 +52,8 @@ void OutgoingAck::set_departure(Time now) {
 
 OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
   if (!any_) return {AckIncluded::none, 0};
-  // Their number alone is worth a block while the peer does not know it, and in an empty frame.
+  // The number of spurious frames alone is worth a block while the peer does not know it, and in an empty
+  // frame.
   const bool wanted = gap_ || spurious_news_ || (bare && block_);
   const std::size_t size = wanted ? wire::ack_block_size(block_->count) : 0;
   if (size == 0) return {AckIncluded::header, 0};

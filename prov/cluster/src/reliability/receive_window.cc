@@ -82,7 +82,8 @@ ReceiveWindow::Arrival ReceiveWindow::arrive_run(Sequence s, TransmissionNumber 
   return Arrival::fresh;
 }
 
-/// Sequences leave the set as the window moves over them, so that their bits are clear for the next lap.
+/// Removes sequences from the set as the window moves over them, so that their bits are clear for the next
+/// lap.
 void ReceiveWindow::advance() {
   const Sequence end = arrived_.next_gap(expected_, highest_end_);
   arrived_.erase(expected_, end);

@@ -9,7 +9,7 @@
 namespace cluster::reliability {
 namespace {
 
-/// The first bytes of a payload that lie in one piece.
+/// Returns the first bytes of the payload that lie in one piece.
 ConstBytes front_piece(const Gather& payload) {
   std::size_t skip = payload.offset;
   for (const ConstBytes& slice : payload.slices) {
@@ -72,7 +72,8 @@ void SendQueue::note_joined(const wire::Segment& segment) {
   open_->awaits_answer |= wire::awaits_done(segment.kind);
 }
 
-/// False if the frame would be left partly empty, or the payload is in too many pieces.
+/// Posts a segment whose payload stays in user memory. Returns false if the frame would be left partly empty,
+/// or if the payload has too many pieces.
 bool SendQueue::post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                                std::size_t capacity) {
   const std::size_t header = wire::encoded_size(segment);
@@ -105,7 +106,7 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// What shares a frame with other segments, or lies in several pieces, is posted segment by segment.
+/// Posts segment by segment if an open frame would be shared, or if the payload is too short for a run.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

@@ -1,20 +1,21 @@
-// What the protocol has posted to one peer and the peer does not have yet: the carrier of a flow. post()
-// packs segments into frames; closed frames wait in the send window for the frame sender.
+// The carrier of a flow: what the protocol has posted to one peer and the peer does not have yet. post()
+// packs segments into frames. Closed frames wait in the send window for the frame sender.
 //
-// Small segments are copied and share an open frame. Of a large payload that stays valid until it is
-// acknowledged, each frame refers to its part in user memory, behind what the open frame holds already. What
-// would leave a frame partly empty is copied instead, so that the next segment can fill the frame: a shorter frame ends a super-frame
-// (link/link.h). Long payloads that stay where they are become runs (post_run), without a body for each frame.
+// Small segments are copied and share an open frame. A large payload that stays valid until it is
+// acknowledged is not copied: each frame refers to its part in user memory, behind the segments that the open
+// frame already holds. A part that would leave a frame partly empty is copied instead, so that the next
+// segment can fill the frame: a shorter frame ends a super-frame (link/link.h). Long payloads of this kind
+// become runs (post_run), which need no body for each frame.
 //
-// Limits: at most kQueuedMax frames wait to be sent, so that the protocol can still decide the order of what is posted later. A
-// segment fits into one frame of the size that handshake and path allow now.
+// Limits: at most kQueuedMax frames wait to be sent, so that the protocol can still decide the order of later
+// posts. A segment fits into one frame of the size that handshake and path allow now.
 //
-// A frame of answers alone (`done`) may stay open while an acknowledgement is owed: both leave with what this
-// side sends next, or when the acknowledgement is due (Flow::transmit).
+// A frame of answers alone (`done`) may stay open while an acknowledgement is owed. Both leave with the next
+// frame that this side sends, or when the acknowledgement is due (Flow::transmit).
 //
-// Invariant: a frame holds ordered segments or unordered ones, never both, so that unordered data never waits
-// for a missing frame at the receiver. Answers are the exception: they join either kind, because saving a frame
-// is worth more than never waiting for a retransmission.
+// Invariant: a frame holds ordered or unordered segments, never both. So unordered data never waits at the
+// receiver for a missing frame. Answers are the exception: they join either kind, because a saved frame is
+// worth more than a wait that a retransmission rarely causes.
 #pragma once
 
 #include <cstddef>
@@ -41,14 +42,15 @@ class SendQueue final : public carrier::Carrier {
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
-  /// Half of what may be in flight: a window that has grown has shown what the path takes at once.
+  /// Half of what may be in flight. A window that has grown shows what the path takes at once.
   std::size_t eager_limit() const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  /// Whole frames of one piece of memory become one run of the send window.
+  /// Turns whole frames of one piece of memory into one run of the send window.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
-  /// Frames are in flight, none waits, and another segment like the last would fit into the open frame: it may wait for that.
+  /// True if another segment like the last may wait in the open frame: it fits, frames are in flight, and
+  /// none is queued.
   bool may_coalesce() const;
   bool drained() const { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
@@ -56,11 +58,11 @@ class SendQueue final : public carrier::Carrier {
   bool only_answers_left() const {
     return open_ != nullptr && open_->only_answers && window_.queued() == 0 && !window_.has_lost();
   }
-  /// Queues the open frame, however full it is.
+  /// Queues the open frame, even if it is not full.
   void close_open_frame() {
     if (open_) window_.push(std::move(open_));
   }
-  /// Queues a frame of `size` bytes of padding, if there is space; returns its sequence.
+  /// Queues a frame of `size` bytes of padding. Returns its sequence, or nothing if there is no space.
   std::optional<Sequence> push_padding(std::size_t size);
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
 
@@ -86,9 +88,9 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  /// Frames that post() may queue, the one it leaves open included.
+  /// Frames that post() may queue, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
-  /// Shorter payloads are copied: cheaper than pieces of user memory.
+  /// Shorter payloads are copied, because a copy is cheaper than pieces of user memory.
   static constexpr std::size_t kReferenceMin = 256;
   static constexpr std::size_t kShareMin = 64;
   static constexpr std::size_t kRunMin = 4;

@@ -106,7 +106,7 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   // An old acknowledgement may have been delayed for long.
   if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
-  // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
+  // The ranges ascend from `ack` in steps below 2^31. None may leave the window on the way.
   for (std::size_t i = 0; i < ranges->count; ++i) {
     if (ranges->ranges[i].end.after(next_) || !ranges->ranges[i].first.after(ack)) return false;
   }
@@ -120,7 +120,8 @@ void SendWindow::remove(Sequence s, SentFrame& frame) {
   frame.state = SentFrame::State::acknowledged;
 }
 
-/// Removes the frame and those behind it, before `end`, that left in the same way; all are outstanding.
+/// Removes frame `s` and the frames behind it, before `end`, that left in the same way. All of them are
+/// outstanding.
 AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;

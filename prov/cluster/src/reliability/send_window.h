@@ -1,18 +1,18 @@
-// The send window: every frame from the moment it is queued until the peer has it.
+// The send window holds every frame from the moment it is queued until the peer has it.
 //
 //      first                next               end
 //   ----|--------------------|------------------|----
 //       | in flight, lost    | queued: never    |
 //       | or acknowledged    | sent yet         |
 //
-// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending has a
-// transmission number of its own. Frames that are taken for lost wait in a queue for their retransmission, in
-// the order in which they were found lost. A frame that is acknowledged after all, or was retransmitted for another reason,
-// leaves the queue when it reaches the front.
+// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each transmission
+// has a number of its own. Lost frames wait in a queue for their retransmission, in the order in which they
+// were found lost. A frame that has been acknowledged or retransmitted meanwhile leaves the queue when it
+// reaches the front.
 //
-// Invariants: a frame has a body, or belongs to a run that says what it carries (FrameRun). A run is kept until all of its frames are
-// acknowledged, so there are never more runs than frames. The front of the queue of lost frames is a lost frame, so has_lost() need
-// not look further.
+// Invariants: a frame has a body, or belongs to a run that describes it (FrameRun). A run stays until all of
+// its frames are acknowledged, so there are never more runs than frames. The front of the lost queue is a
+// lost frame, so has_lost() looks no further.
 #pragma once
 
 #include <cassert>
@@ -34,20 +34,21 @@
 
 namespace cluster::reliability {
 
-/// One long payload that leaves as frames of equal length with consecutive sequences: one description instead of a body each, from which a
-/// frame is encoded whenever it is sent. A loss concerns one frame alone. The payload stays in user memory until the peer has all of it.
+/// A long payload that leaves in frames of equal length with consecutive sequences. One description replaces
+/// a body for each frame, and every transmission encodes the frame from it. A loss concerns one frame alone.
+/// The payload stays in user memory until the peer has all of it.
 struct FrameRun {
   Sequence first;
-  wire::Segment segment;  ///< of the first frame; those of the others continue it
+  wire::Segment segment;  ///< of the first frame; the segments of the other frames continue it
   ConstBytes payload;     ///< of all frames together
-  std::size_t part = 0;   ///< of it in each frame
+  std::size_t part = 0;   ///< bytes of the payload in each frame
   carrier::Token token = 0;
   bool ordered = false;
   std::size_t outstanding = 0;  ///< frames that the peer does not have; 0: the description is free
 
   std::size_t frames() const { return payload.size() / part; }
   Sequence end() const { return first + static_cast<std::uint32_t>(frames()); }
-  /// Where the part of this frame begins.
+  /// Returns where the part of this frame begins.
   std::size_t offset_of(Sequence s) const { return static_cast<std::size_t>(s - first) * part; }
 };
 
@@ -55,27 +56,28 @@ struct FrameRun {
 struct SentFrame {
   enum class State : std::uint8_t { queued, in_flight, lost, acknowledged };
 
-  std::unique_ptr<FrameBody> body;  ///< null once acknowledged, and in a run
-  Time sent_at{};                   ///< the latest sending
-  TransmissionNumber transmission;  ///< the latest sending
+  std::unique_ptr<FrameBody> body;  ///< null once acknowledged, and for a frame in a run
+  Time sent_at{};                   ///< of the latest transmission
+  TransmissionNumber transmission;  ///< of the latest transmission
   std::uint32_t sendings = 0;
   State state = State::queued;
-  std::uint8_t path = 0;  ///< of the latest sending
-  std::uint16_t run = 0;  ///< of SendWindow::runs_, counted from 1; 0: it is in none
+  std::uint8_t path = 0;  ///< of the latest transmission
+  std::uint16_t run = 0;  ///< index in SendWindow::runs_, counted from 1; 0: the frame is in no run
 };
 
-/// Neighbours in a run that are acknowledged at once and left one after the other on one path, once; or one frame.
+/// Consecutive frames of a run that were sent once, one after the other, on one path, and are acknowledged
+/// together; or one frame.
 struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
   bool ordered = false;
   Sequence run_end;          ///< one after the last frame of the run
-  carrier::Token token = 0;  ///< the run's, if the peer has all of it now
+  carrier::Token token = 0;  ///< the token of the run, if the peer now has all of it
 };
 
 class SendWindow {
  public:
-  /// At most so many frames at once, numbered from `first` on; memory is taken as it is needed.
+  /// Holds at most `capacity` frames, numbered from `first` on. Takes memory as needed.
   SendWindow(std::size_t capacity, Sequence first);
 
   Sequence first() const { return first_; }
@@ -92,45 +94,47 @@ class SendWindow {
   void reserve_frame() {
     if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
   }
-  /// Queues the frames of a run, which begins at end(); there must be space.
+  /// Queues the frames of a run that begins at end(). There must be space.
   void push_run(const FrameRun& run);
-  /// The run that the frame belongs to; null if it has a body.
+  /// Returns the run of the frame, or null if the frame has a body.
   const FrameRun* run_of(const SentFrame& frame) const {
     return frame.run == 0 ? nullptr : &runs_[frame.run - 1u];
   }
   bool has_token(const SentFrame& frame) const { return frame.run != 0 || !frame.body->tokens.empty(); }
-  /// The application waits until the peer has this frame, or has answered it.
+  /// True if the application waits until the peer has this frame or has answered it.
   bool awaited(const SentFrame& frame) const { return has_token(frame) || frame.body->awaits_answer; }
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }
-  /// Frames sent and not acknowledged.
+  /// Frames that were sent and are not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
-  /// The first of them; next() if there is none. What lies between first() and it was acknowledged by ranges.
+  /// The first outstanding frame, or next() if there is none. Ranges have acknowledged the frames from
+  /// first() up to it.
   Sequence oldest() const { return outstanding_.next_member(first(), next_); }
-  /// True if the peer has a frame beyond one that is missing there.
+  /// True if the peer has a frame beyond a missing one.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first()); }
   std::size_t footprint() const;
   bool has_lost() const { return !lost_.empty(); }
-  /// True if frames with tokens are outstanding: an operation completes with their acknowledgement.
+  /// True if frames with tokens are outstanding: their acknowledgement completes an operation.
   bool tokens_outstanding() const { return with_tokens_ != 0; }
   bool is_outstanding(Sequence s) const {
     return !s.before(first()) && s.before(next_) && outstanding_.contains(s);
   }
 
   void on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path = 0);
-  /// The next `count` new frames have left, with transmission numbers from this one on.
+  /// The next `count` new frames have left, with transmission numbers from `transmission` on.
   void on_new_sent(std::size_t count, TransmissionNumber transmission, Time now, std::uint8_t path);
   void mark_lost(Sequence s);
-  /// Takes the next frame to retransmit from the queue of lost ones; there must be one.
+  /// Takes the next frame to retransmit from the lost queue, which must not be empty.
   Sequence pop_lost();
-  /// The link did not take what pop_lost() gave: it is still lost.
+  /// The link did not take the frame of pop_lost(). The frame is still lost.
   void requeue_lost(Sequence s) { lost_.push_back(s); }
 
-  /// False if no peer that keeps to the protocol can have acknowledged this.
+  /// Returns false if no peer that keeps to the protocol can have sent this acknowledgement.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
-  /// Calls on_acked(sequence, frame) for each frame with a body that is acknowledged for the first time, which may be taken, and
-  /// on_run_acked(stretch) for those of runs. Costs one step per range, body, stretch and 64 frames spanned.
+  /// Calls on_acked(sequence, frame) for each newly acknowledged frame with a body, which the callback may
+  /// take. Calls on_run_acked(stretch) for newly acknowledged frames of runs. Takes one step per range, body,
+  /// stretch and 64 frames spanned.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {

@@ -1,5 +1,5 @@
-// A set of the sequences of a moving window: one bit each, scanned 64 at a time, so walking over its members
-// costs next to nothing for the others.
+// A set of the sequences of a moving window. It has one bit for each sequence and scans 64 at a time, so a
+// walk over its members skips the other sequences almost for free.
 #pragma once
 
 #include <algorithm>
@@ -24,16 +24,16 @@ class SequenceSet {
   bool contains(Sequence s) const { return (word_of(s) & bit_of(s)) != 0; }
   void insert(Sequence s) { words_[(s.value & mask_) / kWordBits] |= bit_of(s); }
   void erase(Sequence s) { words_[(s.value & mask_) / kWordBits] &= ~bit_of(s); }
-  /// The whole span [from, end), which must not be longer than the capacity.
+  /// Inserts the span [from, end), which must not be longer than the capacity.
   void insert(Sequence from, Sequence end) {
     each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word |= bits; });
   }
   void erase(Sequence from, Sequence end) {
     each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word &= ~bits; });
   }
-  /// The first member in [from, end), or end. The span must not be longer than the capacity.
+  /// Returns the first member in [from, end), or `end`. The span must not be longer than the capacity.
   Sequence next_member(Sequence from, Sequence end) const { return find(from, end, 0); }
-  /// The first in [from, end) that is no member, or end.
+  /// Returns the first sequence in [from, end) that is no member, or `end`.
   Sequence next_gap(Sequence from, Sequence end) const { return find(from, end, ~std::uint64_t{0}); }
 
  private:

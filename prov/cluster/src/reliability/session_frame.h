@@ -1,6 +1,7 @@
-// Encodes a frame of a session at the moment it is sent: header, opening (until the peer has it) and
-// acknowledgement are written in front of the stored segments, so that a retransmission carries what is true
-// now. A frame has a body of its own, or belongs to a run. If it has become too long for the path, it is cut into parts.
+// Encodes a frame of a session at the moment it is sent. It writes header, opening (until the peer has it)
+// and acknowledgement in front of the stored segments, so a retransmission carries current values. A frame
+// has a body of its own, or belongs to a run. A frame that has become too long for the path is cut into
+// parts.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@
 
 namespace cluster::reliability {
 
-/// What the sender says of a frame; the rest of its header follows from the session.
+/// What the sender decides about a frame. The rest of the header follows from the session.
 struct FrameIdentity {
   wire::FrameKind kind = wire::FrameKind::flow;
   std::uint8_t flags = 0;
@@ -25,27 +26,28 @@ struct FrameIdentity {
   TransmissionNumber transmission;
 };
 
-/// How frames have to be made for the path and the link that they take.
+/// How to encode frames for the path and the link that they take.
 struct FrameLimits {
   std::size_t frame_max = 0;  ///< bytes
   wire::Integrity integrity = wire::Integrity::checksum;
 };
 
-/// Writes what precedes the body's segments; `out` refers to the whole. Returns how much of `ack` it carries.
+/// Writes header and blocks in front of the body's segments. `out` refers to the whole frame. Returns how
+/// much of `ack` the frame carries.
 AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
                                  const FrameLimits& limits, const OutgoingAck& ack, FrameBody& body,
                                  link::OutFrame& out);
 
-/// The same for frames of a run that leave together: what is common to all of them is found out once.
+/// Encodes frames of a run that leave together. It prepares once what is common to all of them.
 class RunEncoder {
  public:
-  /// What lies in front of the payload of one frame, which stays there until the frame has left.
+  /// The bytes in front of the payload of one frame. They stay there until the frame has left.
   using Front = std::array<std::byte, kHeadroom + wire::kSegmentHeaderMax>;
 
   RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
              const OutgoingAck& ack);
   AckIncluded included() const { return included_; }
-  /// The frame `identity.sequence`, one of the run.
+  /// Encodes frame `identity.sequence`, which belongs to the run.
   void encode(const FrameIdentity& identity, Front& front, link::OutFrame& out);
 
  private:
@@ -54,21 +56,22 @@ class RunEncoder {
   AckIncluded included_ = AckIncluded::none;
   std::uint8_t flags_ = 0;
   std::size_t segment_begin_ = 0;  ///< behind header, opening and acknowledgement
-  std::size_t size_ = 0;           ///< with the header of the segment
-  Front pattern_;                  ///< those bytes, as far as they are the same in all frames
+  std::size_t size_ = 0;           ///< includes the header of the segment
+  Front pattern_;                  ///< the front, as far as it is the same in all frames
 };
 
-/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock): one sending of the frame. While the frame size
-/// stays, a frame is always cut the same way, so parts of several sendings go together.
+/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock). All parts
+/// together are one transmission of the frame. While the frame size stays, every transmission is cut the same
+/// way, so parts of several transmissions fit together.
 class PartEncoder {
  public:
-  /// `whole` is complete; its first `front` bytes are the header and the blocks, which each part repeats.
+  /// `whole` is complete. Each part repeats its first `front` bytes: the header and the blocks.
   PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits);
 
   std::size_t count() const { return block_.count; }
-  /// The first `parts` have left with an earlier sending.
+  /// An earlier call has sent the first `parts`.
   void skip(std::size_t parts) { block_.number = static_cast<std::uint8_t>(parts); }
-  /// The next part; stays there until the next call.
+  /// Returns the next part, valid until the next call.
   link::OutFrame next();
 
  private:
@@ -80,12 +83,14 @@ class PartEncoder {
   std::vector<std::byte> part_;
 };
 
-/// The frames that a flow hands to its link in one call, and what lies in front of their payload. All flows of an engine build
-/// their bursts in the same one, one after the other: it is some 36 KB, too large for the stack of an application's thread.
+/// The frames that a flow hands to its link in one call, and the bytes in front of their payload. All flows
+/// of an engine share one Burst, one after the other: its 36 KB are too large for the stack of an
+/// application's thread.
 struct Burst {
   link::OutBurst out;
-  std::array<AckIncluded, link::kBurstMax> carried{};     ///< by each frame
-  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< of frames in runs; left as they are until then
+  /// how much of the acknowledgement each frame carries
+  std::array<AckIncluded, link::kBurstMax> carried{};
+  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< for frames in runs; not initialized until used
 };
 
 }  // namespace cluster::reliability
