@@ -1,5 +1,5 @@
-// A socket address (IPv4 or IPv6 and a port), the name of an endpoint: compact and comparable.
-// Text forms: "10.0.0.1:9228", "[fd00::1]:9228".
+// A socket address: an IPv4 or IPv6 address and a port. It is the name of an endpoint. Text forms:
+// "10.0.0.1:9228", "[fd00::1]:9228".
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@ class SocketAddress {
   enum class Family : std::uint16_t { none, v4, v6 };
 
   SocketAddress() = default;
-  /// `ip` in network byte order: 4 bytes for v4, 16 for v6; `port` in host order.
+  /// `ip` is in network byte order, 4 bytes for v4 and 16 bytes for v6. `port` is in host byte order.
   static SocketAddress v4(const std::byte* ip, std::uint16_t port);
   static SocketAddress v6(const std::byte* ip, std::uint16_t port, std::uint32_t scope = 0);
-  /// From sockaddr_in or sockaddr_in6; an empty address for anything else (or if too short).
+  /// Converts a sockaddr_in or sockaddr_in6. Returns an empty address for anything else, or if `size` is too
+  /// small.
   static SocketAddress from(const sockaddr* address, std::size_t size);
   /// Writes sockaddr_in or sockaddr_in6 and returns its size (16 or 28).
   std::size_t to(sockaddr_storage& out) const;
@@ -35,9 +36,9 @@ class SocketAddress {
   bool empty() const { return family_ == Family::none; }
   /// True for 0.0.0.0 and ::.
   bool wildcard() const;
-  /// 224.0.0.0/4 and ff00::/8.
+  /// True for 224.0.0.0/4 and ff00::/8.
   bool multicast() const;
-  /// An IPv6 address that is valid on one link only (fe80::/10).
+  /// True for an IPv6 address that is valid on one link only (fe80::/10).
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
@@ -45,13 +46,14 @@ class SocketAddress {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            scope_ == other.scope_;
   }
-  /// The address in network byte order: 4 or 16 bytes.
+  /// The IP address in network byte order: 4 or 16 bytes.
   ConstBytes ip() const;
   std::uint32_t scope() const { return scope_; }
   std::string text() const;
   std::string ip_text() const;
 
-  /// For a keyed hash (base/siphash.h): different for different addresses. `beside` is hashed as well.
+  /// Returns the input for a keyed hash (base/siphash.h). Different addresses give different words. The hash
+  /// also covers `beside`.
   std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
     std::array<std::uint64_t, 4> made{};
     std::memcpy(made.data(), ip_.data(), ip_.size());
@@ -60,7 +62,7 @@ class SocketAddress {
     return made;
   }
 
-  /// Called for each frame that arrives, so it compares whole words.
+  /// Compares all bytes at once, because this runs for each frame that arrives.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;
   }

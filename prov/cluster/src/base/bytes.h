@@ -13,9 +13,9 @@ namespace cluster {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-/// Calls visit(piece) for the contiguous pieces of the `length` bytes at position `offset` of the
-/// concatenation of `slices`, until it answers false. Returns how many bytes are left then, or when the
-/// slices end.
+/// Walks over the `length` bytes that begin `offset` bytes into the concatenation of `slices`. Calls
+/// visit(piece) for each contiguous piece of them, until visit() returns false. Returns how many bytes remain
+/// then, or when the slices end.
 template <typename Slice, typename Visitor>
 std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
                        Visitor&& visit) {
@@ -33,12 +33,13 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
-/// By what the application names registered memory of its own (fi_mr_desc): one for each slice of a buffer, null for a
-/// slice without one. A transport may compare them with what it has registered; it must not follow them.
+/// The handles by which the application names its registered memory (fi_mr_desc): one for each slice of a
+/// buffer, null for a slice that has none. A transport may compare a handle with those that it has
+/// registered. It must not dereference a handle.
 using MemoryHandles = void* const*;
 
-/// `length` bytes that begin `offset` bytes into the concatenation of `slices`.
-/// Invariant (the caller's): offset + length is at most the sum of the slices.
+/// `length` bytes that begin `offset` bytes into the concatenation of `slices`. Invariant, which the caller
+/// keeps: offset + length is at most the size of all slices.
 struct Gather {
   std::span<const ConstBytes> slices;
   std::size_t offset = 0;
@@ -48,20 +49,21 @@ struct Gather {
   /// Copies the whole window to `target` (at least `length` bytes).
   void copy_to(std::byte* target) const;
 
-  /// Writes at most `parts.size()` contiguous pieces that make up the window; returns how many, or 0 if it
-  /// takes more pieces than that (use copy_to() then).
+  /// Writes the contiguous pieces of the window to `parts` and returns their number. Returns 0 if `parts` is
+  /// too short; then use copy_to().
   std::size_t pieces(std::span<ConstBytes> parts) const;
 };
 
-/// The same to be written to; how much is said elsewhere.
+/// Memory to write to, from `offset` bytes into the concatenation of `slices` on. The call that uses it says
+/// how many bytes.
 struct Scatter {
   std::span<const Bytes> slices;
   std::size_t offset = 0;
   MemoryHandles handles = nullptr;
 };
 
-/// Copies `data` to position `offset` of the concatenation of `slices`; what does not fit is left
-/// out. Returns the number of bytes copied.
+/// Copies `data` to position `offset` of the concatenation of `slices`. Leaves out what does not fit, and
+/// returns the number of bytes copied.
 std::size_t scatter(std::span<const Bytes> slices, std::size_t offset, ConstBytes data);
 
 inline ConstBytes as_bytes(const void* data, std::size_t size) {
@@ -69,7 +71,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Has the processor fetch what is soon read; of a long range the beginning, since it goes on by itself.
+/// Makes the processor fetch bytes that are read soon. Of a long range it fetches only the beginning: the
+/// processor prefetches the rest by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;
@@ -77,8 +80,8 @@ inline void prefetch(ConstBytes bytes) {
     __builtin_prefetch(bytes.data() + at);
 }
 
-// For paths where nearly every message is short and nearly every buffer contiguous: a few instructions in
-// that case, otherwise the same as above.
+// For paths where nearly every message is short and nearly every buffer is contiguous. In that case these
+// functions take a few instructions; otherwise they call those above.
 
 inline void copy_short(std::byte* target, const std::byte* source, std::size_t size) {
   if (size == sizeof(std::uint64_t)) {
@@ -88,13 +91,13 @@ inline void copy_short(std::byte* target, const std::byte* source, std::size_t s
   }
 }
 
-/// Gather::copy_to().
+/// Does what Gather::copy_to() does.
 inline void gather_short(const Gather& payload, std::byte* target) {
   if (payload.slices.size() != 1) return payload.copy_to(target);
   copy_short(target, payload.slices[0].data() + payload.offset, payload.length);
 }
 
-/// scatter().
+/// Does what scatter() does.
 inline void scatter_short(std::span<const Bytes> slices, std::size_t offset, ConstBytes data) {
   if (slices.size() == 1 && offset + data.size() <= slices[0].size()) {
     copy_short(slices[0].data() + offset, data.data(), data.size());

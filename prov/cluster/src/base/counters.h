@@ -1,5 +1,5 @@
-// The counters of one engine: plain numbers that only it writes. The table in counters.def is their only
-// list; everything else is generated from it.
+// The counters of one engine: plain numbers, which only that engine writes. The table in counters.def is
+// their only list; everything else is generated from it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// An enumeration that a C caller filled in may hold any number, and reading a number that is no enumerator is undefined. So such a field is
-// read as the integer that it is in memory.
+// A C caller may put any number into an enumeration. In C++, reading a number that is no enumerator is
+// undefined behaviour. So number_of() reads such a field as the integer in memory.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// What an engine needs from outside: a clock, random numbers, a log, counters. provider/ builds it from the operating system; tests
-// and the simulator build it from values. Constructors hand it down.
+// What an engine needs from outside: a clock, random numbers, a log, counters. provider/ builds it from the
+// operating system; tests and the simulator build it from values. Constructors hand it down.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,25 @@ namespace cluster {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Monotonic; read by engine/ after it has polled the network, and passed down from there.
+  /// Returns monotonic time. engine/ reads the clock after it has polled the network, and passes the time
+  /// down.
   virtual Time now() = 0;
-  /// CLOCK_REALTIME, with which the kernel stamps arrivals, minus now(). Jumps when the time is set.
+  /// Returns CLOCK_REALTIME minus now(). The kernel stamps arrivals by CLOCK_REALTIME. The offset jumps when
+  /// somebody sets the system time.
   virtual Duration realtime_offset() { return Duration::zero(); }
-  /// A free-running counter of about one per nanosecond, which may jump. For intervals, where now() is too expensive.
+  /// Returns a free-running counter of about one tick per nanosecond, which may jump. It measures intervals
+  /// where now() is too expensive.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
 class Random {
  public:
   virtual ~Random() = default;
-  /// 64 unpredictable bits (session identities must not be guessable by other hosts).
+  /// Returns 64 unpredictable bits. Other hosts must not be able to guess session identities.
   virtual std::uint64_t next() = 0;
 };
 
-/// References only: what they refer to outlives every engine built with them.
+/// Holds references only. The objects behind them outlive every engine that is built with them.
 struct Environment {
   Clock& clock;
   Random& random;
@@ -38,8 +41,8 @@ struct Environment {
   ThreadFence fence = nullptr;  ///< for BiasedLock; may be null
 };
 
-/// How an object that produces something wakes the threads that sleep until there is some. An argument, like the clock, since only the
-/// operating system can make a thread sleep.
+/// Wakes the threads that sleep until an object has produced something. The object gets its Waker as an
+/// argument, like the clock, because only the operating system can make a thread sleep.
 class Waker {
  public:
   virtual ~Waker() = default;

@@ -1,5 +1,5 @@
-// Intrusive lists: the items carry the links, so inserting and removing allocate nothing, and removing from the middle is O(1). An item
-// is in at most one list per hook, and must be removed before it is destroyed.
+// Intrusive lists: the items carry the links, so inserting and removing allocate nothing, and removing from
+// the middle is O(1). An item is in at most one list per hook, and must be removed before it is destroyed.
 #pragma once
 
 #include <bit>
@@ -55,9 +55,10 @@ class List {
   Item* tail_ = nullptr;
 };
 
-/// Lists by key: an intrusive hash table. Items with one key stay in the order in which they came. A list may also hold items with
-/// other keys that fall into the same bucket: the caller compares. insert() may allocate, before it changes anything.
-/// `KeyOf` is called as key_of(item). It answers with 64 bits, which may not change while the item is in the table.
+/// Lists by key: an intrusive hash table. Items with one key stay in the order in which they came. A list may
+/// also hold items with other keys that fall into the same bucket, so the caller compares keys. insert() may
+/// allocate, before it changes anything. `KeyOf` is called as key_of(item). It returns 64 bits, which must
+/// not change while the item is in the table.
 template <typename Item, Hook<Item> Item::*hook, typename KeyOf>
 class HashedLists {
  public:
@@ -72,7 +73,7 @@ class HashedLists {
     --size_;
     bucket(key_of_(item)).remove(item);
   }
-  /// The beginning of the list that holds the items with this key, if any; go on with after().
+  /// Returns the first item of the list for this key; null if that list is empty. Go on with after().
   Item* first(std::uint64_t key) { return size_ == 0 ? nullptr : bucket(key).front(); }
   static Item* after(const Item& item) { return List<Item, hook>::after(item); }
 
@@ -87,7 +88,7 @@ class HashedLists {
 
  private:
   static constexpr std::size_t kBucketsFirst = 64;
-  static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  ///< 2^64 by the golden ratio (Knuth)
+  static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  ///< 2^64 divided by the golden ratio (Knuth)
 
   List<Item, hook>& bucket(std::uint64_t key) {
     return buckets_[(key * kSpread) >> (64 - std::countr_zero(buckets_.size()))];

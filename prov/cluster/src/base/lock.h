@@ -8,8 +8,9 @@
 
 namespace cluster {
 
-/// For data that is rarely contended: one exchange to lock, a store to unlock. Held for at most one library call. Waiters yield, so that
-/// on an oversubscribed machine the holder gets to run.
+/// A lock for data that threads rarely contend for. Locking takes one exchange, unlocking one store. A thread
+/// holds the lock for at most one library call. Waiters yield, so that the holder runs even on an
+/// oversubscribed machine.
 class SpinLock {
  public:
   void lock() {
@@ -32,26 +33,31 @@ using ThreadFence = void (*)();
 
 /// Identifies a living thread by a place in its own memory; null means no thread.
 using ThreadId = const void*;
-/// This TLS model takes two instructions and no call to find the place, and one byte of the memory reserved for it.
+/// With this TLS model, two instructions find the place, without a call. It takes one byte of the memory that
+/// the loader reserves for this model.
 [[gnu::tls_model("initial-exec")]] inline thread_local const char thread_mark = 0;
 inline ThreadId this_thread() { return &thread_mark; }
 
-/// A lock for what one thread uses nearly always (biased locking). It costs that thread a few plain instructions. An atomic exchange
-/// would drain the thread's store buffer each time, which costs as much as fifty of them.
+/// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread a few plain
+/// instructions. An atomic exchange would drain its store buffer each time, which costs as much as fifty such
+/// instructions.
 ///
-/// A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a plain store to its
-/// flag `inside` and a check that it is still the owner. Any other thread takes `taken_`, as in a spin lock, and ends the ownership.
-/// It then has all threads of the process execute a full fence, and waits until no owner is inside. After that fence either the
-/// owner's store is visible, or the owner's check, which comes behind the store, finds that the thread owns nothing any more. Then the
-/// former owner takes back its store and queues up with the others. The fence covers later holders of `taken_`, too: they only wait for
-/// the flags. Only a thread itself can make itself the owner, and only while it holds `taken_`.
+/// A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a
+/// plain store to its flag `inside` and a check that it is still the owner. Any other thread takes `taken_`,
+/// as in a spin lock, and ends the ownership. It then makes all threads of the process execute a full fence,
+/// and waits until no owner is inside. After that fence, either the owner's store is visible, or the owner's
+/// check, which follows the store, finds that the thread is no longer the owner. In the latter case the
+/// former owner clears its flag and waits like the others. Later holders of `taken_` need no fence of their
+/// own; they only wait until no flag is set. A thread can make only itself the owner, and only while it holds
+/// `taken_`.
 ///
-/// Each owner keeps a flag of its own. A thread can be interrupted before the store for as long as another thread takes to become the
-/// owner and to enter. With one flag for both, taking back the late store would open the lock that the other one holds. A lock has
-/// kOwners such flags; further threads use it as a spin lock.
+/// Each owner has its own flag. A former owner may be interrupted just before its store, while another thread
+/// becomes the owner and enters. If both shared one flag, the former owner would clear the flag of the new
+/// one and so open its lock. A lock has kOwners flags; further threads use it as a spin lock.
 ///
-/// Ending an ownership costs a system call and an interrupt on each processor that runs the process. Two threads that take turns
-/// pay that once in kEntriesToBias times, and otherwise have a spin lock. Without a fence the lock is always a spin lock.
+/// Ending an ownership costs a system call and an interrupt on each processor that runs the process. Two
+/// threads that take turns pay this at most once in kEntriesToBias entries; otherwise the lock is a spin lock
+/// for them. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;
@@ -79,7 +85,7 @@ class BiasedLock {
 
   /// A thread that is, was or may become the owner.
   struct Owner {
-    ThreadId thread = nullptr;         ///< written once, before `owner_` shows this place for the first time
+    ThreadId thread = nullptr;         ///< written once, before `owner_` first points here
     std::atomic<bool> inside = false;  ///< the thread is inside, or checks whether it still owns the lock
   };
 
@@ -107,8 +113,8 @@ class BiasedLock {
   std::array<Owner, 1 + kOwners> owners_;  ///< the first one stands for no thread
   std::atomic<Owner*> owner_{owners_.data()};
   std::atomic<bool> taken_{false};
-  Owner* inside_as_owner_ = nullptr;  ///< this and the following: written by the holder only
-  unsigned run_ = 0;                  ///< entries of `last_` in a row, not as owner
+  Owner* inside_as_owner_ = nullptr;  ///< only the holder writes this and the next two
+  unsigned run_ = 0;                  ///< entries of `last_` in a row, except as owner
   ThreadId last_ = nullptr;
   ThreadFence fence_;
 };

@@ -1,5 +1,5 @@
-// Log lines go to libfabric's log, and in tests to a string. A warning names cause and remedy in one line. Info explains decisions, such as
-// the choice of paths.
+// Log lines go to libfabric's log, and in tests to a string. A warning names cause and remedy in one line.
+// Info explains decisions, such as the choice of paths.
 #pragma once
 
 namespace cluster {

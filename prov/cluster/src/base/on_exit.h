@@ -3,7 +3,7 @@
 
 namespace cluster {
 
-/// Calls `act` at the end of its scope, however that is left.
+/// Calls `act` at the end of its scope, however the program leaves the scope.
 template <typename Act>
 struct [[nodiscard]] OnExit {
   explicit OnExit(Act&& what) : act(what) {}

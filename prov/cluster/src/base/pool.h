@@ -1,5 +1,6 @@
-// A pool of equal objects in blocks of memory. Each has a 32-bit id (slot and generation), which can travel over the wire and come back. The
-// id of a released object finds nothing, even if its slot is in use again, until the slot's generation has wrapped around (2048 uses).
+// A pool of objects of one type, in blocks of memory. Each has a 32-bit id (slot and generation), which can
+// travel over the wire and come back. The id of a released object finds nothing, even if its slot is in use
+// again, until the slot's generation has wrapped around (2048 uses).
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@ namespace cluster {
 template <typename Item>
 class Pool {
  public:
-  /// `limit`: most objects alive at once, at most kSlotsMax.
+  /// At most `limit` objects are alive at once, and at most kSlotsMax.
   explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
 
-  /// A default-constructed object with its `id` set, or null at the limit.
+  /// Returns a default-constructed object with its `id` set. Returns null if the limit is reached.
   Item* acquire() {
     if (alive_ == limit_) return nullptr;
     if (free_.empty()) grow();
@@ -26,7 +27,7 @@ class Pool {
     Cell& cell = cell_at(slot);
     cell.taken = true;
     std::destroy_at(&cell.item);
-    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(): that would clear all of it first
+    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(), which would zero all of it first
     cell.item.id = (cell.generation << kSlotBits) | slot;
     return &cell.item;
   }
@@ -67,7 +68,7 @@ class Pool {
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
-    free_.reserve(first + kBlockItems);  // what can throw comes before anything is changed
+    free_.reserve(first + kBlockItems);  // calls that can throw come first
     blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
     for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
   }

@@ -1,5 +1,5 @@
-// Which process this is: a child of fork() has a larger number than its parent. A process must neither use nor release
-// what it has inherited (api/fid_object.h, os/descriptor.h).
+// The generation of this process: a child of fork() has a larger number than its parent. A process must
+// neither use nor release objects that it has inherited (api/fid_object.h, os/descriptor.h).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// A report about this node or a running endpoint (cluster-info): records of named facts. A program that prints them need not know all
-// facts, nor those of a later version.
+// A report about this node or a running endpoint (cluster-info): records of named facts. A program that
+// prints a report need not know every fact, so a later version can add some.
 //
 // Between processes a report travels as text, one line for each fact:
 //
@@ -8,7 +8,7 @@
 //   #window_frames 32           a number: digits, perhaps behind a minus
 //   ?confirmed yes              yes or no
 //
-// read_report() trusts nothing: text that breaks these rules, or is larger than the limits, is no report.
+// read_report() trusts nothing: it refuses text that breaks these rules or exceeds the limits.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace cluster {
 struct Fact {
   enum class Kind : char { text = '=', number = '#', flag = '?' };
 
-  std::string name;  ///< lower case, digits, underscores; a number's ends with its unit
+  std::string name;  ///< lower case, digits, underscores; the name of a number ends with its unit
   Kind kind = Kind::text;
   std::string value;
 };
@@ -32,14 +32,14 @@ class Record {
  public:
   explicit Record(std::string_view kind) : kind_(kind) {}
 
-  /// Replaces what cannot be printed by question marks, and cuts what is too long.
+  /// Adds a text. Replaces unprintable characters by question marks, and cuts a value that is too long.
   Record& text(std::string_view name, std::string_view value);
   Record& number(std::string_view name, std::uint64_t value);
   Record& flag(std::string_view name, bool value);
 
   const std::string& kind() const { return kind_; }
   const std::vector<Fact>& facts() const { return facts_; }
-  /// The value of that name; empty if there is none.
+  /// Returns the value of the fact with that name; empty if there is none.
   const std::string& operator[](std::string_view name) const;
 
  private:
@@ -52,7 +52,7 @@ class Record {
 using Report = std::vector<Record>;
 
 std::string write_report(const Report& report);
-/// Nothing if the text is no report.
+/// Reads what write_report() has written. Returns nothing if the text is no report.
 std::optional<Report> read_report(std::string_view text);
 
 inline constexpr std::size_t kReportBytesMax = 64u << 20;

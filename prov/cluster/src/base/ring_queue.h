@@ -16,7 +16,7 @@ class RingQueue {
   std::size_t size() const { return tail_ - head_; }
   /// How many more items fit without more memory.
   std::size_t free() const { return capacity_ - size(); }
-  /// Bytes of memory it holds.
+  /// Bytes of memory that the queue holds.
   std::size_t footprint() const { return capacity_ * sizeof(Item); }
   Item& front() { return items_[head_ & mask()]; }
   const Item& front() const { return items_[head_ & mask()]; }
@@ -29,14 +29,15 @@ class RingQueue {
     if (size() == capacity_) grow();
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
-  /// Appends an item that still holds what an earlier one left there. The caller overwrites it in place, member by member.
+  /// Appends an item with the old contents of its place, and returns it. The caller overwrites it member by
+  /// member.
   Item& push_back() {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];
   }
-  /// The same if free() is not 0.
+  /// The same, without growing. free() must not be 0.
   Item& push_within() { return items_[tail_++ & mask()]; }
-  /// Doubles it. Without memory for that it stays as it is, and std::bad_alloc is thrown.
+  /// Doubles the capacity. Throws std::bad_alloc, and changes nothing, if there is no memory.
   void grow() {
     const std::size_t wider = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
     auto items = std::make_unique<Item[]>(wider);
@@ -47,12 +48,12 @@ class RingQueue {
     head_ = 0;
     tail_ = count;
   }
-  /// Releases what the item owns at once. An item that owns nothing may keep its bytes.
+  /// Removes the first item, and at once releases what it owns. An item that owns nothing may keep its bytes.
   void pop_front() {
     if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
     ++head_;
   }
-  /// Puts back the item that pop_front() has just released; nothing was pushed since.
+  /// Puts back the item that pop_front() has just removed. Nothing may have been pushed since.
   void undo_pop(Item&& item) { items_[--head_ & mask()] = std::move(item); }
   void clear() {
     while (!empty()) pop_front();
@@ -65,7 +66,7 @@ class RingQueue {
 
   std::unique_ptr<Item[]> items_;
   std::size_t capacity_ = 0;
-  std::size_t head_ = 0;  ///< both only ever grow; the difference is the size
+  std::size_t head_ = 0;  ///< `tail_ - head_` is the size
   std::size_t tail_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// Serial numbers that wrap around (RFC 1982): comparisons hold while the two are less than 2^31 apart, which
-// the windows guarantee. There are two kinds, which do not mix: a frame keeps its sequence for life, and each
-// sending of it has a transmission number of its own.
+// Serial numbers that wrap around (RFC 1982): a comparison is right while the two numbers are less than 2^31
+// apart, which the windows guarantee. There are two kinds, which do not mix. A frame keeps its sequence for
+// life. Each transmission of the frame has its own transmission number.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct SerialNumber {
 
 /// The place of a frame in its flow.
 using Sequence = SerialNumber<struct SequenceTag>;
-/// Counts every sending in a flow, retransmissions too.
+/// Counts every transmission in a flow, retransmissions included.
 using TransmissionNumber = SerialNumber<struct TransmissionTag>;
 
 }  // namespace cluster

@@ -6,7 +6,7 @@ namespace cluster {
 
 enum class Status {
   ok,
-  again,           ///< no resources now; works again after progress
+  again,           ///< no resources now; try again after progress
   too_big,         ///< longer than allowed
   bad_address,     ///< the handle is not in the address vector
   truncated,       ///< the message was longer than the receive
@@ -19,8 +19,8 @@ enum class Status {
   exhausted,       ///< the peer, on this node, has no free descriptor for the connection
   stuck,           ///< the peer's process exists, but its endpoint does not answer
   unknown_source,  ///< a message arrived whose sender is not in the address vector
-  access,          ///< no such region there, or too short, or not registered for this access
-  no_memory,  ///< this process has none for what the peer sends, or the peer is unknown and holds too much
+  access,          ///< the peer has no such region, or it is too short or not registered for this access
+  no_memory,       ///< this process has no memory for the peer's data, or an unknown peer holds too much
 };
 
 /// A few words for logs: "peer unreachable", "message truncated"...

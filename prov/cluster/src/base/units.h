@@ -1,5 +1,6 @@
-// Units of time. No component below engine/ reads a clock, except a link that dates arrivals; engine/ lends one to flows to date each burst.
-// Objects receive `now` and answer with a deadline. So the same objects run under the real clock and under a simulated one.
+// Units of time. No component below engine/ reads a clock, with two exceptions: a link dates arrivals, and a
+// flow dates each burst by a clock that engine/ lends it. Other objects receive `now` and return a deadline.
+// So the same objects run under the real clock and under a simulated one.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The minimum of the samples in a sliding window of time. The window has two halves, each with its own minimum. So a sample counts for
-// at least half the window and at most all of it.
+// The minimum of the samples in a sliding window of time. The window has two halves, each with its own
+// minimum. So a sample counts for at least half the window and at most all of it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class WindowedMin {
  public:
   explicit WindowedMin(Duration memory) : half_(memory / 2) {}
 
-  /// True if older samples left the window.
+  /// Adds a sample. Returns true if older samples have left the window.
   bool sample(Time now, Duration value) {
     const bool turned = known() && now >= turn_at_;
     if (turned || !known()) {
@@ -24,7 +24,7 @@ class WindowedMin {
     return turned;
   }
   bool known() const { return current_ != Duration::max(); }
-  /// Only if known.
+  /// Returns the minimum. Call it only if known().
   Duration get() const { return std::min(current_, previous_); }
 
  private:
