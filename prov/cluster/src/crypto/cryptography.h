@@ -1,5 +1,6 @@
-// The cryptographic primitives that this provider uses, as interfaces. A well-maintained library implements them (os/libcrypto.h), and has
-// computed each of them once before it is used. So a call fails for lack of memory only (std::bad_alloc). Here is what is made of them: HKDF.
+// Interfaces of the cryptographic primitives that this provider uses. A well-maintained library implements
+// them (os/libcrypto.h). Before the library is used, it has computed each primitive once. So a call fails
+// only for lack of memory (std::bad_alloc). Only HKDF, which is built on the primitives, is implemented here.
 #pragma once
 
 #include <array>
@@ -14,12 +15,12 @@
 
 namespace cluster::crypto {
 
-// Key material that leaves no trace: it is wiped when it goes, and never copied by accident. Where the bytes lie (core dumps, swap)
-// is up to their owner (os/secret_memory.h).
+// Key material that leaves no trace: its destructor wipes it, and nobody can copy it by accident. Its owner
+// keeps the bytes out of core dumps and swap (os/secret_memory.h).
 
-/// Not left out by the compiler, though nothing reads the bytes afterwards.
+/// Zeroes the bytes. The compiler cannot remove the call, although nothing reads the bytes afterwards.
 inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
-/// The text is empty afterwards.
+/// Zeroes the characters and empties the text.
 inline void wipe(std::string& text) {
   wipe(as_bytes(text.data(), text.size()));
   text.clear();
@@ -42,7 +43,7 @@ class Secret {
 
 /// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16.
 enum class Cipher : std::uint8_t {
-  aes128_gcm = 1,         ///< where both processors have instructions for it
+  aes128_gcm = 1,         ///< where both processors have AES instructions
   chacha20_poly1305 = 2,  ///< RFC 8439
 };
 
@@ -55,21 +56,23 @@ using Digest = std::array<std::byte, kDigestSize>;
 
 constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes128_gcm ? 16 : 32; }
 
-/// One key in one direction; not for several threads. The caller never uses a nonce twice.
+/// A cipher with one key for one direction. Only one thread may use it at a time. The caller never uses a
+/// nonce twice.
 class Aead {
  public:
   virtual ~Aead() = default;
-  /// Encrypts `text` where it lies and writes the tag, which vouches for it and for `associated`. With an empty `text` it only
-  /// authenticates.
+  /// Encrypts `text` in place and writes the tag, which authenticates `text` and `associated`. If `text` is
+  /// empty, it only authenticates `associated`.
   virtual void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
-  /// The reverse. False if the tag is wrong: then `text` is useless. Tags are compared in constant time.
+  /// Decrypts `text` in place. Returns false if the tag is wrong; then `text` is useless. Compares tags in
+  /// constant time.
   virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
 
 class Cryptography {
  public:
   virtual ~Cryptography() = default;
-  /// HMAC-SHA256 (RFC 2104); for any thread.
+  /// Computes HMAC-SHA256 (RFC 2104). Any thread may call.
   virtual void hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
   /// True if the bytes are equal, in a time that does not depend on them.
   virtual bool equal(const std::byte* one, const std::byte* other, std::size_t size) const = 0;
@@ -80,14 +83,14 @@ class Cryptography {
   virtual bool prefers_aes() const = 0;
 };
 
-// HKDF (RFC 5869) with SHA-256, as far as seal/ needs it: keys of at most one digest.
+// HKDF (RFC 5869) with SHA-256, limited to what seal/ needs: keys of at most one digest.
 
 using DerivedKey = Secret<kDigestSize>;
 
 /// HKDF-Extract: makes a uniform key of material of any length.
 void extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out);
-/// HKDF-Expand to one digest. `label` says what the key is for, `context` for which partners. Together they have at most 200 bytes, and
-/// no label is the beginning of another.
+/// HKDF-Expand to one digest. `label` names the purpose of the key, `context` its partners. Together they
+/// have at most 200 bytes. No label is a prefix of another.
 void expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
             ConstBytes context, DerivedKey& out);
 
