@@ -1,6 +1,6 @@
-// What the protocol needs from the layer below: it delivers segments to one peer, each exactly once and
-// intact. There are three: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue
-// by which an endpoint reaches itself (self/).
+// A carrier delivers segments of the protocol to one peer, each exactly once and intact. There are three
+// carriers: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue by which an
+// endpoint reaches itself (self/).
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,21 @@
 
 namespace cluster::carrier {
 
-/// Names a segment whose acknowledgement the caller wants reported; 0: it does not. Opaque to carriers.
+/// Names a segment whose acknowledgement the caller wants reported. 0 asks for no report. Carriers do not
+/// interpret it.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
-  copy,       ///< the caller may change the payload on return
+  copy,       ///< the caller may change the payload when post() returns
   reference,  ///< the payload stays valid until the token is reported (token not 0)
 };
 
-/// What a carrier can do. The protocol reads these and asks for no carrier by its kind.
+/// What a carrier can do. The protocol reads these traits and never asks which kind of carrier it uses.
 struct Traits {
-  /// A segment counts as acknowledged when post() returns, since it lies in memory that its receiver reads: post()
-  /// copies every payload and ignores tokens.
+  /// A segment counts as acknowledged when post() returns, because it then lies in memory that its receiver
+  /// reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The peer runs on this node: what is pulled from it shares no wire with what is pulled from others.
+  /// The peer runs on this node, so pulls from it share no wire with pulls from other peers.
   bool on_this_node = false;
 };
 
@@ -37,27 +38,28 @@ class Carrier {
 
   const Traits& traits() const { return traits_; }
 
-  /// Largest payload that post() takes now in a segment of this shape, bytes.
+  /// Returns the largest payload, in bytes, that post() takes now in a segment of this shape.
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
 
-  /// The best size of the next segment of a payload that is longer than that and may be cut anywhere: it
-  /// fills the free bytes that earlier segments left.
+  /// Returns the best size of the next segment of a payload that is longer than payload_max() and may be cut
+  /// anywhere. A segment of this size fills the bytes that earlier segments left free.
   virtual std::size_t fragment_max(const wire::Segment& segment) const { return payload_max(segment); }
 
-  /// Largest message that may be sent eagerly. The receiver should pull longer ones, since it knows what else
-  /// is sent to it.
+  /// Returns the size of the largest message that may be sent eagerly. The receiver should pull longer ones,
+  /// because it knows what other peers send to it.
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
-  /// Takes a segment with its payload (`segment.length` == payload.length). False: not enough free bytes, try
-  /// again after progress. Ordered segments (wire::ordered) are delivered in the order they were posted, the
-  /// others when they arrive. Unless it acknowledges on post (Traits), a token is reported once, by the engine and never from
-  /// inside post(): when the peer's library has the segment and, if it is ordered, every ordered one before
-  /// it. If the carrier ends before, it is not reported.
+  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
+  /// enough free bytes; try again after progress. The carrier delivers ordered segments (wire::ordered) in
+  /// the order of posting, and other segments as they arrive. Unless the carrier acknowledges on post
+  /// (Traits), the engine reports the token once, and never from inside post(). It reports the token when the
+  /// peer's library has the segment and, if the segment is ordered, every ordered one before it. If the
+  /// carrier ends first, nobody reports the token.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// Takes the beginning of a payload that stays valid (PayloadMode::reference) as one or more segments like
-  /// `segment`, each of which begins where the one before it ends; returns how many bytes it took, 0 if there
-  /// are not enough free bytes. The token is reported once, when the peer has all that this call took.
+  /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
+  /// segments like `segment`. Returns how many bytes it took; 0 if there are not enough free bytes. The
+  /// engine reports the token once, when the peer has all bytes that this call took.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;
     const std::size_t part = std::min(payload.length, fragment_max(segment));
@@ -70,17 +72,19 @@ class Carrier {
   const Traits traits_;
 };
 
-/// The fast lane of a peer: short messages may take it while it is open, past all that the general road checks for each
-/// message. Only the transport that opened a lane knows what stands at its end (shm/fast_lane.h).
+/// The fast lane of a peer. While it is open, short messages may take it, and skip the checks that the
+/// general path makes for each message. Only the transport that opened a lane knows its implementation
+/// (shm/fast_lane.h).
 class Lane {};
 
-/// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.
+/// Posts a segment with a contiguous payload. The carrier copies the payload and reports no acknowledgement.
 inline bool post_copy(Carrier& carrier, wire::Segment segment, ConstBytes payload) {
   segment.length = static_cast<std::uint32_t>(payload.size());
   return carrier.post(segment, {{&payload, 1}, 0, payload.size()}, PayloadMode::copy, 0);
 }
 
-/// The size of the next segment of a payload with `left` bytes left, which is cut only if it must be.
+/// Returns the size of the next segment of a payload with `left` bytes left. Cuts the payload only if the
+/// rest does not fit into one segment.
 inline std::size_t next_fragment(std::size_t left, const Carrier& carrier, const wire::Segment& segment) {
   return left <= carrier.payload_max(segment) ? left : std::min(left, carrier.fragment_max(segment));
 }

@@ -1,5 +1,5 @@
-// What a domain lets the peers of its node see of its registered memory. An interface: shm/ implements it over memory that
-// processes share.
+// How a domain offers its registered memory to the peers on its node. This is an interface: shm/ implements
+// it in memory that processes share.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace cluster::carrier {
 struct OfferedRegion {
   std::uint64_t base = 0;    ///< the virtual address of its first byte
   std::uint64_t start = 0;   ///< the remote address of that byte
-  std::uint64_t length = 0;  ///< all memory: ~0 from address 0
+  std::uint64_t length = 0;  ///< a region of all memory has ~0, from address 0 on
   bool readable = false;
   bool writable = false;
   bool reads_served = false;   ///< peers may read it, through this side's library
-  bool writes_served = false;  ///< the same of writes
+  bool writes_served = false;  ///< peers may write it, through this side's library
 };
 
 /// The regions of one domain. Calls may be made by several threads at once.
@@ -25,16 +25,17 @@ class RegionOffers {
  public:
   virtual ~RegionOffers() = default;
 
-  /// A key is not offered again before it is withdrawn.
+  /// Offers a region. Withdraw a key before you offer it again.
   virtual void offer(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Changes what peers may do; base, start and length stay.
+  /// Changes what peers may do; base, start and length stay the same.
   virtual void change(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Waits until no peer reads or writes the region. False if an access takes unreasonably long; then the region is closed
-  /// to new accesses, and the call may be repeated.
+  /// Closes the region to new accesses, and waits until no peer reads or writes it. Returns false if an
+  /// access takes unreasonably long; then the caller may call again.
   virtual bool withdraw(std::uint64_t key) = 0;
 
-  /// From now on the peers of this endpoint reach the regions, until the handle is dropped, which waits for
-  /// accesses under way. `reads_served`, `writes_served`: this endpoint's library has to see all of them.
+  /// Lets the peers of this endpoint reach the regions until the handle is dropped. Dropping it waits for
+  /// accesses in progress. `reads_served`, `writes_served`: this endpoint's library has to see all reads or
+  /// all writes.
   virtual std::shared_ptr<void> serve(const SocketAddress& endpoint, bool reads_served,
                                       bool writes_served) = 0;
 };
