@@ -41,7 +41,7 @@ transport::OpenResult SelfTransport::open(Peer& peer, std::string& reason) {
 }
 
 bool SelfTransport::receive_some() {
-  // What arrives may post to the queue: each segment leaves it before.
+  // Delivering a segment may post to the queue, so each segment leaves the queue before its delivery.
   struct Source {
     bool next() {
       if (!carrier.pending()) return false;

@@ -1,5 +1,6 @@
-// An endpoint's way to itself: a queue in memory, since a flow or a ring cannot have one endpoint at both ends. It reaches the
-// peers that have this endpoint's name, or another address of its interfaces.
+// The transport by which an endpoint reaches itself: a queue in memory, because a flow or a ring cannot have
+// one endpoint at both ends. It reaches the peers that have the name or another rail address of this
+// endpoint.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,8 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue. It is bounded like a ring: a segment that does not fit is refused until the queue has been read.
+/// The queue. It is bounded like a ring: a segment that does not fit is refused until the queue has been
+/// read.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
@@ -30,9 +32,9 @@ class SelfCarrier final : public carrier::Carrier {
     wire::Segment segment;
     std::unique_ptr<std::byte[]> payload;
   };
-  /// Takes the oldest segment out; there must be one.
+  /// Takes out the oldest segment. The queue must not be empty.
   Entry pop();
-  /// Undoes pop(), if nothing was posted meanwhile.
+  /// Undoes pop(). Nothing may have been posted since.
   void put_back(Entry&& entry);
   bool pending() const { return !queue_.empty(); }
 
@@ -47,7 +49,7 @@ class SelfCarrier final : public carrier::Carrier {
 
 class SelfTransport final : public transport::Transport {
  public:
-  /// `rails`: this endpoint has their addresses as well.
+  /// `rails`: their addresses belong to this endpoint, too.
   SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
       : context_(context), rails_(rails), arrivals_(context.messenger, context.peers, context.admission) {}
 
@@ -66,7 +68,7 @@ class SelfTransport final : public transport::Transport {
   bool wants_turn() const override { return carrier_.pending(); }
 
  private:
-  /// Segments taken out in one turn.
+  /// Most segments that one turn takes out.
   static constexpr std::size_t kBurst = 64;
 
   bool receive_some();
