@@ -35,12 +35,12 @@ struct Interface {
   bool loopback = false;
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits what leaves it
-  int master = 0;              ///< index of the bridge or bond it is a port of; 0: of none
+  int master = 0;              ///< index of the bridge or bond that it is a port of; 0: none
   bool hardware_port = false;  ///< a bridge with a port that leads out of this node
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
   std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last
-  std::vector<unsigned> prefix_bits;     ///< of `addresses`, in their order
+  std::vector<unsigned> prefix_bits;     ///< prefix length of each of `addresses`
 
   friend bool operator==(const Interface&, const Interface&) = default;
 };

@@ -1,5 +1,6 @@
-// A link carries frames to other nodes and may lose, duplicate, reorder and damage them; reliability/ repairs that. Calls are per burst,
-// never per frame, and a link does not look into frames. No component above links knows about IP or Ethernet headers.
+// A link carries frames to other nodes and may lose, duplicate, reorder and damage them; reliability/ repairs
+// that. Calls are per burst, never per frame, and a link does not look into frames. No component above links
+// knows about IP or Ethernet headers.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,15 @@
 
 namespace cluster::link {
 
-/// How to reach a peer, as far as a link knows: the caller keeps it, and learns a better one from authentic frames.
+/// How a link reaches a peer. The caller keeps the path, and learns a better one from authentic frames.
 struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
   std::uint8_t link = 0;   ///< which of this side's links, where there are several (multipath/link_bundle.h)
-  bool ethertype = false;  ///< under the provider's own EtherType, where the link has that
-  /// Timeouts in a row since the peer was last heard, counted up to a limit: its host may have another hardware address now.
+  bool ethertype = false;  ///< send under the provider's own EtherType, if the link can
+  /// Timeouts in a row since the peer was last heard, counted up to a limit. If there are many, its host may
+  /// have another hardware address now.
   std::uint8_t doubts = 0;
 
   bool same_mac(const Path& other) const {
@@ -35,10 +37,11 @@ struct Path {
   }
 };
 
-/// Where answers to a frame go that any host could have written: the kernel's routes and neighbour table decide.
+/// Returns the path for the answer to a frame that any host could have forged. The kernel's routes and
+/// neighbour table then decide.
 inline Path without_mac(const Path& path) { return {path.to, {}, false, path.link}; }
 
-/// The same path over IP.
+/// Returns the same path over IP.
 inline Path ip_path(Path path) {
   path.ethertype = false;
   return path;
@@ -46,14 +49,14 @@ inline Path ip_path(Path path) {
 
 inline constexpr std::size_t kPiecesMax = 12;
 inline constexpr std::size_t kEthertypeFrameMax = 1280;  ///< bytes; larger frames gain nothing from it
-inline constexpr std::size_t kBurstMax = 44;             ///< of 1500 bytes: the largest super-frame
+inline constexpr std::size_t kBurstMax = 44;             ///< frames of 1500 bytes: the largest super-frame
 
 /// One frame to send: `count` pieces in a row, `size` bytes in all.
 struct OutFrame {
   const Path* path = nullptr;
   std::size_t count = 0;
   std::size_t size = 0;
-  union {  // only those in use are ever written
+  union {  // only the pieces in use are ever written
     std::array<ConstBytes, kPiecesMax> pieces;
   };
 
@@ -65,11 +68,12 @@ struct OutFrame {
   }
 };
 
-/// The frames of one call of a link, built in place: some 9 KB, too much for a stack and too much to clear each time.
+/// The frames of one send_burst(), built in place. It has some 9 KB: too much for a stack, and too much to
+/// clear each time.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
-  /// A new empty frame behind the others; at most kBurstMax.
+  /// Appends an empty frame and returns it; at most kBurstMax in all.
   OutFrame& add() { return *new (&frames_[count_++]) OutFrame; }
   OutFrame& front() { return frames_.front(); }
   std::span<const OutFrame> frames() const { return std::span(frames_).first(count_); }
@@ -81,26 +85,28 @@ class OutBurst {
   std::size_t count_ = 0;
 };
 
-/// Bytes that arrived; frames describe their own length, several may lie back to back.
+/// Bytes that arrived. Several frames may lie back to back; each states its own length.
 struct InFrame {
   Bytes bytes;
   Path from;
-  /// When they reached this node, before they waited to be read; kNever: the link cannot say.
+  /// When the bytes reached this node, before they waited to be read; kNever if the link cannot say.
   Time arrived = kNever;
-  /// Bytes of each datagram that the kernel has joined, but for the last; 0: it is a single one, or not known.
+  /// Size of each datagram that the kernel has joined; the last may be shorter. 0 if it is a single datagram,
+  /// or unknown.
   std::size_t segment = 0;
 };
 
-/// An ICMP error about a frame sent earlier. Any host can forge one; what it quotes shows whether its sender has seen the frame.
+/// An ICMP error about a frame sent earlier. Any host can forge one; the quoted bytes show whether its sender
+/// has seen the frame.
 struct PathError {
   static constexpr std::size_t kQuotedMax =
-      64;  ///< the header of a frame, and in a request for an association its sender's salt
+      64;  ///< enough for a frame header, and for the sender's salt in an association request
 
   SocketAddress peer;
-  Status status = Status::ok;  ///< refused (port unreachable) or unreachable (host, network)
-  std::uint8_t link = 0;       ///< which of several links the frame had left by
-  bool vouched = false;        ///< the link has recognized the quoted frame as its own, so the user need not
-  std::uint8_t quoted_size = 0;  ///< routers may quote nothing that lies behind the UDP header
+  Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
+  std::uint8_t link = 0;         ///< by which of several links the frame left
+  bool vouched = false;          ///< the link has recognized the quoted frame; the caller need not
+  std::uint8_t quoted_size = 0;  ///< routers need not quote bytes behind the UDP header
   std::array<std::byte, kQuotedMax> quoted{};
 
   ConstBytes quote() const { return {quoted.data(), quoted_size}; }
@@ -110,17 +116,19 @@ struct PathError {
   }
 };
 
-/// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A link cannot look up sessions.
-/// It looks at one byte, the mark: the lowest of the session in the header. Frames with the mark pass. What costs most in a frame is that it
-/// wakes a process, so the others go to a place aside, which wakes nothing. The endpoint reads it by time, and the kernel drops what finds
-/// it full. Nothing that any host can draw from the endpoint in a flood depends on the mark: otherwise it could find it by trying all 255.
+/// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A
+/// link cannot look up sessions. It compares one byte of the frame with the mark: the lowest byte of the
+/// session in the header. Frames with the mark pass. Other frames wait in a queue aside, which wakes no
+/// process, because waking a process is what costs most. The endpoint reads this queue at fixed intervals;
+/// the kernel drops frames while the queue is full. No answer that a stranger can provoke during a flood
+/// depends on the mark. Otherwise the stranger could find the mark by trying all 255.
 struct Thinning {
   std::uint8_t mark = 1;
   bool on = false;  ///< frames without the mark wait aside
 
-  static constexpr Duration kAsideInterval = 5ms;  ///< between two looks aside
-  static constexpr std::size_t kAsideFrames = 24;  ///< of one look
-  /// Of keep-alives one in 2^shift waits aside, which shows that a flood of them goes on.
+  static constexpr Duration kAsideInterval = 5ms;  ///< between two reads of the queue aside
+  static constexpr std::size_t kAsideFrames = 24;  ///< that one read takes
+  /// One keep-alive in 2^kKeepAliveShift waits aside, which shows whether a flood of keep-alives goes on.
   static constexpr unsigned kKeepAliveShift = 2;
 
   bool operator==(const Thinning&) const = default;
@@ -132,31 +140,38 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// True if single frames of at most kEthertypeFrameMax bytes can travel under an EtherType of their own (Path::ethertype), which costs the
-  /// receiving host less than IP. Not every network forwards it, and not every peer receives it. Frames of both paths may overtake each other.
+  /// Returns true if single frames of at most kEthertypeFrameMax bytes can travel under the provider's
+  /// EtherType (Path::ethertype). This path costs the receiving host less than IP. Not every network forwards
+  /// such frames, and not every peer receives them. Frames on the two paths may overtake each other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. On return the pieces are the caller's
-  /// again. A taken frame may still be lost. Runs of frames with one path and one size (the last may be shorter) are cheapest: a link
-  /// may hand them on as one.
+  /// Sends frames in order and returns how many it took. If it took fewer, there are no buffers for the rest
+  /// now. When it returns, the caller owns the pieces again. A taken frame may still be lost. A run of frames
+  /// with one path and one size (the last may be shorter) is cheapest: a link may send it as one super-frame.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
-  /// Bytes at the end of each received frame that seal it, beyond frame_max(); 0: the checksum protects frames.
+  /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
+  /// Returns 0 if the checksum protects frames.
   virtual std::size_t seal_overhead() const { return 0; }
   wire::Integrity integrity() const {
     return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
   }
-  /// Returns how many entries it filled. Their bytes stay valid, and may be changed, until the next call.
+  /// Receives frames, and returns how many entries it filled. Their bytes stay valid, and may be changed,
+  /// until the next call.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call: a system call, so only when something seems wrong.
+  /// Writes the ICMP errors since the last call, and returns their number. It takes a system call, so call it
+  /// only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
-  /// Readable when frames or errors wait; the same for the life of the link. Empty: nobody can sleep on this link.
+  /// Returns descriptors that are readable when frames or errors wait. They stay the same for the life of the
+  /// link. If there are none, nobody can sleep on this link.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// The caller is about to sleep. So the next receive_burst() looks at every source, whatever that costs.
+  /// Tells the link that the caller is about to sleep. The next receive_burst() then looks at every source,
+  /// whatever that costs.
   virtual void before_sleep() {}
-  /// From now on the kernel puts frames aside so, if it can; those of one arrival together. Costs some system calls.
+  /// Makes the kernel put frames aside as the Thinning says, if the kernel can. Frames of one arrival stay
+  /// together. Costs some system calls.
   virtual void thin(const Thinning&) {}
 };
 
-/// Sends one frame that lies in one piece. False: the link did not take it.
+/// Sends one contiguous frame. Returns false if the link does not take it.
 inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
   OutFrame frame;
   frame.path = &to;
@@ -164,14 +179,15 @@ inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
   return link.send_burst({&frame, 1}) != 0;
 }
 
-/// Walks the frames of an arrival. The kernel joins datagrams of one source address and one length, whether the peer at that address
-/// has sent them or a forger has. So a forged frame may lie in front of, between or behind genuine ones. The kernel says where one
-/// datagram ends and the next begins (InFrame::segment), and what a frame says of its own length changes nothing about that:
+/// Walks over the frames of an arrival. The kernel joins datagrams of one source address and one length,
+/// whether the peer at that address or a forger has sent them. So a forged frame may lie before, between or
+/// behind genuine ones. The kernel says where each datagram ends (InFrame::segment). The length that a frame
+/// states does not move these borders:
 ///
 /// - no frame reaches beyond its datagram;
-/// - a refused frame takes the rest of its own datagram with it, and no other.
+/// - a refused frame discards the rest of its own datagram, and of no other.
 ///
-/// Where the link cannot say, the whole arrival counts as one datagram.
+/// If the link does not know the borders, the whole arrival counts as one datagram.
 class ArrivalWalk {
  public:
   ArrivalWalk() = default;
@@ -182,30 +198,32 @@ class ArrivalWalk {
         left_(std::min(segment_, rest_.size())) {}
 
   bool done() const { return rest_.empty(); }
-  /// What is left of this datagram: the next frame lies in it.
+  /// The rest of the current datagram, where the next frame lies.
   Bytes datagram() const { return rest_.first(left_); }
-  /// What lies behind a frame of this length, as far as another such frame reaches.
+  /// The bytes behind the next frame, which has this length: at most as many as another such frame.
   ConstBytes behind(std::size_t length) const {
     return rest_.subspan(length).first(std::min(length, rest_.size() - length));
   }
-  /// Where frames of this length may follow the next one: all that is left, if each datagram is one such frame.
+  /// The bytes where a run of frames of this length may lie: all that is left if each datagram is one such
+  /// frame, otherwise the rest of the current datagram.
   Bytes run(std::size_t length) const { return length == segment_ ? rest_ : datagram(); }
 
-  /// Behind so many frames of this length, which lie in run(length).
+  /// Moves past `count` frames of this length, which lie in run(length).
   void pass(std::size_t count, std::size_t length) {
     const std::size_t bytes = count * length;
     rest_ = rest_.subspan(bytes);
     left_ = bytes < left_ ? left_ - bytes : std::min(segment_, rest_.size());
   }
   void pass_datagram() { pass(1, left_); }
-  /// Behind a refused frame: to the next datagram or, where that is not known, by the length that the frame says.
+  /// Moves past a refused frame: to the next datagram or, if the borders are unknown, by `length`, which the
+  /// frame states.
   void pass_refused(std::size_t length) { pass(1, joined_ ? left_ : length); }
 
  private:
   Bytes rest_;
-  bool joined_ = false;      ///< it is known where datagrams end
-  std::size_t segment_ = 0;  ///< of the arrival; of all of it, if that is not known
-  std::size_t left_ = 0;     ///< of this datagram
+  bool joined_ = false;      ///< the borders of the datagrams are known
+  std::size_t segment_ = 0;  ///< bytes of a datagram; of the whole arrival if the borders are unknown
+  std::size_t left_ = 0;     ///< bytes of the current datagram
 };
 
 }  // namespace cluster::link
