@@ -33,8 +33,8 @@ std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
     const SequenceRange range{{pair[0]}, {pair[1]}};
     // A correct peer would have merged a range that touches `ack` or its predecessor.
     if (!range.first.after(last) || !range.end.after(range.first)) return 0;
-    // Each step is less than half the sequence space. So must be their sum: otherwise 32 ranges could circle it, and comparisons of
-    // the later ones would be the wrong way round.
+    // The check above limits each step to half the sequence space. The sum of the steps must also stay below
+    // half. Otherwise 32 ranges could wrap around, and comparisons with the later ones would be wrong.
     if (!range.first.after(base) || !range.end.after(base)) return 0;
     out.ranges[i] = range;
     last = range.end;

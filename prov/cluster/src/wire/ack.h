@@ -1,5 +1,5 @@
-// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that the peer retransmits only
-// what is missing.
+// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that
+// the peer retransmits only what is missing.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ struct SequenceRange {
 
 inline constexpr std::size_t kAckRangesMax = 32;
 
-/// As it lies on the wire. `count` pairs of Le32 (first, end) follow: ascending, disjoint, and all beyond the header's `ack`.
+/// The layout on the wire. `count` pairs of Le32 (first, end) follow: ascending, disjoint, and all beyond the
+/// header's `ack`.
 struct AckBlock {
   Le32 spurious;  ///< spurious retransmissions that have arrived in this flow so far
   Le16 count;
@@ -34,10 +35,10 @@ struct Ack {
   SequenceRange ranges[kAckRangesMax];
 };
 
-/// Bytes `encode` writes for this many ranges.
+/// Returns the number of bytes that encode() writes for this many ranges.
 constexpr std::size_t ack_block_size(std::size_t ranges) { return sizeof(AckBlock) + 8 * ranges; }
 std::size_t encode(const Ack& ack, std::byte* out);
-/// Returns the bytes the block takes, or 0 if it is invalid. `base` is the header's `ack`.
+/// Reads a block and returns its size in bytes, or 0 if it is invalid. `base` is the header's `ack`.
 std::size_t decode(ConstBytes in, Sequence base, Ack& out);
 
 }  // namespace cluster::wire

@@ -27,7 +27,7 @@ constexpr KindRule kRules[] = {
     {true, 0},                                     // datagram
     {true, 0},                                     // path_challenge
     {true, 0},                                     // path_response
-    {false, 0},                                    // association_request: ends in seal/
+    {false, 0},                                    // association_request: seal/ consumes it
     {false, 0},                                    // association_response
     {false, 0},                                    // association_unknown
     {true, kSequenced | kAckNow},                  // group
@@ -40,7 +40,7 @@ bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
   return (flags & one) == 0 || (flags & other) != 0;
 }
 
-/// Flags without kSealed.
+/// Checks the flags of a frame, without kSealed.
 bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
   return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow | kPart, kSequenced) &&
          implies(flags, kAckBlock, kAcknowledges);
@@ -48,14 +48,14 @@ bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
 
 bool is_ours(const FrameHeader& header) { return header.magic == kMagic && header.version == kVersion; }
 
-/// `least`: bytes of header and trailer.
+/// Checks what all kinds have in common. `least`: bytes of header and trailer.
 bool is_frame(const FrameHeader& header, std::size_t least, std::size_t available) {
   return is_ours(header) && header.kind < std::size(kRules) && kRules[header.kind].exists &&
          header.length >= least && header.length <= available;
 }
 
-/// Leaves the blocks as they are: has_opening and has_ranges say whether they are valid, and clearing them would cost more than reading
-/// the whole frame.
+/// Does not clear the blocks, because that would cost more than reading the whole frame. has_opening and
+/// has_ranges say whether the blocks are valid.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags & (kAll | kPart);
@@ -71,7 +71,7 @@ void copy_header(const FrameHeader& header, FrameView& out) {
   out.segments = {};
 }
 
-/// Takes the blocks that the flags announce off the front of `rest`.
+/// Reads the blocks that the flags announce, and removes them from the front of `rest`.
 bool read_blocks(ConstBytes& rest, FrameView& out) {
   if ((out.flags & kOpening) != 0) {
     const std::size_t size = decode(rest, out.opening, out.rails);
@@ -88,7 +88,8 @@ bool read_blocks(ConstBytes& rest, FrameView& out) {
   return true;
 }
 
-/// Takes the part block off the front of `rest`, which must be as long as it says.
+/// Reads the part block, and removes it from the front of `rest`. What remains must have the length that the
+/// block implies.
 bool read_part(ConstBytes& rest, FrameView& out) {
   if (rest.size() <= sizeof out.part || out.session == 0) return false;
   std::memcpy(&out.part, rest.data(), sizeof out.part);
@@ -177,7 +178,7 @@ Field field_at(const std::byte* at) {
   return field;
 }
 
-/// True if `frame` is what the `i`th frame behind `first` must be, all but the payload.
+/// Returns true if `frame`, except for its payload, is what the `i`th frame after `first` must be.
 bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, const FrameView& view,
                const Segment& segment, std::size_t segment_header) {
   const bool alike = same_bytes(first, frame, 0, kChecksumOffset) &&

@@ -1,8 +1,9 @@
-// What a remote atomic operation does, in the 16 bits that travel with it: the operation, the type of the elements, and whether the
-// previous values come back. The protocol defines the numbers; api/ checks that they equal libfabric's.
+// What a remote atomic operation does, in the 16 bits that travel with it: the operation, the type of the
+// elements, and whether the previous values come back. The protocol defines the numbers; api/ checks that
+// they equal libfabric's.
 //
-// An operation on many elements is atomic only for each element. So it travels in parts of at most kAtomicPart bytes, each of which fits
-// into the smallest frame that a peer may ask for.
+// An operation on many elements is atomic only for each element. So it travels in parts of at most
+// kAtomicPart bytes, each of which fits into the smallest frame that a peer may ask for.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,8 @@ enum class AtomicOp : std::uint8_t {
   lxor,
   bxor,
   read,   // no operand
-  write,  // one that replaces
-  cswap,  // replace if the comparand compares so with what is there
+  write,  // one operand, which replaces the target
+  cswap,  // replace if the comparand equals the target; the next five: if it compares as named
   cswap_ne,
   cswap_le,
   cswap_lt,
@@ -45,9 +46,9 @@ enum class AtomicType : std::uint8_t {
   uint64,
   float32,
   float64,
-  complex32,  // complex numbers are named by one of their two halves
+  complex32,  // a complex type has the name of one of its two halves
   complex64,
-  float_long,  // as the hosts have them, padding included
+  float_long,  // as the hosts store them, padding included
   complex_long,
   int128,
   uint128,
@@ -66,14 +67,16 @@ struct AtomicCode {
   bool fetch = false;  ///< the previous values come back
 
   bool compares() const { return op >= AtomicOp::cswap; }
-  /// Arrays of elements that travel with it: none, the operands, or operands and comparands.
+  /// Returns how many arrays of elements travel with the operation: none, the operands, or operands and
+  /// comparands.
   std::size_t operands() const { return op == AtomicOp::read ? 0 : compares() ? 2 : 1; }
 
   std::uint16_t packed() const {
     return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
                                       (fetch ? 1u << 10 : 0u));
   }
-  /// False if there is no such operation. Reading or comparing without an answer is no operation either.
+  /// Reads packed(). Returns false if there is no such operation. A read or a comparison without an answer is
+  /// none.
   static bool unpack(std::uint16_t bits, AtomicCode& code) {
     const unsigned op = bits & 31u;
     const unsigned type = bits >> 5 & 31u;
@@ -89,7 +92,7 @@ inline constexpr std::size_t kAtomicPart = 128;
 /// Target bytes of the next part if `left` bytes are left.
 inline std::size_t atomic_part(std::uint64_t left) { return std::min<std::uint64_t>(left, kAtomicPart); }
 
-/// True if the lengths in an atomic's header fit together.
+/// Returns true if the lengths in the header of an atomic segment fit together.
 inline bool lengths_fit(const AtomicCode& code, std::uint64_t total, std::uint64_t length) {
   return total > 0 && total % size_of(code.type) == 0 && length == code.operands() * atomic_part(total);
 }

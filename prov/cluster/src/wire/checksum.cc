@@ -1,5 +1,5 @@
-// The portable implementation looks up eight bytes in eight tables at a time. checksum.h lists the faster ones that the processor can
-// run; the first of them is used.
+// The portable implementation looks up eight bytes in eight tables at a time. fast::implementations() lists
+// the faster ones that the processor can run; crc32c() uses the first.
 #include "wire/checksum.h"
 
 #include <array>

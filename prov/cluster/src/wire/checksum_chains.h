@@ -1,14 +1,16 @@
-// CRC32C by an instruction of the processor that takes a word of 8 bytes. Each such instruction waits three cycles for the one before it.
-// So long data is cut into three parts, whose chains run side by side and are joined afterwards: 8 bytes a cycle at best.
+// Computes CRC32C by a processor instruction that takes a word of 8 bytes. Each such instruction waits three
+// cycles for the one before it. So this code cuts long data into three parts, runs one chain of instructions
+// for each side by side, and joins the results: 8 bytes a cycle at best.
 //
-// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. The CRC also fills only the lower half
-// of its factor, which makes it larger by another x^32, and the lower word of the product reads as smaller by x^64. The product then
-// goes through the instruction as data, which reduces it and gives it the missing x^32. A table holds the entries for all lengths of a
-// part that occur.
+// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. Two more
+// factors appear. The CRC fills only the lower half of its factor, which multiplies it by another x^32. The
+// lower word of the product reads as the product divided by x^64. The product then goes through the
+// instruction as data, which reduces it and contributes the missing x^32. A table holds the entries for all
+// lengths that a part can have.
 //
-// Private to checksum_x86.cc and checksum_arm64.cc. The rest of the plugin runs on processors without such instructions, so the compiler
-// uses them only in functions with an attribute that asks for them. Each of the two files defines it as CLUSTER_CRC_TARGET before it
-// includes this one.
+// Private to checksum_x86.cc and checksum_arm64.cc. The rest of the plugin runs on processors without such
+// instructions, so the compiler uses them only in functions with an attribute that asks for them. Each of the
+// two files defines this attribute as CLUSTER_CRC_TARGET before it includes this file.
 #pragma once
 
 #include <array>
@@ -20,12 +22,12 @@
 
 namespace cluster::wire::fast {
 
-/// `Instructions` has State, a word that holds a CRC; step(), which moves a CRC over 8, 4, 2 or 1 bytes; low_product(), the lower 64 bits of
-/// a carry-less product.
+/// `Instructions` has State, a word that holds a CRC; step(), which moves a CRC over 8, 4, 2 or 1 bytes;
+/// low_product(), the lower 64 bits of a carry-less product.
 template <typename Instructions>
 class Chains {
  public:
-  /// Moves the inner state on over `size` bytes, without inversion before or after.
+  /// Moves the inner state on over `size` bytes. Does not invert it before or after.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     State crc = state;
     while (size >= kChainedMin) {

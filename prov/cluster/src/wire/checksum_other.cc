@@ -1,4 +1,4 @@
-// Processors for which no faster way than the tables has been written.
+// For processors without a faster implementation than the tables.
 #include "wire/checksum.h"
 
 namespace cluster::wire::fast {

@@ -1,21 +1,24 @@
-// CRC32C on x86-64. The plugin asks the processor at run time what it has, since one plugin serves all nodes of a cluster.
+// CRC32C on x86-64. The plugin asks the processor at run time what it has, since one plugin serves all nodes
+// of a cluster.
 //
 // Chains: the crc32 instruction (SSE4.2), which every x86-64 processor since 2008 has (checksum_chains.h).
 //
-// Folding: for processors with wide vectors and carry-less multiplication in each of their 16-byte lanes (VPCLMULQDQ with
-// AVX-512). It is three times as fast as the chains for a frame of 1.5 KB. The method is that of Gopal et al., "Fast CRC
-// Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009).
+// Folding: for processors with wide vectors and carry-less multiplication in each of their 16-byte lanes
+// (VPCLMULQDQ with AVX-512). It is three times as fast as the chains for a frame of 1.5 KB. The method is
+// that of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel,
+// 2009).
 //
-// Nothing is reduced to 32 bits on the way. Take 16 bytes, and 16 bytes that begin d words behind them: both become one sum of 16
-// bytes, in the place of the latter, with the same remainder modulo P. The former are early * x^64 + late, so moving them d words on
-// means multiplying early by x^(64 (d+1)) and late by x^(64 d): entries d+1 and d of word_powers(). A product of 64 and 32 bits fits
-// into 16 bytes again.
+// Folding reduces nothing to 32 bits on the way. It joins 16 bytes with the 16 bytes that begin d words
+// behind them. Their sum of 16 bytes takes the place of the latter and leaves the same remainder modulo P.
+// The former are early * x^64 + late. To move them d words on, it multiplies early by x^(64 (d+1)) and late
+// by x^(64 d): entries d+1 and d of word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
 //
-// Four sums of 64 bytes run side by side, because a product takes eight cycles and one can begin in each cycle. All move on by 256
-// bytes a turn. At the end each of their 16 lanes is moved by its own distance onto the last one. The 16 bytes that are left, taken
-// as a message, go through the instruction crc32: the only reduction. The last lane is multiplied like the others, with the powers of
-// distance 0, so it needs no treatment of its own. What came before the data is added to its first four bytes, as the definition
-// of a CRC has it.
+// Four sums of 64 bytes run side by side, because a product takes eight cycles and one can begin in each
+// cycle. All move on by 256 bytes a turn. At the end each of their 16 lanes is moved by its own distance onto
+// the last one. The 16 bytes that are left, taken as a message, go through the instruction crc32: the only
+// reduction. The last lane is multiplied like the others, with the powers of distance 0, so it needs no
+// treatment of its own. The state before the data is added to the first four bytes of the data, as a CRC is
+// defined.
 #include <immintrin.h>
 
 #include <array>
@@ -29,7 +32,8 @@ namespace cluster::wire::fast {
 namespace {
 
 struct X86Instructions {
-  /// The instruction takes and gives 64 bits, of which the upper half is 0: narrowing would cost one each time.
+  /// The instruction takes and returns 64 bits, whose upper half is 0. Narrowing them would cost an
+  /// instruction each time.
   using State = std::uint64_t;
 
   CLUSTER_CRC_TARGET static State step(State crc, std::uint64_t word) { return _mm_crc32_u64(crc, word); }
@@ -57,7 +61,7 @@ struct X86Instructions {
 namespace cluster::wire::fast {
 namespace {
 
-/// By three chains of the instruction crc32: needs SSE4.2 and PCLMULQDQ.
+/// Computes by three chains of the instruction crc32. Needs SSE4.2 and PCLMULQDQ.
 CLUSTER_CRC_TARGET std::uint32_t chained(std::uint32_t state, const std::byte* at, std::size_t size) {
   return Chains<X86Instructions>::update(state, at, size);
 }
@@ -72,7 +76,7 @@ constexpr auto kPowers = word_powers<kTurnWords + 2>();
 
 using BlockWords = std::array<std::uint64_t, kBlock / 8>;
 
-/// For each lane of each sum the two powers of its distance from the last lane of all.
+/// Returns, for each lane of each sum, the two powers of its distance from the very last lane.
 consteval std::array<BlockWords, kSums> make_joining() {
   std::array<BlockWords, kSums> joining{};
   std::size_t distance = kTurnWords;
@@ -90,7 +94,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
 
 [[gnu::target("avx512f")]] __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
-/// `sum` moved on by the distance of `powers` and added onto `block`.
+/// Moves `sum` on by the distance of `powers`, and adds it to `block`.
 [[gnu::target("avx512f,vpclmulqdq")]] __m512i moved(__m512i sum, __m512i powers, __m512i block) {
   constexpr int kOfAllThree = 0x96;  // the truth table of a ^ b ^ c
   const __m512i early = _mm512_clmulepi64_epi128(sum, powers, 0x00);
@@ -98,7 +102,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return _mm512_ternarylogic_epi64(early, late, block, kOfAllThree);
 }
 
-/// The remainder of the sum of the four lanes.
+/// Returns the remainder of the sum of the four lanes.
 [[gnu::target("avx512f,sse4.2")]] std::uint32_t reduced(__m512i sum) {
   alignas(kBlock) BlockWords words;
   _mm512_store_si512(words.data(), sum);
@@ -106,7 +110,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return static_cast<std::uint32_t>(_mm_crc32_u64(early, words[1] ^ words[3] ^ words[5] ^ words[7]));
 }
 
-/// Takes the state on over `blocks` whole blocks, at least four.
+/// Moves the state on over `blocks` whole blocks, at least four.
 [[gnu::target("avx512f,vpclmulqdq,sse4.2")]] std::uint32_t fold(std::uint32_t state, const std::byte* at,
                                                                 std::size_t blocks) {
   const __m512i turn = _mm512_set4_epi64(kPowers[kTurnWords], kPowers[kTurnWords + 1], kPowers[kTurnWords],
@@ -137,7 +141,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return reduced(moved(fourth, load(kJoining[3].data()), joined));
 }
 
-/// By folding in vectors of 64 bytes, and short data by chains: needs AVX-512F and VPCLMULQDQ besides.
+/// Computes by folding in vectors of 64 bytes, and short data by chains. Also needs AVX-512F and VPCLMULQDQ.
 std::uint32_t folded(std::uint32_t state, const std::byte* at, std::size_t size) {
   if (size < kFoldedMin) return chained(state, at, size);
   const std::size_t whole = size - size % kBlock;

@@ -1,5 +1,5 @@
-// Integers as they lie on the wire: little-endian and unaligned. They convert when they are read or written. Structs made of them have no
-// padding, and may be copied to and from any position of a frame.
+// Integers as they lie on the wire: little-endian and unaligned. They convert when they are read or written.
+// Structs made of them have no padding, and may be copied to and from any position of a frame.
 #pragma once
 
 #include <bit>

@@ -10,9 +10,9 @@
 //   +--------+--------+--------+--------+
 //   |             session               |  12   named by the receiver of the frame; 0 before it is known
 //   +--------+--------+--------+--------+
-//   |             sequence              |  16   of the frame in its flow, from the sender's session on; kept by retransmissions
+//   |             sequence              |  16   counts from the sender's session; retransmissions keep it
 //   +--------+--------+--------+--------+
-//   |            transmission           |  20   counts every sending, retransmissions too
+//   |            transmission           |  20   counts every transmission, retransmissions too
 //   +--------+--------+--------+--------+
 //   |               ack                 |  24   every sequence before this one has arrived
 //   +--------+--------+--------+--------+
@@ -50,7 +50,7 @@ enum class FrameKind : std::uint8_t {
   path_challenge = 7,  ///< "does this path lead to the session?" (RFC 9000 8.2)
   /// The answer to a path_challenge by the engine that has the session; echoes its `sequence`.
   path_response = 8,
-  // The three of seal/, which end there:
+  // seal/ sends and consumes the next three:
   association_request = 9,    ///< "these are my salt and my addresses": authenticated by the key of the job
   association_response = 10,  ///< the same in return, authenticated by the keys of the association
   association_unknown = 11,   ///< the receiver of a sealed frame has no keys for it, and asks for a request
@@ -59,7 +59,7 @@ enum class FrameKind : std::uint8_t {
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
   sibling_request =
       14,  ///< "is this caller, named by the RailBlock behind the header, an endpoint of your process?"
-  sibling_response = 15,  ///< that it is one: repeats the request; what is no sibling gets no answer
+  sibling_response = 15,  ///< "yes": repeats the request; if the caller is no sibling, there is no answer
 };
 
 namespace frame_flag {
@@ -70,9 +70,8 @@ inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for al
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
 inline constexpr std::uint8_t kAll = 63;           ///< what frames of flows may carry, besides the next two
-inline constexpr std::uint8_t kSealed =
-    64;  ///< a SealTrailer is the end of the frame, in place of the checksum
-inline constexpr std::uint8_t kPart = 128;  ///< a PartBlock and a piece of the segments of `sequence`
+inline constexpr std::uint8_t kSealed = 64;  ///< the frame ends in a SealTrailer, in place of the checksum
+inline constexpr std::uint8_t kPart = 128;   ///< carries a PartBlock and a piece of frame `sequence`
 }  // namespace frame_flag
 
 /// As it lies on the wire.
@@ -92,14 +91,15 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
-/// In a keep_alive, a path_challenge, a sibling_request and their answers: 64 random bits, which the answer repeats.
+/// In a keep_alive, a path_challenge, a sibling_request and their answers: 64 random bits, which the answer
+/// repeats.
 inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.transmission = static_cast<std::uint32_t>(challenge);
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
-/// Stands in front of a piece of a frame that has proven too long for the path. The segments of that frame, `total` bytes, were cut into
-/// `count` pieces of equal size, the last of which may be shorter.
+/// Stands in front of a piece of a frame that was too long for the path. The sender has cut the segments of
+/// that frame, `total` bytes, into `count` pieces of equal size; the last may be shorter.
 struct PartBlock {
   std::uint8_t number;  ///< of this piece, from 0
   std::uint8_t count;   ///< 2 to kPartsMax
@@ -110,10 +110,10 @@ struct PartBlock {
 };
 static_assert(sizeof(PartBlock) == 4);
 
-/// The end of a sealed frame (seal/sealed_link.h). The checksum field of its header then names the sender: the
-/// first bytes of its salt.
+/// The end of a sealed frame (seal/sealed_link.h). The checksum field of its header then names the sender:
+/// the first bytes of its salt.
 struct SealTrailer {
-  Le64 counter;  ///< of the sender's frames in this direction: the nonce
+  Le64 counter;  ///< counts the sender's frames in this direction; serves as nonce
   std::uint8_t tag[16];
 };
 static_assert(sizeof(SealTrailer) == 24);
@@ -121,16 +121,16 @@ static_assert(sizeof(SealTrailer) == 24);
 /// What protects the bytes of a frame.
 enum class Integrity : std::uint8_t {
   checksum,
-  seal,  ///< its trailer; the checksum field is not one
+  seal,  ///< the trailer; the checksum field holds no checksum
 };
 
 inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
-inline constexpr std::size_t kFrameMax = 65535;       ///< what `length` can say
+inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
 
-// The reset block proves that the sender of a reset has seen the frame that it refuses. So a host that cannot read the traffic cannot
-// end a session by guessing.
+// The reset block proves that the sender of a reset has seen the frame that it refuses. So a host that cannot
+// read the traffic cannot end a session by guessing.
 
 enum class ResetReason : std::uint8_t {
   unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where this
@@ -142,25 +142,26 @@ enum class ResetReason : std::uint8_t {
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
-  Le32 session;  ///< these three: of the frame that was refused
+  Le32 session;  ///< this and the next two: from the refused frame
   Le32 sequence;
   Le32 transmission;
   Le64 epoch;
 };
 static_assert(sizeof(ResetBlock) == 24);
 
-// The one encoder of frame headers: it completes every frame that leaves, of a session or of none. It knows no blocks and no
-// segments; the caller has put them behind the header.
+// The only encoder of frame headers. It completes every frame that leaves, with or without a session. It
+// knows no blocks and no segments; the caller has put them behind the header.
 
-/// A new header where a frame begins, to be filled in place. Copying what was just written byte by byte would wait for the processor's
-/// store buffer, once a frame.
+/// Creates a header at the start of a frame, which the caller fills in place. To copy a header that was just
+/// written byte by byte, the processor would wait for its store buffer, once per frame.
 inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
 
-/// Sets magic, version, length and checksum; everything else is there already. The pieces are the whole frame, and begin with the header. A
-/// frame that will be sealed has no checksum.
+/// Sets magic, version, length and checksum; everything else is there already. The pieces are the whole
+/// frame, and begin with the header. A frame that will be sealed has no checksum.
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
                   Integrity integrity = Integrity::checksum);
-/// The same in two steps, for frames that share the result of the first: everything but the checksum, then the checksum.
+/// The same in two steps, for frames that share the result of the first step. encode_kind() sets everything
+/// but the checksum; encode_checksum() sets the checksum.
 void encode_kind(FrameHeader& header, std::size_t frame_length);
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
                      Integrity integrity = Integrity::checksum);

@@ -65,7 +65,8 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-/// By kind, without what flags add: needed several times for each frame.
+/// The size of a header by kind, without the fields that flags add. It is a table, because each frame needs
+/// it several times.
 constexpr auto kFixedSizes = [] {
   std::array<std::uint8_t, std::size(kShapes)> sizes{};
   for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
@@ -114,7 +115,7 @@ void get(const std::byte*& at, Integer& value) {
   at += sizeof field;
 }
 
-/// decode() for those.
+/// Does what decode() does, for plain segments.
 std::size_t decode_plain(const Common& common, ConstBytes in, Segment& out) {
   const bool tagged = (common.flags & kTagged) != 0;
   const bool has_data = (common.flags & kData) != 0;

@@ -28,27 +28,27 @@ enum class SegmentKind : std::uint8_t {
   close,           ///< the peer closes after everything is done: nothing more will come, and nothing is lost
   write,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
   write_next,      ///< its next part; parts follow each other undisturbed
-  write_announce,  ///< a large one: pull it from the sender's request `id`
+  write_announce,  ///< a large remote write: pull it from the sender's request `id`
   read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                    ///< `peer_id`, where they begin at offset `data`
   failed,          ///< the sender's request `id` failed: `total` says why
   read_failed,     ///< the same for a read; `peer_id` is the reader's
-  placed,          ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
-  atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
+  placed,          ///< in place of bulk: `total` bytes already lie where the pull wants them (one node)
+  atomic,   ///< do `detail` (wire/atomic.h) to the next part of `total` bytes from `offset` of region `key`
   fetched,  ///< the previous values at `offset` of a part of atomic `id`
-  padding,  ///< without effect: makes a frame as long as it is to be
+  padding,  ///< without effect: fills a frame up to the wanted length
   // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
   group_join,    ///< the sender is a member; `total` says what it does there, `offset` orders its memberships
   group_start,   ///< the receiver is sent the stream from `offset` on
   group_status,  ///< all before `offset` has arrived, up to `total` may be sent; `peer_id`: age of the newest
   group_nak,     ///< `total` frames from `offset` on are missing
   group_ask,     ///< the stream ends at `offset` so far: report what has arrived
-  group_repair,  ///< the body of the frame `offset`, or `peer_id` and further of its `total` bytes, to one member
-  group_leave,  ///< the sender is a member no more; its stream ended at `offset`
-  group_end,    ///< the receiver is, or has, no member for the stream
+  group_repair,  ///< to one member: the body of frame `offset`, `total` bytes, from byte `peer_id` on
+  group_leave,   ///< the sender has left the group; its stream ended at `offset`
+  group_end,     ///< an answer: there is no such stream, or no member for it
 };
 inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::group_end);
-/// True for the kinds of groups, which end in the engine's groups.
+/// Returns true for the kinds of groups, which the engine's groups handle.
 constexpr bool of_group(SegmentKind kind) { return kind >= SegmentKind::group_join; }
 
 namespace segment_flag {
@@ -67,7 +67,7 @@ inline constexpr std::uint8_t kCollective = 128;  ///< the message is part of a 
 inline constexpr std::uint8_t kAll = 255;
 }  // namespace segment_flag
 
-/// A segment in host terms; fields its kind does not have are zero.
+/// A segment in host byte order. Fields that its kind does not have are zero.
 struct Segment {
   SegmentKind kind = SegmentKind::eager;
   std::uint8_t flags = 0;
@@ -91,38 +91,40 @@ struct Segment {
   bool collective() const { return (flags & segment_flag::kCollective) != 0; }
 };
 
-/// Most bytes encode() ever writes (no kind has all the fields).
+/// Most bytes that encode() ever writes. No kind has all the fields.
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads
-/// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive. A `done`
-/// may travel in a frame of ordered ones, and then waits with them.
+/// Returns true for kinds whose order among themselves matters: for matching, and for the order of remote
+/// reads and writes. The receiver processes other kinds (answers, pulls, bulk, credit, close) as they arrive.
+/// A `done` may travel in a frame of ordered segments, and then waits with them.
 bool ordered(SegmentKind kind);
-/// The sender waits for a `done` (or `failed`), which the receiver sends as soon as it has executed this.
+/// Returns true if the sender waits for a `done` or `failed`, which the receiver sends as soon as it has
+/// executed the segment.
 inline bool awaits_done(SegmentKind kind) {
   return kind == SegmentKind::write || kind == SegmentKind::write_next || kind == SegmentKind::atomic;
 }
 
-/// True if these bytes begin like a write that needs no answer.
+/// Returns true if these bytes begin like a write that needs no answer.
 inline bool seems_unanswered(const std::byte* encoded) {
   return encoded[0] == std::byte{static_cast<std::uint8_t>(SegmentKind::write)} &&
          encoded[1] == std::byte{segment_flag::kUnanswered};
 }
 
 std::size_t encoded_size(const Segment& segment);
-/// Where the offset of a bulk segment lies in its header, all of which but that is the same in the segments of a run.
+/// The position of `offset` in the header of a bulk segment. The headers of a run differ only there.
 inline constexpr std::size_t kBulkOffsetAt = 12;
 /// Writes the header (not the payload) and returns encoded_size().
 std::size_t encode(const Segment& segment, std::byte* out);
-/// An address in the sender's memory means something only to a process of its node: where segments come from other nodes,
-/// it is not read.
+/// Whether decode() reads an address in the sender's memory. Such an address has a meaning only on the
+/// sender's node, so callers choose `dropped` for segments from other nodes.
 enum class SenderAddresses : bool { kept, dropped };
-/// Reads one header; returns its size, or 0 if the bytes are invalid. Does not require the payload
-/// to be in `in` (in shared memory it lies elsewhere): the caller compares `length` with what it has.
+/// Reads one header. Returns its size, or 0 if the bytes are invalid. The payload need not be in `in` (in
+/// shared memory it lies elsewhere), so the caller compares `length` with what it has.
 std::size_t decode(ConstBytes in, Segment& out, SenderAddresses addresses = SenderAddresses::kept);
 
-/// The header of the most frequent segment, a whole eager message that is not confirmed, for both ends of a ring in shared memory. It is
-/// written and read in one go, and consists of the same bytes as that of encode() and decode(). Its first eight bytes are one word:
+/// The header of the most frequent segment: a whole eager message that is not confirmed. Both ends of a ring
+/// in shared memory write and read it in one go. Its bytes are those of encode() and decode(). The first
+/// eight bytes are one word:
 ///
 ///   kind | flags << 8 | detail (0) << 16 | length << 32
 struct EagerHeader {
@@ -142,7 +144,8 @@ struct EagerHeader {
     if (tagged) put(at, tag);
     if (has_data) put(at, data);
   }
-  /// False if a segment of another shape begins there. Reads at most three words, each once.
+  /// Reads a header. Returns false if a segment of another shape begins there. Reads at most three words,
+  /// each once.
   bool read(const std::byte* at) {
     const std::uint64_t word = get(at);
     if ((word & ~kVariable) != kKind) return false;
@@ -157,7 +160,7 @@ struct EagerHeader {
  private:
   static constexpr unsigned kFlagsShift = 8, kLengthShift = 32;
   static constexpr std::uint64_t kKind = static_cast<std::uint64_t>(SegmentKind::eager);
-  /// What differs between headers of this shape.
+  /// The bits in which headers of this shape differ.
   static constexpr std::uint64_t kVariable =
       std::uint64_t{segment_flag::kTagged | segment_flag::kData} << kFlagsShift | ~std::uint64_t{0}
                                                                                       << kLengthShift;
