@@ -1,10 +1,11 @@
-// Cancelled threads (pthread_cancel). Many functions of the C library are cancellation points. A cancelled thread ends there, in the
-// midst of whatever called that function, and its locks stay locked.
+// Cancelled threads (pthread_cancel). Many functions of the C library are cancellation points. A cancelled
+// thread ends there, in the midst of whatever called that function, and its locks stay locked.
 //
-// Rule: a call of the provider lets its thread end only while it sleeps, in WaitSet::sleep and sleep_shortest_cancellable, where it
-// holds nothing. Everywhere else the cancellation stays pending: the linker leads every call of a cancellation point through
-// cancellation_points.cc, which puts it off. Code of other libraries that may reach a cancellation point (libfabric's log, libcrypto)
-// runs with a PutOffCancellation in scope. So a call that makes no system call pays nothing.
+// Rule: a thread inside the provider may end only while it sleeps in WaitSet::sleep or
+// sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending. The
+// linker redirects every call of a cancellation point to cancellation_points.cc, which puts the cancellation
+// off. Code of other libraries that may reach a cancellation point (libfabric's log, libcrypto) runs with a
+// PutOffCancellation in scope. So a call that makes no system call pays nothing.
 #pragma once
 
 #include <pthread.h>
@@ -24,8 +25,9 @@ class PutOffCancellation {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-/// A mark that one thread at a time holds, and that a thread gives back even by ending: a thread that is cancelled in its sleep runs
-/// no more code of ours. Nobody waits for the mark, and it guards no data.
+/// A mark that one thread at a time holds. A thread gives the mark back even by ending, because a thread that
+/// is cancelled in its sleep runs none of our code any more. Nobody waits for the mark, and it guards no
+/// data.
 class RobustMark {
  public:
   RobustMark() {
@@ -39,7 +41,7 @@ class RobustMark {
   RobustMark(const RobustMark&) = delete;
   RobustMark& operator=(const RobustMark&) = delete;
 
-  /// False: another thread holds it.
+  /// Takes the mark. Returns false if another thread holds it.
   bool try_take() {
     const int error = pthread_mutex_trylock(&mutex_);
     if (error == EOWNERDEAD) pthread_mutex_consistent(&mutex_);

@@ -1,6 +1,7 @@
-// Every cancellation point of the C library that the plugin calls, with cancellation put off (cancellation.h says why). CMake reads the
-// names below and passes each to the linker (--wrap). The linker then leads calls of NAME to __wrap_NAME, and calls of __real_NAME to
-// NAME. Only epoll_pwait and clock_nanosleep are missing: a thread may end there.
+// Wraps every cancellation point of the C library that the plugin calls, and puts cancellation off in it
+// (cancellation.h says why). CMake reads the names below and passes each to the linker (--wrap). The linker
+// then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Only epoll_pwait and
+// clock_nanosleep are missing: a thread may end there.
 //
 // The test calls.points fails when the plugin calls a cancellation point that is not here.
 #include <dirent.h>
@@ -24,7 +25,8 @@ using cluster::os::PutOffCancellation;
 
 namespace {
 
-/// The mode behind the flags of open and openat; they have one only if they may create a file.
+/// Returns the mode that follows the flags of open and openat. There is one only if the call may create a
+/// file.
 mode_t mode_of(int flags, va_list arguments) {
   const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return creates ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
@@ -32,7 +34,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 }  // namespace
 
-// The linker gives these names.
+// The linker prescribes these names.
 #define PUT_OFF(name, Result, parameters, arguments) \
   Result __real_##name parameters;                   \
   Result __wrap_##name parameters;                   \
@@ -88,7 +90,7 @@ PUT_OFF_VARIADIC(open, (const char* a, int flags, ...), flags, (a, flags, mode))
 PUT_OFF_VARIADIC(openat, (int a, const char* b, int flags, ...), flags, (a, b, flags, mode))
 
 #ifdef __GLIBC__
-// What the headers of glibc turn these calls into: files of any size, and calls whose buffers are checked (_FORTIFY_SOURCE).
+// The headers of glibc turn calls into these: for files of any size, and to check buffers (_FORTIFY_SOURCE).
 PUT_OFF(fopen64, FILE*, (const char* a, const char* b), (a, b))
 PUT_OFF(__fgets_chk, char*, (char* a, size_t b, int c, FILE* d), (a, b, c, d))
 PUT_OFF(__poll_chk, int, (pollfd * a, nfds_t b, int c, size_t d), (a, b, c, d))

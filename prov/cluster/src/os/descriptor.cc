@@ -16,7 +16,7 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kWordBits = 64;
-/// At least what a process may have (fs.nr_open). Only those pages of the table that are used take memory.
+/// At least as many as a process may have (fs.nr_open). Only used pages of the table take memory.
 constexpr std::size_t kDescriptorsMax = 1 << 20;
 
 std::atomic<std::uint64_t> owned_bits[kDescriptorsMax / kWordBits];

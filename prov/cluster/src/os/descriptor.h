@@ -1,5 +1,5 @@
-// A file descriptor with one owner: it is closed when the owner goes, and moves but is never copied. So no path through an error
-// leaves one open.
+// A file descriptor with one owner. The owner's destructor closes it; code can move but not copy it. So no
+// error path leaves one open.
 #pragma once
 
 #include <unistd.h>
@@ -18,17 +18,18 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit: each peer on this node takes one, and the soft limit is 1024 nearly
-/// everywhere.
+/// Raises the soft limit of descriptors to the hard limit: each peer on this node takes one, and the soft
+/// limit is 1024 nearly everywhere.
 void raise_descriptor_limit();
 /// True if this process can open that many more.
 bool can_open(std::size_t descriptors);
 
-// What the system says of a call that failed. Where a limit that the administrator sets was reached, the text names the cure.
+// Texts about a system call that failed. If the call reached a limit that the administrator sets, the text
+// names the remedy.
 
-/// "Address already in use", "Too many open files: raise ulimit -n".
+/// Describes an errno: "Address already in use", "Too many open files: raise ulimit -n".
 std::string error_text(int error);
-/// "bind: Address already in use": a system call has just failed with errno.
+/// Describes the system call that has just failed with errno: "bind: Address already in use".
 std::string failed(const char* call);
 
 class Descriptor {
@@ -44,7 +45,7 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() { reset(); }
-  /// One that reserves a place among the descriptors of the process.
+  /// Returns a descriptor that only reserves a place among the descriptors of the process.
   static Descriptor spare();
 
   int number() const { return number_; }
@@ -59,10 +60,11 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// What fork() must not do: leave a child with the descriptors of its parent. Through them the parent's ports, names and connections
-/// would outlive it, and its peers would wait for a dead process. So the guard closes them in the child before fork() returns
-/// there. The child must neither use nor destroy what is left of the parent's objects (base/process_generation.h). A child made
-/// without fork handlers (vfork, clone) keeps the descriptors until exec() closes them; so peers on this node watch the process
+/// A forked child must not keep the descriptors of its parent. Otherwise the parent's ports, names and
+/// connections would outlive the parent, and its peers would wait for a dead process. So the fork guard
+/// closes these descriptors in the child before fork() returns there. The child must neither use nor destroy
+/// what is left of the parent's objects (base/process_generation.h). A child made without fork handlers
+/// (vfork, clone) keeps the descriptors until exec() closes them; so peers on this node watch the process
 /// itself (os/peer_process.h).
 struct ForkHandlers {
   void (*prepare)();
@@ -70,7 +72,7 @@ struct ForkHandlers {
   void (*in_child)();
 };
 
-/// Installs them for the life of the process; only the first call counts.
+/// Installs the handlers for the life of the process. Further calls have no effect.
 void install_fork_guard(const ForkHandlers& handlers);
 
 }  // namespace cluster::os

@@ -18,10 +18,10 @@
 namespace cluster::os {
 namespace {
 
-// Several, since the first may be lost while a switch begins to use its port again.
+// The watch sends several, because the first may be lost while a switch begins to use its port again.
 constexpr unsigned kAnnouncements = 5;
 constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
-/// On a host of many containers something changes all the time.
+/// The watch looks at most this often: on a host of many containers something changes all the time.
 constexpr Duration kLookInterval = 10ms;
 constexpr std::uint16_t kDiscardPort = 9;
 constexpr unsigned kKnockPrefixMax = 29;  // smaller networks have too few neighbours
@@ -72,8 +72,7 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
 /// Makes all sockets in the caller's namespace, because the progress thread may be in another one.
 bool InterfaceWatch::open() {
   if (!kernel_) return false;
-  interfaces_ =
-      kernel_.look().value_or(std::vector<Interface>());  // what changes meanwhile arrives as an event
+  interfaces_ = kernel_.look().value_or(std::vector<Interface>());  // later changes arrive as events
   frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   int error = 0;
@@ -81,7 +80,7 @@ bool InterfaceWatch::open() {
   return client_ != nullptr;
 }
 
-/// With the lock.
+/// The caller holds the lock.
 const Interface* InterfaceWatch::find(const SocketAddress& address, int index) const {
   const Interface* found = nullptr;
   for (const Interface& each : interfaces_) {
@@ -157,7 +156,7 @@ NextWake InterfaceWatch::run() {
   return {next == kNever ? NextWake::kUntilReadable : next - now, rests ? -1 : kernel_.descriptor()};
 }
 
-/// True if something has changed.
+/// Returns true if something has changed.
 bool InterfaceWatch::look() {
   std::optional<std::vector<Interface>> now = kernel_.look();
   const std::lock_guard guard(mutex_);
@@ -167,7 +166,9 @@ bool InterfaceWatch::look() {
   return true;
 }
 
-/// With the lock; returns the line for the log. While no interface has the address it keeps the old one: another may get it soon.
+/// Schedules announcements if the address has moved, and returns the line for the log. The caller holds the
+/// lock. While no interface has the address, `use` keeps the old one, because another may get the address
+/// soon.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) return {};
@@ -180,7 +181,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
          "): frames carry the new one";
 }
 
-/// Without the lock.
+/// The caller does not hold the lock.
 void InterfaceWatch::announce(const Use& use) const {
   if (!use.at.has_ethernet || use.at.loopback) return;
   if (!frames_) return knock(use);
@@ -195,8 +196,9 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
          sizeof to);
 }
 
-/// Sends an empty datagram to a neighbour, each time another one. The kernel has forgotten its neighbours together with the old hardware
-/// address. So it asks all hosts for this one, and the question carries the new address.
+/// Sends an empty datagram to a neighbour, each time to another one. The kernel has forgotten its neighbours
+/// together with the old hardware address. So it asks all hosts for this neighbour, and the question carries
+/// the new hardware address.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);
@@ -232,7 +234,7 @@ void InterfaceWatch::knock(const Use& use) const {
 WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log& log)
     : address_(address), watch_(InterfaceWatch::of_this_namespace(log)) {
   if (watch_ == nullptr) return;
-  seen_ = watch_->changes() - 1;  // the caller read what it knows before this
+  seen_ = watch_->changes() - 1;  // the caller has read its interface before this
   now_.index = index;
   watch_->add_user(address_, index);
 }

@@ -1,10 +1,12 @@
-// Follows this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses. All links of a process and
-// network namespace share one rtnetlink socket, which the progress thread reads. A link looks at one word per turn, and renews what it
-// keeps when that has changed.
+// Follows this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses.
+// All links of a process and network namespace share one rtnetlink socket, which the progress thread reads. A
+// link compares one word per turn, and updates what it knows when that word has changed.
 //
-// If an address that links use gets another hardware address, or moves to another interface, the watch notifies the other hosts of its
-// network at once and a few times more. Otherwise their kernels would send to the old one for up to a minute. A process that may
-// not write Ethernet frames has its kernel ask for a neighbour instead: hosts learn IPv4 addresses from such a question, too.
+// An address that links use may get another hardware address or move to another interface. Then the watch
+// notifies the other hosts of the network at once, and a few times more. Otherwise their kernels would send
+// to the old hardware address for up to a minute. A process that may not write Ethernet frames makes its
+// kernel ask for a neighbour instead: hosts also learn the hardware address of an IPv4 address from such a
+// question.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +31,9 @@ namespace cluster::os {
 
 class InterfaceWatch {
  public:
-  /// The watch of the caller's network namespace; null if the kernel does not report changes, or the thread cannot start. The log must
-  /// outlive all links of the process, since one watch serves them all.
+  /// Returns the watch of the caller's network namespace. Returns null if the kernel does not report changes,
+  /// or the thread cannot start. The log must outlive all links of the process, since one watch serves them
+  /// all.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
@@ -39,15 +42,16 @@ class InterfaceWatch {
 
   /// A number that changes with each change of an interface.
   std::uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
-  /// The interface that has the address, whatever its port; nothing if none has it. If several have it, the one with the index.
+  /// Returns the interface that has the address, whatever its port; nothing if none has it. If several have
+  /// it, prefers the one with the index.
   std::optional<Interface> with_address(const SocketAddress& address, int index) const;
-  /// Of all interfaces.
+  /// Returns the addresses of all interfaces.
   std::vector<SocketAddress> addresses() const;
 
   /// Sends an Ethernet frame by the interface; the frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// Between the two calls the watch announces the address when it has moved.
+  /// Between these two calls, the watch announces the address each time it has moved.
   void add_user(const SocketAddress& address, int index);
   void remove_user(const SocketAddress& address);
 
@@ -55,8 +59,8 @@ class InterfaceWatch {
   struct Use {
     SocketAddress address;
     unsigned users = 0;
-    Interface at{};          ///< the interface that had it last
-    unsigned announced = 0;  ///< times, since it has moved
+    Interface at{};          ///< the interface that had the address last
+    unsigned announced = 0;  ///< how often, since the address moved
     Time announce_at = kNever;
   };
 
@@ -76,28 +80,31 @@ class InterfaceWatch {
   std::vector<Use> uses_;
   Time next_look_{};
   InterfaceChanges kernel_;
-  Descriptor frames_;             ///< writes Ethernet frames; none if that is not allowed
-  Descriptor datagrams_;          ///< IPv4
+  Descriptor frames_;             ///< writes Ethernet frames; empty if the process may not
+  Descriptor datagrams_;          ///< sends IPv4 datagrams if frames are not allowed
   std::shared_ptr<void> client_;  ///< last, so that it stops first
 };
 
 /// What a link knows of its interface.
 class WatchedInterface {
  public:
-  /// `address`: of the link, by which its interface is found. `index`: of the interface that has it; 0: any.
+  /// `address`: the address of the link, which identifies its interface. `index`: the interface, if several
+  /// have the address; 0: any.
   WatchedInterface(const SocketAddress& address, int index, Log& log);
   ~WatchedInterface();
   WatchedInterface(const WatchedInterface&) = delete;
   WatchedInterface& operator=(const WatchedInterface&) = delete;
 
   bool changed() const { return watch_ != nullptr && watch_->changes() != seen_; }
-  /// The interface as it is now; nothing while no interface has the address. Until the next change changed() is false.
+  /// Returns the interface as it is now; nothing while no interface has the address. changed() is false until
+  /// the next change.
   std::optional<Interface> renew();
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
 
-  /// For frames that the kernel sends. The kernel trusts a known hardware address for up to a minute, and asks all hosts only after eight
-  /// more seconds of silence. So this asks all hosts: after kDoubtsToAsk timeouts in a row, and each time that their number has doubled.
-  /// The kernel reads the answer.
+  /// Asks all hosts for the hardware address of doubtful peers of frames that the kernel sends. The kernel
+  /// itself trusts a known address for up to a minute, and asks all hosts only after eight more seconds of
+  /// silence. This function asks after kDoubtsToAsk timeouts in a row, and each time that their number has
+  /// doubled. The kernel reads the answer.
   void ask_for_doubtful(std::span<const link::OutFrame> frames) {
     for (const link::OutFrame& frame : frames) {
       if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]

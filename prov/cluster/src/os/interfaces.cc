@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel fills at most 32 KiB at a time
 
-/// The beginning of a message; zeros if it is cut short.
+/// Returns the beginning of a message; zeros if the message is too short.
 template <typename Head>
 Head head_of(ConstBytes message) {
   Head head{};
@@ -68,7 +68,8 @@ struct Request {
   }
 };
 
-/// Visits the payloads of one datagram of answers. True if more follow; else `error` is an errno or 0.
+/// Visits the payloads of one datagram of answers. Returns true if more datagrams follow; otherwise `error`
+/// is an errno or 0.
 template <typename Visitor>
 bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
   bool more = true;
@@ -86,7 +87,8 @@ bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
   return more;
 }
 
-/// Visits the payload of every answer. 0, or an errno if they were cut short; what was visited before is valid.
+/// Sends the request and visits the payload of every answer. Returns 0, or an errno if answers are missing;
+/// those visited before are valid.
 template <typename Body, typename Visitor>
 int ask(const Descriptor& socket, const Request<Body>& request, Visitor&& visit) {
   if (!socket || send(socket.number(), &request, request.header.nlmsg_len, 0) < 0) return errno;
@@ -125,7 +127,7 @@ Interface::Kind kind_named(std::string_view name) {
   return Kind::virtual_other;
 }
 
-/// Queueing disciplines that limit, delay or drop.
+/// Returns true for a queueing discipline that limits, delays or drops frames.
 bool is_shaper(std::string_view discipline) {
   for (const char* shaper : {"tbf", "htb", "hfsc", "cbq", "cake", "netem", "drr", "qfq"}) {
     if (discipline == shaper) return true;
@@ -171,7 +173,7 @@ bool ask_driver(const Descriptor& socket, const std::string& interface, std::uin
   return socket && ioctl(socket.number(), SIOCETHTOOL, &request) == 0;
 }
 
-/// What netlink does not report: the speed, and whether it is a radio.
+/// Reads what netlink does not report: the speed, and whether the interface is wireless.
 void read_device(const Descriptor& socket, Interface& interface) {
   iwreq wireless{};
   interface.name.copy(wireless.ifr_ifrn.ifrn_name, IFNAMSIZ - 1);
@@ -183,7 +185,8 @@ void read_device(const Descriptor& socket, Interface& interface) {
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
 }
 
-/// A bridge with a port that leads out of this node does more than join containers and virtual machines.
+/// Marks bridges with a port that leads out of this node. Such a bridge does more than join containers and
+/// virtual machines.
 void note_hardware_ports(std::vector<Interface>& interfaces) {
   using Kind = Interface::Kind;
   for (const Interface& port : interfaces) {
@@ -209,7 +212,7 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-/// Leaves out an address that cannot be used yet, or no longer.
+/// Adds an address to its interface. Leaves out an address that cannot be used yet, or no longer.
 void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
   const auto head = head_of<ifaddrmsg>(message);
   std::uint32_t flags = head.ifa_flags;
@@ -255,7 +258,8 @@ InterfaceChanges::InterfaceChanges() : questions_(netlink_socket()), events_(net
     events_.reset();
 }
 
-/// What the kernel says has changed is not read: a look says it, too, also where the kernel had no space for all events.
+/// Returns true if there was an event. Does not read what has changed: look() shows it, even if the kernel
+/// had no space for all events.
 bool InterfaceChanges::any() {
   std::byte ignored;
   bool found = false;
@@ -291,7 +295,7 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 std::size_t receive_queues(const std::string& interface) {
   const Descriptor socket = ioctl_socket();
   ethtool_channels channels{};
-  ethtool_rxnfc rings{};  // older drivers answer this one only
+  ethtool_rxnfc rings{};  // older drivers answer only this question
   std::size_t count = 0;
   if (ask_driver(socket, interface, ETHTOOL_GCHANNELS, channels)) {
     count = std::size_t{channels.rx_count} + channels.combined_count;
@@ -315,7 +319,7 @@ std::optional<LocalRoute> local_route(const SocketAddress& address) {
   Question& question = request.body;
   question.route.rtm_family = ip.size() == 4 ? AF_INET : AF_INET6;
   question.route.rtm_dst_len = static_cast<unsigned char>(8 * ip.size());
-  question.route.rtm_flags = RTM_F_FIB_MATCH;  // the entry itself, with its own prefix and interface
+  question.route.rtm_flags = RTM_F_FIB_MATCH;  // asks for the entry itself, with its own prefix and interface
   question.attribute.rta_type = RTA_DST;
   question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));
   std::copy(ip.begin(), ip.end(), question.ip);
@@ -333,7 +337,7 @@ std::optional<LocalRoute> local_route(const SocketAddress& address) {
 std::optional<SocketAddress> source_for(const SocketAddress& peer) {
   if (peer.empty()) return std::nullopt;
   sockaddr_storage storage;
-  // Connecting a datagram socket sends nothing; port 0 would be refused by some kernels.
+  // Connecting a datagram socket sends nothing. Some kernels refuse port 0.
   const std::size_t size = peer.with_port(peer.port() == 0 ? 9 : peer.port()).to(storage);
   const Descriptor socket(::socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket ||

@@ -17,21 +17,22 @@
 namespace cluster::os {
 namespace {
 
-// At most 64 keep-alives are answered per 5 ms; the others wait. So a flood neither wakes the thread for each frame nor keeps it from
-// its other clients.
+// At most 64 keep-alives are answered per 5 ms; the others wait. So a flood neither wakes the thread for each
+// frame nor keeps it from its other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
 
-/// In the interval that ends then.
+/// How many keep-alives were answered in the interval that ends at `end`.
 struct Answered {
   Time end{};
   int count = 0;
 };
 
-/// Answers one datagram; false if there was none.
+/// Answers one datagram. Returns false if there was none.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  // Large, since keep-alives that challenge a path are as long as its frames. Static, since only the progress thread comes here.
+  // Large, because keep-alives that challenge a path are as long as its frames. Static, because only the
+  // progress thread runs this.
   static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
@@ -41,7 +42,7 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
   std::array<std::byte, 64> answer;
   const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
   if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
-  return true;  // the peer repeats a keep-alive whose answer is lost
+  return true;  // if the answer is lost, the peer asks again
 }
 
 bool has_errors(int socket) {
@@ -49,8 +50,8 @@ bool has_errors(int socket) {
   return poll(&errors, 1, 0) > 0;
 }
 
-/// ICMP errors keep the socket readable until somebody takes them out. So this does, for the engine, which may not run while the
-/// application computes.
+/// Answers the keep-alives that wait. ICMP errors keep the socket readable until somebody takes them out. The
+/// engine may not run while the application computes, so this function takes them out.
 NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};
@@ -88,7 +89,7 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   if (client != nullptr) {
     UdpPort* const its_port = port.get();
     return {its_port, [port = std::move(port), client = std::move(client)](UdpPort*) mutable {
-              client.reset();  // before the socket that it reads
+              client.reset();  // the client ends before the socket that it reads
               port->close_keep_alive_socket();
             }};
   }

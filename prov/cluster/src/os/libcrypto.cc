@@ -22,7 +22,7 @@ using crypto::Nonce;
 template <typename Signature>
 using Pointer = Signature*;
 
-/// The functions that we use, with the types that both versions give them. Objects are known by pointers.
+/// The functions that we use, with the types that they have in both versions. Objects are opaque pointers.
 struct Functions {
   Pointer<int(std::uint64_t options, const void* settings)> init_crypto;
   Pointer<const void*()> sha256;
@@ -43,7 +43,7 @@ struct Functions {
   Pointer<int(void* context, unsigned char* out, int* out_size)> cipher_final;
 };
 
-// Numbers of its interface, the same in all versions.
+// Constants of libcrypto's interface, the same in all versions.
 constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
 constexpr int kGetTag = 0x10;                    // EVP_CTRL_AEAD_GET_TAG
 constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
@@ -51,7 +51,7 @@ constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
 const unsigned char* octets(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 unsigned char* octets(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-/// Of a call that fails for lack of memory only.
+/// Checks the result of a call that fails only for lack of memory.
 void expect(bool done) {
   if (!done) throw std::bad_alloc();
 }
@@ -85,7 +85,7 @@ class EvpAead final : public Aead {
     return functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) == 1 &&
            update(nullptr, associated) && update(octets(text.data()), text);
   }
-  /// `out` null: the bytes are authenticated only.
+  /// If `out` is null, only authenticates the bytes.
   bool update(unsigned char* out, ConstBytes bytes) {
     int size = 0;
     return bytes.empty() || functions_.cipher_update(context_, out, &size, octets(bytes.data()),
@@ -122,7 +122,7 @@ class Libcrypto final : public Cryptography {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
-    return true;  // servers of other architectures have them
+    return true;  // servers of other architectures have AES instructions
 #endif
   }
 
@@ -149,8 +149,9 @@ bool find_all(void* library, Functions& f) {
          find(library, "EVP_CipherFinal_ex", f.cipher_final);
 }
 
-/// Compares the tags of "abc" under a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or
-/// configured without one of these primitives; that must show now, and not when a frame cannot be sealed.
+/// Returns true if the library computes the known tags of "abc" under a key and nonce of zeros, and the known
+/// first bytes of HMAC-SHA256("key", "abc"). A library may be built or configured without one of these
+/// primitives. This must show now, and not when a frame cannot be sealed.
 bool computes(const Cryptography& library) try {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
@@ -177,7 +178,8 @@ bool computes(const Cryptography& library) try {
 
 // --- AES-128-GCM by libIPSec_MB ---
 
-/// The library's expanded key, and its state while it works on a frame: more bytes than any version uses (1.3: 1008 and 88).
+/// The library's expanded key, and its state while it works on a frame. Both have more bytes than any version
+/// uses (1.3: 1008 and 88).
 struct alignas(64) Key {
   std::array<std::byte, 2048> bytes;
 };
@@ -251,13 +253,14 @@ class IpsecMb final : public Cryptography {
   std::shared_ptr<const Cryptography> other_;
 };
 
-// Bits by which the library describes the processor, the same in all versions (IMB_FEATURE_*).
+// Bits by which the library describes the processor (IMB_FEATURE_*), the same in all versions.
 constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
 constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
 constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
 constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
 
-/// The end of the names of the functions for this processor; null if it has no AES instructions.
+/// Returns the suffix of the function names for this processor; null if the processor has no AES
+/// instructions.
 const char* kind_of_processor(std::uint64_t features) {
   const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
   return has(kWideAes)  ? "vaes_avx512"
@@ -273,7 +276,8 @@ bool find_functions(void* library, const std::string& kind, GcmFunctions& f) {
          find(library, ("aes_gcm_dec_128_" + kind).c_str(), f.open);
 }
 
-/// Seals and opens frames as `other` does, also empty ones, and opens none with another tag.
+/// Returns true if `library` seals and opens frames as `other` does, also empty ones, and opens none with a
+/// wrong tag.
 bool agrees(const Cryptography& other, const Cryptography& library) {
   std::array<std::byte, 700> plain;
   plain.fill(std::byte{0x5A});
@@ -302,7 +306,7 @@ bool agrees(const Cryptography& other, const Cryptography& library) {
 }  // namespace
 
 std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
-  const PutOffCancellation off;  // it reads its configuration
+  const PutOffCancellation off;  // the library reads its configuration
   void* library = nullptr;
   for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -312,7 +316,8 @@ std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
     return nullptr;
   }
   Functions functions;
-  // Endpoints may be closed after the handlers of exit() have run: the library must not have cleaned up by then.
+  // Endpoints may be closed after the handlers of exit() have run: the library must not have cleaned up by
+  // then.
   if (!find_all(library, functions) || functions.init_crypto(kNoAtExit, nullptr) != 1) {
     reason = "the libcrypto that was found lacks functions (install OpenSSL 3)";
     return nullptr;

@@ -20,7 +20,8 @@
 namespace cluster::os {
 namespace {
 
-/// Large, because all ranks of a large node may connect at the same moment. The kernel cuts it to net.core.somaxconn.
+/// Large, because all ranks of a large node may connect at the same moment. The kernel cuts it to
+/// net.core.somaxconn.
 constexpr int kBacklog = 4096;
 constexpr std::string_view kRefusal = "no";
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
@@ -32,7 +33,8 @@ int with_name(const Descriptor& socket, std::string_view name) {
   return call(socket.number(), address.get(), address.size);
 }
 
-/// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher. With more than that the socket stays readable.
+/// More than the kernel queues for a socket, unless net.unix.max_dgram_qlen is higher. If more rings wait,
+/// the socket stays readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -67,7 +69,7 @@ struct RightsMessage {
   msghdr header{};
 };
 
-/// Takes the descriptors out of what arrived: the first into `attachment`. Returns how many there were.
+/// Takes the descriptors out of a message, and keeps the first in `attachment`. Returns how many there were.
 std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   std::size_t count = 0;
   for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
@@ -84,7 +86,7 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
-/// A number in the first line of a file of /proc, the one behind `skipped` others; 0 if there is none.
+/// Returns the number behind `skipped` others in the first line of a file of /proc; 0 if there is none.
 unsigned read_number(const char* path, int skipped) {
   std::ifstream file(path);
   unsigned number = 0;
@@ -92,8 +94,9 @@ unsigned read_number(const char* path, int skipped) {
   return file ? number : 0;
 }
 
-/// The kernel shows every user without a number in this process's user namespace as the overflow user (user_namespaces(7)): two of those
-/// need not be the same. Outside of user namespaces, where every user is mapped, the overflow user is a user like any other.
+/// Returns true if this is certainly the effective user of this process. The kernel shows every user without
+/// a number in this process's user namespace as the overflow user (user_namespaces(7)), so two of these need
+/// not be the same. If the namespace maps every user, the overflow user is a user like any other.
 bool is_own(unsigned user) {
   constexpr unsigned kUsers = 0xFFFFFFFF;
   if (user != ::geteuid()) return false;
@@ -102,7 +105,7 @@ bool is_own(unsigned user) {
   return !may_be_it || read_number("/proc/self/uid_map", 2) == kUsers;
 }
 
-/// The abstract name of one end, without the zero that it begins with.
+/// Returns the abstract name of one end, without the zero that it begins with.
 template <int (*call)(int, sockaddr*, socklen_t*)>
 std::string name_of(const Descriptor& socket) {
   sockaddr_un address{};
@@ -152,7 +155,8 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, boo
   return {};
 }
 
-/// Asked before accept4(), which makes a socket before it looks whether a connection waits: that takes 2 us, this 0.3 us.
+/// Called before accept4(), which makes a socket before it looks whether a connection waits. accept4() takes
+/// 2 us, this call 0.3 us.
 bool LocalSocket::readable() const {
   pollfd watch{socket_.number(), POLLIN, 0};
   return ::poll(&watch, 1, 0) != 0;
@@ -235,7 +239,7 @@ bool LocalSocket::refused() {
   char word;
   const auto receive = [&] { return ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC); };
   ssize_t size = receive();
-  // The kernel reports this before what was sent, if the other side closed before it had read everything.
+  // If the other side closed before it had read everything, the kernel reports this error before the data.
   if (size < 0 && errno == ECONNRESET) size = receive();
   refused_ |= size == static_cast<ssize_t>(kRefusal.size());
   return refused_;
@@ -255,8 +259,8 @@ void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
   ::poll(&watch, 1, static_cast<int>(limit.count()));
 }
 
-/// Kernels before 6.5 give no handle of the process at the other end. Then it is opened by its number, which a later process may have
-/// taken meanwhile.
+/// Kernels before 6.5 give no handle of the process at the other end. Then this function opens the process by
+/// its number, which a later process may have taken meanwhile.
 Descriptor LocalSocket::open_process(bool& ended) const {
   int number = -1;
   socklen_t size = sizeof number;
@@ -295,14 +299,14 @@ void Doorbell::clear() const {
   }
 }
 
-/// EAGAIN has two causes. The peer's queue is full: then its doorbell is readable anyway. Or this socket has used up its send buffer,
-/// because stopped peers do not receive: then another socket can still send.
+/// EAGAIN has two causes. If the peer's queue is full, its doorbell is readable anyway. If this socket has
+/// used up its send buffer, because stopped peers do not receive, another socket can still send.
 void Doorbell::ring(const LocalName& peer) const {
   if (send_byte(socket_, peer) || errno != EAGAIN) return;
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);
 }
 
-/// Where no descriptor is left it rings the peer instead, which tells the same.
+/// Without a free descriptor it rings the peer instead; a failure shows the same.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = datagram_socket();
   const bool found =
@@ -328,7 +332,8 @@ std::string alternative(std::string_view name) {
   return std::string(name) + kSeparator + end;
 }
 
-/// Names in the kernel's table that may be alternatives of `name`. The table shows abstract names behind an @.
+/// Returns the names in the kernel's table that may be alternatives of `name`. The table shows abstract names
+/// behind an @.
 std::vector<std::string> alternatives_of(std::string_view name) {
   const std::string begin = "@" + std::string(name) + kSeparator;
   std::vector<std::string> found;

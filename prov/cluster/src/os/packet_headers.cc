@@ -40,7 +40,7 @@ void write_v4(std::byte* ip, const Origin& origin, const SocketAddress& to, std:
   std::fill_n(ip, kV4Bytes, std::byte{0});
   ip[0] = std::byte{0x45};
   put16(ip + 2, kV4Bytes + udp_size);
-  put16(ip + 6, kDontFragment);  // which makes the identification meaningless (RFC 6864): 0
+  put16(ip + 6, kDontFragment);  // so the identification has no meaning (RFC 6864) and stays 0
   ip[8] = kHopLimit;
   ip[9] = kUdp;
   std::copy_n(origin.address.ip().data(), 4, ip + 12);
@@ -140,7 +140,7 @@ constexpr HardwareAddress kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{
 constexpr unsigned kArp = 0x0806;
 constexpr unsigned kArpRequest = 1;
 constexpr std::byte kIcmp{58};
-constexpr std::byte kNoRouterHopLimit{255};  // shows that no router has forwarded it
+constexpr std::byte kNoRouterHopLimit{255};  // shows that no router has forwarded the frame
 constexpr std::byte kSolicitation{135};
 constexpr std::byte kAdvertisement{136};
 constexpr std::byte kOverride{0x20};
@@ -176,13 +176,14 @@ Frame arp_request(const Origin& origin, ConstBytes target) {
   return frame;
 }
 
-/// To a multicast group, whose hardware address follows from its own (RFC 2464).
+/// Makes a frame to a multicast group. The IP address of the group determines its hardware address (RFC
+/// 2464).
 Frame discovery(const Origin& origin, const std::array<std::byte, 16>& group, std::byte type, std::byte flags,
                 ConstBytes target, std::byte option) {
   Frame icmp{type, std::byte{0}, std::byte{0}, std::byte{0}, flags, std::byte{0}, std::byte{0}, std::byte{0}};
   append(icmp, target);
   icmp.push_back(option);
-  icmp.push_back(std::byte{1});  // times 8 bytes
+  icmp.push_back(std::byte{1});  // length of the option, in units of 8 bytes
   append(icmp, origin.mac);
   const std::uint32_t start = kIcmpBytes + std::to_integer<std::uint32_t>(kIcmp);
   const std::uint32_t total = sum(icmp, sum(group, sum(origin.address.ip(), start)));

@@ -68,7 +68,7 @@ class PacketLink final : public link::Link {
   }
 
  private:
-  /// True if frames on this path are written to the wire here.
+  /// Returns true if this link itself writes frames on this path to the wire.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t receive_rings(std::span<link::InFrame> frames);
@@ -80,7 +80,7 @@ class PacketLink final : public link::Link {
   WatchedInterface interface_;
   std::size_t frame_max_opened_;
   std::size_t frame_max_;
-  Descriptor claim_;  ///< to the ring; released after it
+  Descriptor claim_;  ///< to the ring; released after the ring
   std::unique_ptr<PacketRing> ring_;
   std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
@@ -89,7 +89,7 @@ class PacketLink final : public link::Link {
   UdpSender socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  unsigned socket_polls_left_ = kSocketPollsAfterTraffic;  ///< so many more polls look at the socket
+  unsigned socket_polls_left_ = kSocketPollsAfterTraffic;  ///< how many more polls look at the socket
   unsigned polls_since_socket_ = 0;                        ///< since one looked at the socket
 };
 
@@ -133,7 +133,7 @@ bool PacketLink::socket_is_due() {
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames);
-  // Each ring gets its turn, however full the other is.
+  // Both rings get their turn, however full the other is.
   const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));
@@ -142,7 +142,7 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
-  const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
+  const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // leaves room for members
   return aside + receive_rings_and_socket(frames.subspan(aside));
 }
 
@@ -151,7 +151,8 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
   // The socket gets its turn even if the ring is never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // What this node sends to itself comes by the socket; a frame from the wire with its address is forged.
+  // Frames that this node sends to itself come by the socket, so a frame from the wire with an address of
+  // this node is forged.
   const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
                                        [&](const link::InFrame& frame) { return own(frame.from.to); });
   const auto count = static_cast<std::size_t>(accepted - frames.begin());
@@ -163,7 +164,7 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
   return count + more;
 }
 
-/// Why the interface cannot carry the link, with the remedy; empty if it can.
+/// Returns why the interface cannot carry the link, with the remedy; empty if it can.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
   if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
@@ -206,7 +207,7 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Null if it cannot be opened: the link works without it.
+/// Returns null if the ring cannot be opened; the link works without it.
 std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Interface& interface,
                                                 const PacketSettings& settings,
                                                 const Environment& environment) {
@@ -250,7 +251,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
-  // Last, so that no frame misses both socket and ring. A frame that comes by both is a duplicate, which does no harm.
+  // This comes last, so that no frame misses both socket and ring. A frame that comes by both is a duplicate,
+  // which does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
     reason = explain(interface, error);

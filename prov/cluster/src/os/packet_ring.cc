@@ -22,28 +22,31 @@
 namespace cluster::os {
 namespace {
 
-/// More than the kernel's own header, the address and the offload header take, up to the network header.
+/// At least what the kernel puts before the network header: its own header, the address, the offload header
+/// and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align what follows the offload header. With this padding payloads begin at words, as without the header.
+/// The kernel does not align what follows the offload header. With this padding payloads begin at words, as
+/// without the header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
-// 64 KiB of IP packet, Ethernet and the slot's own header; a multiple of the cache line but no power
-// of two, or all slots' first lines would fall into the same cache set.
+// Holds 64 KiB of IP packet, Ethernet and the slot's own header. It is a multiple of the cache line but no
+// power of two; otherwise the first lines of all slots would fall into the same cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two, little left over
+constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two
 constexpr std::size_t kBlocksMax = 64;
-constexpr std::size_t kSlotsPerSmallBlock = 64;  ///< some 700 small frames for so many super-frames
+constexpr std::size_t kSlotsPerSmallBlock = 64;  ///< 64 super-frames get some 700 small frames
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-/// A slot for so many bytes behind the head: an odd number of cache lines, for the same reason.
+/// Returns the size of a slot for `bytes` behind the head: an odd number of cache lines, for the same reason.
 std::size_t slot_for(std::size_t bytes) {
   const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
   return (lines | 1) * kCacheLine;
 }
 
-/// Has the kernel write an offload header in front of each frame, which says where joined frames end. False: there are no such headers.
+/// Makes the kernel write an offload header in front of each frame, which says where joined frames end.
+/// Returns false if the kernel cannot.
 bool ask_for_offload_headers(int socket) {
   if (!rings_know_segments()) return false;
   const int on = 1;
@@ -61,7 +64,8 @@ int bind_to(int socket, int index, std::uint16_t ether_type) {
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-/// Attaches the filter before it binds the socket. An unbound socket of protocol 0 receives nothing, so no other frame gets in.
+/// Attaches the filter before it binds the socket. An unbound socket of protocol 0 receives nothing, so no
+/// other frame gets in.
 int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
   FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
@@ -107,7 +111,7 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
     error = errno;
     return nullptr;
   }
-  madvise(memory, bytes, MADV_DONTFORK);  // a child would keep the socket open
+  madvise(memory, bytes, MADV_DONTFORK);  // a forked child would keep the socket open
   return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, ours, shape, offload_headers,
                                                     {static_cast<std::byte*>(memory), bytes}, environment));
 }
@@ -182,7 +186,8 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   return false;
 }
 
-/// The length of each frame that the kernel has joined, whose headers are those of the first; 0: it is a single frame.
+/// Returns the length of each frame that the kernel has joined; 0 for a single frame. Joined frames share the
+/// headers of the first.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);

@@ -1,9 +1,10 @@
-// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2; the later V3 delivers in
-// blocks on a timer, which costs milliseconds). The kernel copies each frame that passes the filter into the next slot and sets
-// the slot's status word. The receiver reads the frame and resets the word.
+// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2; the
+// later V3 delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame that passes
+// the filter into the next slot and sets the slot's status word. The receiver reads the frame and resets the
+// word.
 //
-// Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole. Slots for the provider's
-// EtherType hold one frame. A frame that finds no free slot is lost; the kernel counts it.
+// Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole. Slots
+// for the provider's EtherType hold one frame. A frame that finds no free slot is lost; the kernel counts it.
 #pragma once
 
 #include <atomic>
@@ -22,43 +23,44 @@
 
 namespace cluster::os {
 
-/// What a ring takes in, and how much of it.
+/// Which frames a ring takes, and how many.
 struct RingShape {
-  /// For super-frames on IP.
+  /// For super-frames under IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// For single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType; for `slots`
-  /// of the other shape.
+  /// For single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType. `slots`
+  /// counts the slots of the other shape.
   static RingShape of_small_frames(std::size_t slots);
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
   std::size_t blocks;   ///< of 1 MiB
-  bool joined = false;  ///< the kernel may join frames before they come
+  bool joined = false;  ///< the kernel may join frames of this type
 };
 
 class PacketRing {
  public:
-  /// For frames to `ours` that arrive on the interface `index`; nothing else ever enters the ring. Null with an errno in `error`.
+  /// Opens a ring for frames to `ours` that arrive on the interface `index`; nothing else ever enters the
+  /// ring. Returns null on failure, with an errno in `error`.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
                                           const Environment& environment, int& error);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  /// As Link::receive_burst(): slots handed out last time go back to the kernel first.
+  /// Does what Link::receive_burst() does. First returns the slots of the last call to the kernel.
   std::size_t receive(std::span<link::InFrame> frames);
 
   /// From now on the ring takes frames that arrive on that interface.
   void move_to(int index);
 
-  /// True if the next frame is there.
+  /// Returns true if the next frame is there.
   bool waiting() const;
 
   /// Readable while there is a frame in a slot that has not been released.
   int descriptor() const { return socket_.number(); }
-  /// Clears the socket's error (the interface was down), which would keep the descriptor readable.
+  /// Clears the socket's error (the interface was down). The error would keep the descriptor readable.
   void clear_errors();
-  /// As Link::thin().
+  /// Does what Link::thin() does.
   void thin(const link::Thinning& thinning);
 
  private:
@@ -75,28 +77,32 @@ class PacketRing {
   SocketAddress ours_;
   std::uint16_t ether_type_;
   std::size_t slot_bytes_;
-  bool has_offload_headers_;  ///< in front of each frame lies what the kernel knows about its segments
+  bool has_offload_headers_;  ///< an OffloadHeader lies in front of each frame
   std::span<std::byte> memory_;
   Counters& counters_;
   ArrivalClock arrivals_;
   std::vector<std::byte*> slots_;
   std::size_t next_ = 0;  ///< the slot the kernel fills next
-  std::size_t held_ = 0;  ///< slots before it that are not released yet
+  std::size_t held_ = 0;  ///< slots before `next_` that are not released yet
 };
 
-// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame that comes in there: each
-// ring makes every frame some 90 ns more expensive, whatever its destination. (The port of an ordinary socket it finds by hash.) So an
-// interface has a few rings, and further endpoints use the udp link.
+// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame
+// that comes in there. So each ring makes every frame some 90 ns more expensive, whatever its destination.
+// (The kernel finds an ordinary socket by a hash of its port.) So an interface has a few rings, and further
+// endpoints use the udp link.
 //
-// An endpoint claims a ring by holding one of a few abstract UNIX socket names, each of which has one holder in the network namespace:
-// of any number of processes that start at once, exactly as many hold a name as there are names. The kernel releases the names of a process
-// that dies. A claim grants no access. A user who takes all names forces the other endpoints of this node to the slower udp link.
+// An endpoint claims a ring by holding one of a few abstract UNIX socket names. Each name has at most one
+// holder in the network namespace, even if many processes start at once. The kernel releases the names of a
+// process that dies. A claim grants no access. A user who takes all names forces the other endpoints of this
+// node to the slower udp link.
 
-/// One of the first `rings` names for the interface `index` and frames of the family, held as long as the
-/// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then there is no limit.
+/// Takes one of the first `rings` names for the interface `index` and frames of the family. The open
+/// descriptor holds the name. Returns nothing if all names are taken. Returns an empty descriptor if the
+/// kernel gives no names; then there is no limit.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
-/// True if the kernel can say in a ring where joined frames end (Linux 6.2). Earlier ones silently drop such frames.
+/// Returns true if the kernel can say in a ring where joined frames end (Linux 6.2). Earlier kernels silently
+/// drop such frames.
 bool rings_know_segments();
 
 }  // namespace cluster::os

@@ -58,7 +58,7 @@ PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin,
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
-  // The kernel does not check the size of a segment, only that of a frame on its own (EMSGSIZE).
+  // The kernel does not check the size of a segment, only that of a single frame (EMSGSIZE).
   const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
@@ -73,8 +73,9 @@ void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::si
   segment_max_ = segment_max;
 }
 
-/// Past the queueing discipline the kernel answers ENOBUFS both for an interface without carrier and for one whose queue is full. Frames
-/// for an interface without carrier are lost, as on a cable that is cut elsewhere: they do not wait for its return.
+/// Past the queueing discipline the kernel answers ENOBUFS both for an interface without carrier and for one
+/// whose queue is full. Frames for an interface without carrier count as lost, as on a cable that is cut
+/// elsewhere. They do not wait until the carrier returns.
 bool PacketSender::has_carrier() const {
   ifreq request{};
   request.ifr_ifindex = index_;

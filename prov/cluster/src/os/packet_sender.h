@@ -1,5 +1,6 @@
-// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message carries a virtio_net_hdr: a run of
-// frames goes to the driver as one super-frame, which the NIC or the kernel cuts (UDP segmentation offload).
+// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message carries a
+// virtio_net_hdr: a run of frames goes to the driver as one super-frame, which the NIC or the kernel cuts
+// (UDP segmentation offload).
 #pragma once
 
 #include <array>
@@ -24,14 +25,15 @@ struct PacketSenderSettings {
 
 class PacketSender {
  public:
-  /// Null with an errno in `error`.
+  /// Opens a sender. Returns null on failure, with an errno in `error`.
   static std::unique_ptr<PacketSender> open(int index, const Origin& origin,
                                             const PacketSenderSettings& settings, Counters& counters,
                                             int& error);
 
-  /// As Link::send_burst; every path has its hardware address.
+  /// Does what Link::send_burst() does. Every path must have its hardware address.
   std::size_t send(std::span<const link::OutFrame> frames);
-  /// The origin's address has moved to another interface, or its interface has another hardware address or MTU.
+  /// Call it when the origin's address has moved to another interface, or its interface has another hardware
+  /// address or MTU.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:

@@ -13,7 +13,7 @@ namespace cluster::os {
 namespace {
 
 Status status_of(const sock_extended_err& report) {
-  // Local reports (a frame too long) come back to the sending call as well.
+  // The sending call has already returned local errors, such as a frame that is too long.
   if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
   switch (report.ee_errno) {
     case ECONNREFUSED: return Status::refused;
@@ -26,10 +26,11 @@ Status status_of(const sock_extended_err& report) {
   }
 }
 
-/// Takes one entry from the error queue; false if there is none.
+/// Takes one entry from the error queue. Returns false if there is none.
 bool take_report(int socket, link::PathError& error) {
   sockaddr_storage peer;
-  // The kernel hands on what lies behind the quoted UDP header: the beginning of a frame of ours, if no one has forged it.
+  // The kernel passes on the bytes behind the quoted UDP header: the beginning of a frame of ours, unless the
+  // error is forged.
   iovec quote{error.quoted.data(), error.quoted.size()};
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -88,7 +89,8 @@ void PathErrorQueue::remove(int socket) {
                                     sockets_.begin());
 }
 
-/// To take the wish back empties the queue as well, but for the one that the next call would return.
+/// Tells the kernel whether to queue errors. If not, the kernel also empties the queue, except for the error
+/// that the next call would return.
 void PathErrorQueue::wish_for_errors(bool wanted) {
   const bool v6 = family_ == SocketAddress::Family::v6;
   const int value = wanted ? 1 : 0;

@@ -1,11 +1,13 @@
-// The ICMP errors of one port, from the error queues of its sockets to the engine.
+// Carries the ICMP errors of one port from the error queues of its sockets to the engine.
 //
-// An error queue shares the socket's receive buffer, and keeps the socket readable: a host that forges errors takes the space of
-// frames, and wakes processes that sleep. So the queues are emptied as soon as a call on a socket reports an error, by the engine as by
-// the responder, and the errors wait here. If more come than a network has to say (kPerInterval in kInterval), the kernel is
-// asked to keep none for kShut: it then drops them before they reach a queue. What is true comes again, one a second.
+// An error queue shares the socket's receive buffer, and keeps the socket readable. So a host that forges
+// errors takes the space of frames, and wakes processes that sleep. Engine and responder therefore empty the
+// queues as soon as a call on a socket reports an error; the errors wait here. If more than kPerInterval
+// errors come in kInterval, which no real network needs, this object asks the kernel to keep none for kShut.
+// The kernel then drops errors before they reach a queue. True errors come again, one a second.
 //
-// The kernel hands an error to any socket of the port, which the forger chooses: one is taken from each in turn.
+// A forger can choose to which socket of the port the kernel hands an error, so one error is taken from each
+// socket in turn.
 #pragma once
 
 #include <array>
@@ -25,10 +27,10 @@ class PathErrorGate {
   static constexpr Duration kInterval = std::chrono::milliseconds(5);
   static constexpr Duration kShut = std::chrono::milliseconds(100);
 
-  /// One has come. False: the gate is shut from now on.
+  /// Counts an error. Returns false if it is one too many: the gate is shut from now on.
   bool admit(Time now);
   bool shut() const { return shut_; }
-  /// True if it was shut for long enough, and is open again.
+  /// Returns true if the gate was shut for long enough, and is now open again.
   bool reopen(Time now);
 
  private:
@@ -42,17 +44,17 @@ class PathErrorQueue {
  public:
   explicit PathErrorQueue(SocketAddress::Family family) : family_(family) {}
 
-  /// A socket of the port, from now on; it stays open until remove().
+  /// Adds a socket of the port. It must stay open until remove().
   void add(int socket);
   void remove(int socket);
   /// Empties the error queues of the sockets.
   void drain(Time now);
-  /// Takes what has waited longest.
+  /// Takes the errors that have waited longest, and returns their number.
   std::size_t take(std::span<link::PathError> errors);
 
  private:
   static constexpr std::size_t kSocketsMax = 3;
-  static constexpr std::size_t kKept = 64;  ///< the engine looks each 5 ms: what is more is a flood
+  static constexpr std::size_t kKept = 64;  ///< the engine looks every 5 ms: more errors are a flood
 
   bool take_from(int socket, Time now);
   void wish_for_errors(bool wanted);
@@ -62,7 +64,7 @@ class PathErrorQueue {
   PathErrorGate gate_;
   std::array<int, kSocketsMax> sockets_{};
   std::size_t count_ = 0;
-  std::array<link::PathError, kKept> kept_;  ///< a ring: the oldest gives way
+  std::array<link::PathError, kKept> kept_;  ///< a ring: a new error replaces the oldest
   std::size_t first_ = 0;
   std::size_t waiting_ = 0;
 };

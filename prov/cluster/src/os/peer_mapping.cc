@@ -28,7 +28,7 @@ constexpr std::size_t kLineMax = 4096 + 128;
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
-constexpr int kPopulate = 23;  // as in the kernel, whose headers are older here
+constexpr int kPopulate = 23;  // the kernel's number; the headers here are older
 #endif
 
 struct CloseStream {
@@ -69,10 +69,11 @@ Descriptor open_in(const Descriptor& directory, const std::string& name, int fla
   return Descriptor(::openat(directory.number(), name.c_str(), flags | O_CLOEXEC));
 }
 
-/// For a stream, which closes it.
+/// Returns a copy of the descriptor for a stream, which closes the copy.
 int duplicate(const Descriptor& file) { return ::fcntl(file.number(), F_DUPFD_CLOEXEC, 0); }
 
-/// Several maps may make up the range, since each call of mprotect or madvise may split one.
+/// Finds the file of the range. Several maps may make up the range, because each call of mprotect or madvise
+/// may split one.
 bool find_file(const Descriptor& process, std::uint64_t address, std::uint64_t length, FileOfRange& found) {
   Descriptor file = open_in(process, "maps", O_RDONLY);
   if (!file) return false;
@@ -105,7 +106,7 @@ bool is_it(const struct stat& status, const FileOfRange& file) {
   return S_ISREG(status.st_mode) && status.st_dev == file.device && status.st_ino == file.inode;
 }
 
-/// Opens nothing else: opening a device, for example, may have an effect.
+/// Opens the name only if it is this file: opening a device, for example, may have an effect.
 Descriptor open_if_it(const Descriptor& directory, const std::string& name, const FileOfRange& file) {
   struct stat status;
   if (::fstatat(directory.number(), name.c_str(), &status, 0) != 0 || !is_it(status, file)) return {};
@@ -165,7 +166,7 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
       static_cast<std::uint64_t>(status.st_size) < found.offset + length || !guarded_by(directory, guard)) {
     return mapping;
   }
-  // Files of huge pages are mapped by whole ones.
+  // Files of huge pages can be mapped only by whole pages.
   const std::uint64_t unit =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(status.st_blksize), kPageBytes);
   const std::uint64_t before = found.offset % unit;
@@ -179,7 +180,7 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
   mapping.range_ = mapping.window_.subspan(before, length);
   mapping.unpopulated_ = (length + kChunkBytes - 1) / kChunkBytes;
   mapping.populated_.resize(mapping.unpopulated_);
-  if (!mapping.populate(0, 0)) return {};  // an older kernel
+  if (!mapping.populate(0, 0)) return {};  // the kernel is too old
   return mapping;
 }
 

@@ -1,8 +1,9 @@
-// The process at the other end of a local connection, known beyond the end of that connection by a handle (pidfd). The handle stays that
-// process's whatever becomes of its number, and is readable once the process has ended.
+// The process at the other end of a local connection. A handle (pidfd) identifies the process beyond the end
+// of that connection, and even when its number is reused. The handle is readable once the process has ended.
 //
-// A process has handles of at most kHandlesMax others. Further peers are known by their number, and by the inode of a handle (Linux 6.9),
-// which differs between two processes that had the same number. They have to be asked now and then.
+// A process keeps handles of at most kHandlesMax others. It knows further peers by their number, and by the
+// inode of a handle (Linux 6.9), which differs between two processes that had the same number. For these
+// peers, it has to call ended() now and then.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,16 @@ class PeerProcess {
   PeerProcess& operator=(const PeerProcess&) = delete;
   ~PeerProcess();
 
-  /// Readable once the process has ended; -1: ended() has to be asked.
+  /// Readable once the process has ended; -1 if there is no handle and only ended() tells.
   int descriptor() const { return handle_.number(); }
-  /// In this process's PID namespace; 0 if it has none there. Without a handle another process may have taken the number meanwhile.
+  /// The number of the process in this process's PID namespace; 0 if it has none there. Without a handle,
+  /// another process may have taken the number meanwhile.
   int number() const { return number_; }
-  /// False also if nothing is known of the process. Costs system calls.
+  /// Returns true if the process has ended; false also if nothing is known of it. Costs system calls.
   bool ended() const;
-  /// False: this process cannot learn when the other one ends. Its number belongs to another PID namespace and the kernel gives no handle
-  /// (before Linux 6.5), or a filter of system calls forbids asking.
+  /// Returns false if this process cannot learn when the other one ends. Then either the other one is in
+  /// another PID namespace and the kernel gives no handle (before Linux 6.5), or a filter of system calls
+  /// forbids asking.
   bool observable() const { return observable_; }
 
  private:
@@ -41,7 +44,7 @@ class PeerProcess {
   int number_;
   Descriptor handle_;
   std::uint64_t identity_ = 0;  ///< of the process that had the number; 0: unknown
-  bool ended_ = false;          ///< before there could be a handle
+  bool ended_ = false;          ///< it ended before there could be a handle
   bool observable_ = false;
 };
 

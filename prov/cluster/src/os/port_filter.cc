@@ -30,7 +30,7 @@ std::uint32_t big_endian(ConstBytes bytes) {
 /// A chain of conditions that must all hold.
 class Conditions {
  public:
-  /// BPF_B, BPF_H or BPF_W: a byte, two or four.
+  /// Loads one byte, two or four. `width` is BPF_B, BPF_H or BPF_W.
   Conditions& load(int width, std::uint32_t at) {
     program_.push_back(BPF_STMT(static_cast<std::uint16_t>(BPF_LD | BPF_ABS | width), at));
     return *this;
@@ -47,7 +47,7 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
   }
-  /// Ends the program: whole, if every condition held, else nothing.
+  /// Ends the program. It accepts the whole packet if every condition holds, otherwise nothing.
   FilterProgram finish() {
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
     const std::size_t refusal = program_.size();
@@ -123,7 +123,7 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
     program.push_back(
         BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 6 : 2)));
-    if (answered) {  // before the mark, which then makes no difference
+    if (answered) {  // before the mark, which makes no difference for keep-alives
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
@@ -133,7 +133,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.mark, 1, 0));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }
-  // A keep-alive that the kernel has joined with what came behind it, from the same address, would take that along.
+  // The kernel may have joined a keep-alive with later datagrams from the same address. These must not go
+  // with the keep-alive.
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 9));
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kLength + 1));  // little-endian

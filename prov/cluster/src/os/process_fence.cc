@@ -18,8 +18,9 @@ constexpr auto kStoreSeen = std::chrono::milliseconds(1);
 
 bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
-/// A process that could register and is refused now was forked without its registration, or has entered a sandbox since. Others still
-/// rely on its fences, so it waits until every store must be visible.
+/// If the kernel refuses although this process could register, the process was forked without its
+/// registration, or has entered a sandbox since. Others still rely on its fences, so it waits until every
+/// store must be visible.
 void fence_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
@@ -37,7 +38,7 @@ void fence_processes() {
   const bool joined = register_process_fence();
   if (joined && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return;
   static std::atomic<int> anything{0};
-  anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers know, too
+  anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers understand, too
   if (joined) std::this_thread::sleep_for(kStoreSeen);
 }
 

@@ -16,11 +16,11 @@ constexpr std::size_t kPartsMax = 16;
 
 using Copy = decltype(&::process_vm_readv);
 
-/// The window [offset, offset + length) of scattered memory in the kernel's form.
+/// The window [offset, offset + length) of scattered memory, in the form that the kernel takes.
 struct Window {
   std::array<iovec, 1 + kPartsMax> parts;
   std::size_t count;
-  std::size_t left;  ///< bytes that found no part
+  std::size_t left;  ///< bytes for which there was no part left
 
   template <typename Slice>
   Window(std::span<const Slice> slices, std::size_t offset, std::size_t length, std::size_t first)
@@ -42,7 +42,8 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
          call(process, here.parts.data(), here.count, &remote, 1, 0) == static_cast<ssize_t>(length);
 }
 
-/// The first piece is the word of the guard page at guard.address, which ends up as guard.value here.
+/// The first piece is the word at guard.address, in the guard page. If the process is the right one, `word`
+/// is guard.value afterwards.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {
@@ -90,10 +91,10 @@ namespace {
 constexpr std::size_t kGuardBytes = 4096;
 constexpr int kGuardAttempts = 16;
 #ifdef __SANITIZE_THREAD__
-constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer has taken the range for itself
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer takes the usual range for itself
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
 #else
-/// Between the places of programs and heaps and those of libraries and stacks.
+/// The range between programs and heaps below, and libraries and stacks above.
 constexpr std::uint64_t kRangeBegin = std::uint64_t{1} << 45;
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 33;
 #endif
@@ -107,7 +108,7 @@ GuardPage GuardPage::open(Random& random) {
     void* const page = ::mmap(wanted, kGuardBytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (page == MAP_FAILED) continue;
-    // A kernel that does not know the flag places it where it likes.
+    // A kernel that does not know MAP_FIXED_NOREPLACE may map the page elsewhere.
     if (page != wanted || ::madvise(page, kGuardBytes, MADV_DONTFORK) != 0) {
       ::munmap(page, kGuardBytes);
       continue;

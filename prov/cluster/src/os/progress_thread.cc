@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;  // includes what the C library needs for a log line
 constexpr std::size_t kEventsPerTurn = 32;
-/// For a client whose descriptor cannot be watched.
+/// How often a client runs whose descriptor cannot be watched.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);
 
 struct Client {
@@ -34,11 +34,12 @@ class ProgressThread {
  public:
   using Entry = std::list<Client>::iterator;
 
-  /// The thread of this process, started on first use; null with an errno in `error`.
+  /// Returns the thread of this process, and starts it on first use. Returns null on failure, with an errno
+  /// in `error`.
   static ProgressThread* instance(int& error);
 
   Entry add(std::function<NextWake()> run);
-  /// Waits for a call in progress.
+  /// Removes a client, after waiting for a call in progress.
   void remove(Entry client);
   bool of_this_process() const { return process_ == getpid(); }
 
@@ -67,8 +68,8 @@ int create_thread(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*
   return error;
 }
 
-/// Detached, with a small stack and all signals blocked: those are delivered to threads of the application.
-/// 0 or an errno.
+/// Starts a detached thread with a small stack. All signals are blocked in it, so that the kernel delivers
+/// them to threads of the application. Returns 0 or an errno.
 int start_thread(void* (*run)(void*), void* argument) {
   sigset_t all;
   sigset_t before;
@@ -76,7 +77,7 @@ int start_thread(void* (*run)(void*), void* argument) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = create_thread(thread, kStackBytes, run, argument);
-  // Thread-local storage of the application alone may take more.
+  // The application's thread-local storage alone may take more than this stack.
   if (error == EINVAL) error = create_thread(thread, 0, run, argument);
   if (error == 0) pthread_setname_np(thread, "cluster-thread");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

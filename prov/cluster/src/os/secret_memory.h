@@ -1,4 +1,5 @@
-// Memory for keys: left out of core dumps, and kept from the swap device where the limits of the process allow it.
+// Memory for keys: left out of core dumps, and kept from the swap device where the limits of the process
+// allow it.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,7 +10,8 @@
 
 namespace cluster::os {
 
-/// For std::allocate_shared of an object that holds keys. It gives whole pages, and wipes them before it releases them.
+/// For std::allocate_shared of an object that holds keys. It gives whole pages, and wipes them before it
+/// releases them.
 template <typename T>
 struct SecretAllocator {
   using value_type = T;

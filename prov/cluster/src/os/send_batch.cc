@@ -8,11 +8,11 @@
 namespace cluster::os {
 namespace {
 
-// What every kernel with UDP_SEGMENT takes, less the headers.
+// What every kernel with UDP_SEGMENT takes, without the headers.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
-/// After that many ENOBUFS for super-datagrams in a row the batch gives up offload: for a device that has never taken one, and for one
-/// that has.
+/// The batch gives up offload after this many ENOBUFS in a row for super-datagrams. The first number is for a
+/// device that has never taken one, the second for one that has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
 /// Much longer than a queue needs to have space for one frame, and much shorter than a peer may be silent.
@@ -56,7 +56,7 @@ void SendBatch::add(ConstBytes part) {
     }
   }
   assert(parts_ < kPartsMax);
-  // The kernel only reads it; iovec knows no const.
+  // The kernel only reads the part; iovec knows no const.
   iovecs_[parts_++] = {const_cast<std::byte*>(part.data()), part.size()};
   ++header.msg_iovlen;
 }
@@ -102,7 +102,7 @@ bool SendBatch::offload_is_futile(std::size_t frames) {
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
 
-/// The offload works: something else caused the error.
+/// Uses offload again, because something else caused the error.
 void SendBatch::restore_offload(Counters& counters) {
   offload_ = true;
   doubtful_ = false;
@@ -110,8 +110,8 @@ void SendBatch::restore_offload(Counters& counters) {
   counters.link_offload_refused -= 1;
 }
 
-/// There was no buffer for the message. If it is as long as one that was refused for long, its length is the cause. If it is shorter,
-/// the cause is not known yet.
+/// Returns true if the length of a message is why it found no buffer: frames of at most this length have been
+/// refused for kRefusedMax. Otherwise notes a shorter single frame; the cause is not known yet.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;
@@ -147,8 +147,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Most often an ICMP error about an earlier frame, which the next call reports once. It stays in the error queue until the port
-      // is drained.
+      // Most often this is an ICMP error about an earlier frame, which the kernel returns from one call. The
+      // error stays in the error queue until the port is drained.
       reported_ = true;
       if (!repeated) return Verdict::repeat;
       break;

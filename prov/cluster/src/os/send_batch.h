@@ -1,19 +1,21 @@
-// A burst of frames on its way into one sendmmsg. Runs of frames with one path and one size become super-datagrams (segmentation offload);
-// all others go one frame per message. Both links build their messages here. They write the headers and pass the segment size to the
-// kernel themselves.
+// A burst of frames on its way into one sendmmsg. Runs of frames with one path and one size become
+// super-datagrams (segmentation offload); all others go one frame per message. Both links build their
+// messages here. They write the headers and pass the segment size to the kernel themselves.
 //
-// A batch gives up offload when kernel or device refuses a super-datagram but takes its frames one by one. Two errors have another
-// cause as well:
-// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. Then they refuse the single frame, too
-//   (EMSGSIZE), and the offload works.
-// - Past the queueing discipline (PACKET_QDISC_BYPASS) a device that cannot segment answers ENOBUFS, like one whose queue is full. So
-//   a device that has never taken a super-datagram is retried only a few times, and one that has is retried for long. If the next
-//   single frame finds no space either, the queue is full or the cable cut, and the offload works.
+// A batch gives up offload when kernel or device refuses a super-datagram but takes its frames one by one.
+// Two errors can also have another cause:
+// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. They then refuse
+//   the single frame, too (EMSGSIZE), which shows that the offload works.
+// - Past the queueing discipline (PACKET_QDISC_BYPASS) a device that cannot segment answers ENOBUFS, like one
+//   whose queue is full. So the batch retries a few times if the device has never taken a super-datagram, and
+//   for long if it has. If the next single frame finds no space either, the queue is full or the cable cut,
+//   and the offload works.
 //
-// A full queue soon has space again. A frame that is refused for lack of buffers (ENOBUFS) for kRefusedMax is refused because of its
-// length: a port of a bridge behind a veth, a policer or a tap device takes no frame so long. Such a frame counts as taken and
-// lost, and so do all at least as long, until one of them leaves; the flow judges what a loss means. A super-frame that leaves proves
-// nothing, since a veth takes it whatever its segments are.
+// A full queue soon has space again. So if a frame is refused for lack of buffers (ENOBUFS) for kRefusedMax,
+// its length is the cause: a port of a bridge behind a veth, a policer or a tap device takes no frame of that
+// length. The batch counts such a frame, and all frames at least as long, as taken and lost, until one of
+// them leaves. The flow judges what a loss means. A super-frame that leaves proves nothing, because a veth
+// takes it whatever its segments are.
 #pragma once
 
 #include <sys/socket.h>
@@ -33,8 +35,8 @@
 
 namespace cluster::os {
 
-/// How many of `frames`, from the first on, may travel as one super-datagram: they have one path and one size, and the last may be shorter.
-/// At least 1, unless `frames` is empty.
+/// Returns how many of `frames`, from the first on, may travel as one super-datagram. These have one path and
+/// one size; the last may be shorter. At least 1, unless `frames` is empty.
 std::size_t run_length(std::span<const link::OutFrame> frames);
 
 class SendBatch {
@@ -48,20 +50,21 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// True if the kernel has reported, since the last call of this, what may be an ICMP error about an earlier frame.
+  /// Returns true if the kernel has reported an error since the last call, which may be an ICMP error about
+  /// an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
 
-  /// Begins the message for `frames` of `size` bytes each; its pieces are added by add() and add_pieces().
+  /// Begins the message for `frames` frames of `size` bytes each. add() and add_pieces() then add its pieces.
   msghdr& open(std::size_t frames, std::size_t size);
   void add(ConstBytes part);
   void add_pieces(std::span<const link::OutFrame> frames);
 
   Outcome submit(int socket, Counters& counters);
 
-  /// As Link::send_burst(): batch by batch. open_message(run, i) builds the i-th message of a batch for a run
-  /// of frames; those longer than `segment_max` are no part of a super-datagram.
+  /// Does what Link::send_burst() does, batch by batch. open_message(run, i) builds the i-th message of a
+  /// batch for a run of frames. A frame longer than `segment_max` travels on its own.
   template <typename OpenMessage>
   std::size_t send(std::span<const link::OutFrame> frames, std::size_t segment_max, int socket,
                    Counters& counters, OpenMessage&& open_message) {
@@ -103,9 +106,8 @@ class SendBatch {
   bool reported_ = false;  ///< take_reported()
   bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
   struct {
-    std::size_t size =
-        SIZE_MAX;  ///< of the shortest single frame for which there was no buffer; none so long has left...
-    Time since{};  ///< ...since then
+    std::size_t size = SIZE_MAX;  ///< of the shortest single frame that found no buffer
+    Time since{};                 ///< since when no frame so long has left
   } refused_;
 };
 

@@ -17,7 +17,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 #ifdef F_SEAL_FUTURE_WRITE
 constexpr int kSealedToOthers = F_SEAL_FUTURE_WRITE;
 #else
-constexpr int kSealedToOthers = 0x10;  // as in the kernel, whose headers are older here
+constexpr int kSealedToOthers = 0x10;  // the kernel's number; the headers here are older
 #endif
 
 Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
@@ -28,7 +28,7 @@ Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
   return {};
 }
 
-/// Maps the memory before it seals it: existing mappings stay writable.
+/// Creates and maps memory. It maps the memory before it seals it, because existing mappings stay writable.
 Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fresh || ::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {
@@ -46,12 +46,12 @@ Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& 
   return bytes;
 }
 
-/// After a system call that may succeed later.
+/// Call it after a system call has failed: throws if the call may succeed later.
 void throw_if_short_of_memory() {
   if (errno == ENOMEM || errno == ENFILE || errno == EAGAIN) throw std::bad_alloc();
 }
 
-/// True if the memory cannot shrink under its reader and has this size.
+/// Returns true if the memory cannot shrink under its reader, and has this size.
 bool fits(const Descriptor& file, std::size_t size, std::string& reason) {
   const int seals = ::fcntl(file.number(), F_GET_SEALS);
   if (seals < 0) throw_if_short_of_memory();

@@ -1,6 +1,6 @@
-// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last holder. Its creator seals
-// the size, so truncation cannot send a SIGBUS to a process that maps it. The receiver accepts it only with those seals and exactly
-// the announced size.
+// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last
+// holder. Its creator seals the size, so truncation cannot send a SIGBUS to a process that maps it. The
+// receiver accepts it only with those seals and exactly the announced size.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,15 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  /// New memory: zero, untouched, sealed. The caller sends `file` to the other process. On failure an empty one, and `reason` says why.
+  /// Creates memory: zero, untouched, sealed. The caller sends `file` to the other process. Returns an empty
+  /// object on failure; `reason` says why.
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
-  /// The same, but other processes can only map it to read.
+  /// The same, but other processes can map the memory only to read it.
   static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);
-  /// Maps memory that another process created. On failure an empty one, and `reason` says why; an exception
-  /// (std::bad_alloc) if the system has no memory for it now.
+  /// Maps memory that another process created. Returns an empty object on failure; `reason` says why. Throws
+  /// std::bad_alloc if the system has no memory now.
   static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
-  /// The same, to be read only.
+  /// The same, but maps the memory only to read it.
   static SharedMemory map_to_read(const Descriptor& file, std::size_t size, std::string& reason);
 
   explicit operator bool() const { return !bytes_.empty(); }

@@ -1,6 +1,6 @@
-// The monotonic clock of the machine, in nanoseconds. A reading costs about 20 ns and no system call. Engines read it after they have
-// polled the network and before each burst that they send. It never jumps, and stops while the machine sleeps. The wall clock serves
-// only to convert the kernel's stamps.
+// The monotonic clock of the machine, in nanoseconds. A reading costs about 20 ns and no system call. Engines
+// read it after they have polled the network and before each burst that they send. It never jumps, and stops
+// while the machine sleeps. The wall clock serves only to convert the kernel's stamps.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ class SystemClock final : public Clock {
   std::uint64_t ticks() override;
 };
 
-/// Converts the kernel's arrival stamps, which are wall-clock times, to the time line of the environment. It reads the difference
-/// between the two clocks about once a millisecond, in which a clock that is being corrected drifts by half a microsecond. When
-/// the time is set, stamps are wrong for that long. So the user of a stamp checks it against the times between which it must lie.
+/// Converts the kernel's arrival stamps, which are wall-clock times, to the time line of the environment. It
+/// reads the difference between the two clocks about once a millisecond. In this time, a clock that is being
+/// corrected drifts by half a microsecond. When somebody sets the system time, stamps are wrong for up to a
+/// millisecond. So the user of a stamp checks that it lies between the times that bound it.
 class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}
 
-  /// Call once before a batch of time_of().
+  /// Call it once before a batch of time_of() calls.
   void refresh() {
     const std::uint64_t ticks = clock_.ticks();
     if (ticks - read_at_ < kEvery) return;

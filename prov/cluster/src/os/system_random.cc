@@ -21,7 +21,7 @@ void SystemRandom::refill() {
   do {
     got = getrandom(buffer_.data(), sizeof buffer_, 0);
   } while (got < 0 && errno == EINTR);
-  // Other hosts could end sessions whose identities they can guess: do not go on.
+  // Do not go on: other hosts could end sessions whose identities they can guess.
   if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
   left_ = buffer_.size();
   generation_ = process_generation.load(std::memory_order_relaxed);

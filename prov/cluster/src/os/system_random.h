@@ -1,5 +1,5 @@
-// Unpredictable bits from the kernel, fetched a buffer at a time. All engines of a process share them. A forked child discards the
-// inherited buffer: two processes must never draw the same session identity.
+// Unpredictable bits from the kernel, fetched a buffer at a time. All engines of a process share them. A
+// forked child discards the inherited buffer: two processes must never draw the same session identity.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class SystemRandom final : public Random {
   void refill();
 
   SpinLock lock_;
-  std::array<std::uint64_t, 32> buffer_{};  // 256 bytes: what getrandom never delivers in parts
+  std::array<std::uint64_t, 32> buffer_{};  // 256 bytes, which getrandom delivers whole
   std::size_t left_ = 0;
   unsigned generation_ = 0;  ///< of the process that has filled the buffer
 };

@@ -21,13 +21,15 @@ namespace cluster::os {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
-/// Connections that are taken out of the queue though the other side still holds them, so as to see those behind.
+/// The listener takes up to this many connections out of the queue although the other side still holds them,
+/// in order to see the connections behind them.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// The peer's kernel is asked once a second; an older answer proves nothing about now.
 constexpr Duration kFresh = std::chrono::milliseconds(1500);
 constexpr int kKeepAliveSeconds = 1;
-/// A host that asks sends a keep-alive each second: one that is silent for so long, and answers none, has vanished.
+/// A host that asks sends a keep-alive each second. A host that is silent for this long, and answers no
+/// keep-alive, has vanished.
 constexpr int kVanishedIdleSeconds = 2;
 constexpr int kVanishedProbes = 3;
 constexpr int kVanishedMilliseconds = 5000;
@@ -50,26 +52,28 @@ int with_address(const Descriptor& socket, const SocketAddress& address) {
   return action(socket.number(), generic, static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// A connection that stands is watched by its kernel from now on.
+/// Makes the kernel send keep-alives on an established connection from now on.
 void keep_alive(const Descriptor& connection) {
   tune(connection.number(), IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
   tune(connection.number(), IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveSeconds);
   tune(connection.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-/// An errno; EINPROGRESS: no answer has come.
+/// Begins to connect. Returns an errno; EINPROGRESS means that no answer has come yet.
 int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
-  // From the address by which the peer knows this host. Where that is not possible, it is any host to the peer.
+  // Connect from the address by which the peer knows this host. If that is not possible, the peer treats this
+  // host like any other.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
-  // Nothing of it lingers when it is closed.
+  // Nothing of the connection lingers after it is closed.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
-  // A port of this node that is free may be given to the connection itself, which then meets itself.
+  // If the peer's port is on this node and free, the kernel may give that port to the connection, which then
+  // meets itself.
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
@@ -85,7 +89,7 @@ int error_of(const Descriptor& connection) {
   return error == 0 && (watch.revents & (POLLRDHUP | POLLHUP)) != 0 ? ECONNRESET : error;
 }
 
-/// Of a connection that stands.
+/// Returns the answer that an established connection gives.
 link::ProcessProbe::Answer answer_of(const Descriptor& connection) {
   using Answer = link::ProcessProbe::Answer;
   tcp_info info{};
@@ -106,17 +110,18 @@ struct ProbeListener {
   Descriptor socket;
   std::deque<Descriptor> held;
   Time cleared_at{};
-  std::shared_ptr<void> client;  ///< of the progress thread; goes before what it runs on
+  std::shared_ptr<void> client;  ///< on the progress thread; ends before what it uses
 
   /// Returns an errno.
   int bind(const SocketAddress& name) {
     socket = tcp_socket(name);
     if (!socket) return errno;
-    // Connections of an earlier process on this port linger in the kernel.
+    // Connections of an earlier process on this port may linger in the kernel.
     tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
     return with_address<::bind>(socket, name);
   }
-  /// Returns an errno. Connections inherit the options, by which the kernel closes those whose host has vanished.
+  /// Returns an errno. Connections inherit these options, by which the kernel closes a connection whose host
+  /// has vanished.
   int listen() {
     tune(socket.number(), IPPROTO_TCP, TCP_KEEPIDLE, kVanishedIdleSeconds);
     tune(socket.number(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -128,7 +133,7 @@ struct ProbeListener {
     client = start_progress_client([this] { return keep_clear(); }, error);
     return error;
   }
-  /// One run of the progress thread. The queue takes all that come within kHeldCheck.
+  /// Runs once on the progress thread. The queue has space for all connections that come within kHeldCheck.
   NextWake keep_clear() {
     const Time now = SystemClock().now();
     if (now - cleared_at < kHeldCheck) return {kHeldCheck - (now - cleared_at)};
@@ -144,7 +149,7 @@ struct ProbeListener {
   }
 };
 
-/// The first listener is for members, and alone if there cannot be two.
+/// The first listener is for members. It is the only one if there cannot be two.
 struct ProbePort {
   ProbeListener members;
   ProbeListener others;
@@ -154,12 +159,12 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   auto port = std::make_shared<ProbePort>();
   int error = port->members.bind(name);
   if (error == 0) {
-    // The second shares the number, but only now: a number that is in use was to be noticed.
+    // The second listener shares the port only now, so that the bind() above notices a port in use.
     Descriptor& second = port->others.socket = tcp_socket(name);
     for (const Descriptor* each : {&port->members.socket, &second})
       tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (second && with_address<::bind>(second, name) != 0) second.reset();
-    // The order of listening is that by which the steering program numbers them.
+    // The steering program numbers the sockets in the order in which they began to listen.
     error = port->members.listen();
     if (error == 0 && second && port->others.listen() != 0) second.reset();
   }
@@ -175,7 +180,7 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   return probe;
 }
 
-/// Where the kernel does not take the program it divides all among both.
+/// If the kernel does not take the program, it divides all connections among both listeners.
 void TcpProbe::set_members(std::span<const SocketAddress> hosts) {
   if (port_ == nullptr || !port_->others.socket) return;
   FilterProgram program = steering_by_host(hosts, name_.family(), secret_);

@@ -1,15 +1,17 @@
-// The process probe (link/process_probe.h) over TCP. Each endpoint listens on the TCP port that has the number of its
-// UDP port. Nothing is ever sent there: what counts is that the kernel accepts connections, and acknowledges TCP
-// keep-alives on them, exactly as long as the process lives, whether it runs or not, and resets them when it has
-// ended. Unlike ICMP errors these answers have no rate limit, and a forger has to guess a sequence number.
+// The process probe (link/process_probe.h) over TCP. Each endpoint listens on the TCP port that has the
+// number of its UDP port. Nobody ever sends data there. As long as the process lives, running or stopped, its
+// kernel accepts connections and acknowledges TCP keep-alives on them. When the process has ended, the kernel
+// resets them. Unlike ICMP errors, these answers have no rate limit, and a forger has to guess a sequence
+// number.
 //
-// The side that asks keeps one connection to a peer as long as it is suspicious. The side that is asked leaves
-// connections in the kernel's queue and only takes out those that the other side has given up (keep_clear), or whose host has vanished:
-// the kernel asks for that by keep-alives of its own. Any host can fill such a queue, and a process that is stopped takes nothing out:
-// so there are two listeners, one for the hosts of members, which the kernel tells by their addresses, and one for all others.
-// A port that another program uses, and a filter on the way, mean that nothing is known.
+// The asking side keeps one connection to a peer as long as it suspects that peer. The side that is asked
+// leaves connections in the kernel's queue. It takes out only those that the other side has given up
+// (keep_clear), or whose host has vanished, which the kernel learns by its own keep-alives. Any host can fill
+// such a queue, and a stopped process takes nothing out. So there are two listeners: one for the hosts of
+// members, which the kernel recognizes by their addresses, and one for all others. If another program uses
+// the port, or a filter on the way blocks the question, nothing is known.
 //
-// Called under the engine's lock, but for the part that the progress thread runs.
+// The engine calls it under its lock, except for the part that the progress thread runs.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,8 @@ struct ProbePort;
 
 class TcpProbe final : public link::ProcessProbe {
  public:
-  /// For the endpoint of this name. Without a port of its own it can still ask; the log says why it has none.
+  /// Opens the probe of the endpoint of this name. Without a port of its own, the probe can still ask; the
+  /// log says why it has none.
   static std::unique_ptr<TcpProbe> open(const SocketAddress& name, Log& log);
 
   bool answered_here() const override { return port_ != nullptr; }
@@ -44,7 +47,7 @@ class TcpProbe final : public link::ProcessProbe {
   std::uint64_t secret_;             ///< of steering_by_host()
   struct Asked {
     Descriptor connection;
-    bool watched = false;  ///< its kernel sends keep-alives
+    bool watched = false;  ///< the kernel sends keep-alives on it
   };
   std::unordered_map<SocketAddress, Asked, SocketAddressHash> asked_;
 };

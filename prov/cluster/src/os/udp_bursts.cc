@@ -15,8 +15,9 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // reports about earlier frames that recvmmsg() may return before data
 constexpr std::size_t kAsideBuffers = 16;
-/// A sleeper is woken by the alarm of the engine's flood watch, which keeps the same interval by another look at the clock: a look
-/// that came just too early would be made up for an interval later, and half of the frames be read.
+/// The alarm of the engine's flood watch wakes a sleeper at the same interval, but by its own reading of the
+/// clock. Without this tolerance, a look that comes just too early would wait for the next interval, and half
+/// of the frames would be read.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace
@@ -53,12 +54,12 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) return 0;
-    port_->drain_path_errors();  // before they take the space of frames
+    port_->drain_path_errors();  // before the errors take the space of frames
   }
   return 0;
 }
 
-/// Where the kernel does not stamp datagrams, it adds nothing to one that it has not joined with others.
+/// If the kernel stamps no datagrams, it adds nothing to one that it has not joined with others.
 void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
   frame.arrived = kNever;
   frame.segment = 0;

@@ -1,4 +1,4 @@
-// Bursts of frames through UDP sockets of the endpoint.
+// Sends and receives bursts of frames through UDP sockets of the endpoint.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,9 +21,10 @@
 
 namespace cluster::os {
 
-/// Every buffer holds the largest super-datagram (UDP_GRO), so there are few; the next call uses them again. Where most frames come by
-/// the socket, the kernel stamps their arrival. That costs some 0.2 us a frame (docs/budget.md), and a little for everything that the
-/// node receives; so it is off where few frames come by the socket.
+/// Receives bursts. Every buffer holds the largest super-datagram (UDP_GRO), so there are few buffers, and
+/// each call reuses them. Where most frames come by the socket, the kernel stamps their arrival. Stamping
+/// costs some 0.2 us a frame (docs/budget.md), and a little for everything that the node receives. So it is
+/// off where few frames come by the socket.
 class UdpReceiver {
  public:
   enum class Timestamps : std::uint8_t { no, yes };
@@ -31,9 +32,9 @@ class UdpReceiver {
   UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
               const Environment& environment);
 
-  /// As Link::receive_burst.
+  /// Does what Link::receive_burst() does.
   std::size_t receive(std::span<link::InFrame> frames);
-  /// The same, and where fewer come than there are buffers, the socket is empty.
+  /// The same. If fewer frames come than there are buffers, the socket is empty.
   std::size_t receive_all(std::span<link::InFrame> frames) {
     return hand_over(frames, take(std::min(frames.size(), headers_.size())));
   }
@@ -56,27 +57,30 @@ class UdpReceiver {
   std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
-  /// How many datagrams to ask for. Asking for one more than there are costs as much as a datagram, so this follows what came last.
+  /// How many datagrams the next call asks for. Asking for one that is not there costs as much as a datagram,
+  /// so this number follows the last result.
   std::size_t expected_ = 1;
 };
 
-/// Reads what waits aside during a flood (link/link.h): Thinning::kAsideFrames at most in each Thinning::kAsideInterval, so that
-/// the flood costs a bounded part of the processor and wakes no process. The socket's buffer holds some more; the kernel drops the rest.
-/// Without a flood there are no buffers, and a look costs a comparison.
+/// Reads the frames that wait aside during a flood (link/link.h): at most Thinning::kAsideFrames per
+/// Thinning::kAsideInterval. So the flood costs a bounded part of the processor, and wakes no process. The
+/// socket's buffer holds some more; the kernel drops the rest. Without a flood there are no buffers, and a
+/// look costs a comparison.
 class AsideReceiver {
  public:
   AsideReceiver(std::shared_ptr<UdpPort> port, const Environment& environment)
       : port_(std::move(port)), environment_(environment) {}
 
-  /// `in_effect`: as the port says. What waited at the end of the flood is read before the buffers go.
+  /// `in_effect` is what UdpPort::thin() returned. At the end of a flood, the receiver reads what still waits
+  /// before it releases the buffers.
   void begin_or_end(const link::Thinning& in_effect);
-  /// As Link::receive_burst(); what it has handed out stays valid until its next call.
+  /// Does what Link::receive_burst() does. The frames stay valid until the next call.
   std::size_t receive(std::span<link::InFrame> frames) {
     if (!receiver_ || (left_ == 0 && ++polls_ < kPollsPerClock)) return 0;
     polls_ = 0;
     return receive_some(frames);
   }
-  /// As Link::before_sleep().
+  /// Does what Link::before_sleep() does.
   void before_sleep() { polls_ = kPollsPerClock; }
 
  private:
@@ -89,17 +93,17 @@ class AsideReceiver {
   std::optional<UdpReceiver> receiver_;
   unsigned polls_ = 0;    ///< since the last look at the clock
   bool ends_ = false;     ///< the flood is over
-  Time next_{};           ///< look
-  std::size_t left_ = 0;  ///< frames of this look
+  Time next_{};           ///< when the next look is due
+  std::size_t left_ = 0;  ///< frames that this look may still read
 };
 
-/// Sends bursts through the UDP socket of the endpoint: the kernel routes and resolves. Equal frames to one peer that follow each other
-/// leave as one super-datagram where the kernel can cut it (UDP_SEGMENT).
+/// Sends bursts through the UDP socket of the endpoint: the kernel routes and resolves. Consecutive frames of
+/// one size to one peer leave as one super-datagram, if the kernel can cut it (UDP_SEGMENT).
 class UdpSender {
  public:
   UdpSender(std::shared_ptr<UdpPort> port, Counters& counters);
 
-  /// As Link::send_burst.
+  /// Does what Link::send_burst() does.
   std::size_t send(std::span<const link::OutFrame> frames);
 
  private:

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kReceiveBuffers = 16;
 constexpr std::size_t kFrameMax = 65000;
-constexpr std::size_t kFrameLeast = 512;  // what an opening may say (docs/protocol.md 2.1)
+constexpr std::size_t kFrameLeast = 512;  // the least that an opening may say (docs/protocol.md 2.1)
 
-/// IP and UDP.
+/// Returns the size of the IP and UDP headers.
 std::size_t headers_of(SocketAddress::Family family) { return headers_size(family) - kEthernetBytes; }
 
 class UdpLink final : public link::Link {
@@ -40,8 +40,7 @@ class UdpLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     if (interface_.changed()) [[unlikely]]
       renew();
-    const std::size_t aside =
-        aside_.receive(frames.first(frames.size() / 2));  // members have their turn, too
+    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // leaves room for members
     return aside + receiver_.receive(frames.subspan(aside));
   }
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
@@ -103,8 +102,9 @@ class GroupJoiner final : public link::MulticastJoiner {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
-      // The kernel makes a copy for this host only if a member may be here: a copy costs as much as sending to another host, and the
-      // sender throws away its own. Groups share the socket that they send by, so one group that needs copies is enough.
+      // The kernel makes a copy for this host only if a member may be here: a copy costs as much as sending
+      // to another host, and the sender throws away its own. All groups send by one socket, so if one group
+      // needs copies, the kernel makes them for all groups.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);
@@ -119,7 +119,7 @@ class GroupJoiner final : public link::MulticastJoiner {
  private:
   std::shared_ptr<UdpPort> port_;
   int interface_;
-  bool looped_ = false;  ///< some group has had members on this host, or may have
+  bool looped_ = false;  ///< some group has, or may have, had members on this host
   Environment environment_;
 };
 

@@ -13,28 +13,28 @@
 namespace cluster::os {
 namespace {
 
-// Generous for bursts of many small frames (the kernel charges at least 768 bytes for each), yet
-// little enough that a dead receiver does not hold the machine's memory.
+// Enough for bursts of many small frames (the kernel charges at least 768 bytes for each), yet so little that
+// a dead receiver does not hold the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
-constexpr int kAsideBuffer = 64 * 1024;  // what is read at one look, and as many again
+constexpr int kAsideBuffer = 64 * 1024;  // twice what one look reads
 
 bool set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
 
 void enlarge(int socket, int forced, int ordinary, int size) {
-  // Forcing needs CAP_NET_ADMIN; the ordinary option is cut to the system's limit.
+  // Forcing needs CAP_NET_ADMIN. The kernel cuts the ordinary option to the system's limit.
   if (!set_option(socket, SOL_SOCKET, forced, size)) set_option(socket, SOL_SOCKET, ordinary, size);
 }
 
-/// Options that are only desirable are not checked.
+/// Sets options. Ignores failures, because the options are only desirable.
 void prepare(int socket, SocketAddress::Family family) {
   enlarge(socket, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
   enlarge(socket, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
-  // A super-datagram is handed up whole (and dropped whole by a filter), never cut again.
+  // The kernel delivers a super-datagram whole (and a filter drops it whole), and never cuts it again.
   set_option(socket, SOL_UDP, UDP_GRO, 1);
-  // PROBE: always "don't fragment", and no forged ICMP can shrink what the kernel lets us send.
+  // PROBE always sets "don't fragment", and no forged ICMP error can shrink what the kernel lets us send.
   if (family == SocketAddress::Family::v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -60,7 +60,7 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// Where the kernel lacks the option, routes decide.
+/// If the kernel lacks the option, routes decide.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
   if (family == SocketAddress::Family::v6) {
@@ -173,7 +173,7 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   return thinning;
 }
 
-/// One more socket on this number. Returns 0 or an errno.
+/// Opens one more socket on this number. Returns 0 or an errno.
 int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   int error = 0;
   Descriptor made = make_socket(name_.family(), error);
@@ -189,7 +189,7 @@ int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   places.*place = keep_alive_socket_ ? 2 : 1;
   FilterProgram program = steering(places);
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
-  if (error != 0) return error;  // without steering, data would be lost in the other socket
+  if (error != 0) return error;  // without steering, data would get lost in the other socket
   places_ = places;
   socket = std::move(made);
   path_errors_.add(socket.number());
