@@ -1,10 +1,10 @@
 // Chooses the interfaces that an endpoint uses among those that os/ has found; pure functions.
 //
 // rank_interfaces() sorts the interfaces, best default first. It makes one entry per interface and address
-// family, each with its reason as text for fi_info and the log. The criteria, in this order: reaches other
-// nodes (not loopback), has carrier, has a configured address (not a self-assigned one, 169.254/16), is an
-// adapter (or a bridge with an adapter as port) rather than an interface of containers or tunnels, speed, the
-// kernel's order. IPv4 comes before IPv6.
+// family, each with its reason as text for fi_info and the log. Interfaces that reach other nodes come before
+// loopback. Next count, in this order: carrier, a configured rather than a self-assigned address
+// (169.254/16), the kind of interface, speed, and the kernel's order. Adapters, and bridges with an adapter
+// as port, come before what containers and tunnels create. IPv4 comes before IPv6.
 //
 // choose_rails() chooses further interfaces beside the one with the endpoint's address, by FI_CLUSTER_RAILS
 // (fi_cluster(7)). Path validation finds out later, for each peer, whether a rail reaches it

@@ -98,7 +98,7 @@ class LossDetector {
   TransmissionNumber largest_acked_;  ///< largest transmission known to have arrived
   Time largest_sent_at_{};
   Sequence known_end_;   ///< the last acknowledgement covered the frames before this one
-  Duration widened_{0};  ///< the reorder window, before its bounds
+  Duration widened_{0};  ///< the reorder window before it is clamped
   Time shrink_at_{};
   Time widen_at_{};  ///< spurious losses within one reply time count once
   Time deadline_ = kNever;

@@ -144,7 +144,7 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
 
 /// Returns the address for the next challenge. The pairing was a guess, so every second challenge tries
 /// another address. But first a busy peer gets time to answer. A host accepts frames to any of its addresses
-/// by any interface, so a path across two cables would also work, and would look like a further path.
+/// by any interface. So a path across two cables would also work, and would look like a further path.
 link::Path PathManager::challenge_address(const PathState& path) const {
   const unsigned sent = path.validator.challenges();
   if (path.validator.proven() || sent < kPairedChallenges || sent % 2 == 0) return path.address;

@@ -1,8 +1,8 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path is a rail of this side and an address of the
-// peer. Beside it there may be an EtherType path with the same rail and address, whose frames have an
-// EtherType of their own and bypass the host's IP input. Each path has its own validation, round trips,
-// losses, congestion control and pace. PathManager says which paths there are, which of them carries the next
-// frames, and which path an acknowledgement, a loss or a timeout concerns.
+// peer. Beside it there may be an EtherType path with the same rail and address. Its frames have an EtherType
+// of their own and bypass the host's IP input. Each path has its own validation, round trips, losses,
+// congestion control and pace. PathManager says which paths there are, which of them carries the next frames,
+// and which path an acknowledgement, a loss or a timeout concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths join once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge over it. An address counts
@@ -96,8 +96,8 @@ class PathManager {
   /// Sends the next frames of path 0 by another rail, since the peer has answered nothing yet.
   void try_next_rail();
   /// Returns the path of the next keep-alive: all paths in turn. While the peer has never answered (`met`
-  /// false), every second keep-alive takes the rail of the peer's subnet, since try_next_rail() may come back
-  /// to that rail only after many keep-alives.
+  /// false), every second keep-alive takes the rail of the peer's subnet. Many keep-alives may leave before
+  /// try_next_rail() comes back to that rail.
   link::Path keep_alive_path(bool met);
   /// Adds further paths, once, when the peer has listed its addresses.
   void join(std::span<const SocketAddress> peer);

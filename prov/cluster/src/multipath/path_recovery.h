@@ -2,8 +2,8 @@
 // PathRecovery measures round trips, finds lost frames, limits how many may be in flight and sets the pace.
 // It measures and smooths two times (docs/protocol.md 4.2):
 //
-//   network round trip   what the path takes; the time that frames lay unread at either end is not in it
-//   reply time           until it is known here that a frame has arrived, whatever that waited for
+//   network round trip   the time on the path, without the time that frames lie unread at either end
+//   reply time           the time until this side knows that a frame has arrived, including all waits
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample is exact if that
 // transmission is also the largest of this path. On a slow path, frames are never the newest of all. They are
@@ -106,7 +106,7 @@ class PathRecovery {
   void update_pace();
   Samples measure(Time now, const AckInfo& ack, std::optional<Time> sent_at, bool exact, bool several);
 
-  static constexpr std::size_t kBurstMin = 32;  ///< a first window
+  static constexpr std::size_t kBurstMin = 32;  ///< as large as a first window
   static constexpr std::size_t kQuantum = 8;
 
   RttEstimator network_rtt_;

@@ -6,11 +6,11 @@
 //   connector -- its first message, and a tag --> listener    the connector has it, and wrote the message
 //
 // A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both
-// nonces and the message. So recorded messages are useless, nobody can answer a side with its own tag, and
-// nobody can lead a connector to an endpoint other than the one it called. The name in the tag is the one
-// that the listener holds, which may be an alternative of the name that the connector looked for. Two sockets
-// of a network namespace never have the same name. So a process that relays messages between the two sides,
-// under another name, cannot deceive them.
+// nonces and the message. So recorded messages are useless, and nobody can answer a side with its own tag.
+// Nor can anybody lead a connector to an endpoint other than the one it called. The name in the tag is the
+// one that the listener holds, which may be an alternative of the name that the connector looked for. Two
+// sockets of a network namespace never have the same name. So a process that relays messages between the two
+// sides, under another name, cannot deceive them.
 //
 // The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take
 // its name before the endpoint does. All users see the names in use (/proc/net/unix). If a process takes a

@@ -14,18 +14,18 @@
 // the length is eager. Whether an operation asks for more than a plain send (a fence, delivery) is decided in
 // api/, when its flags are set.
 //
-// Up. A slot with a whole eager message goes to the first posted receive that matches, if that receive is for
-// one message, is long enough and reports its completion. The payload goes into the user's buffer, the
-// completion into the queue. If no receive waits for the message, it stays in the ring for kPatience looks,
-// unless a posted receive could take a message behind it. Where ranks take turns on a processor, the
-// application often posts that receive next. To store the message, find it and copy it again would cost more
-// than the message itself. After these looks the message goes into the store. So do the messages behind it,
-// until a receive waits for one of them. (A general turn stores at once: before sleep, for a peek, and
-// whenever the clock demands such a turn.)
+// Up. A whole eager message goes to the first posted receive that matches. That receive must be for one
+// message, long enough, and report its completion. The payload goes into the user's buffer, the completion
+// into the queue. If no receive waits for the message, it stays in the ring for kPatience looks, unless a
+// posted receive could take a message behind it. Where ranks take turns on a processor, the application often
+// posts that receive next. To store the message, find it and copy it again would cost more than the message
+// itself. After these looks the message goes into the store. So do the messages behind it, until a receive
+// waits for one of them. (A general turn stores at once: before sleep, for a peek, and whenever the clock
+// demands such a turn.)
 //
-// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer,
-// messages for a receive behind many others, messages after which this side must grant credit, and messages
-// for which the store may be too full. If a counter is bound, all messages stay.
+// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer or for
+// a receive behind many others. The same holds for a message if the store may be too full, or if this side
+// must grant credit after it. If a counter is bound, all messages stay.
 //
 // Receives. post() reuses the request of a receive that the lane has filled before. No peer has learnt the id
 // of that request, so the lane need not return it to the pool and build a new one. A receive takes the

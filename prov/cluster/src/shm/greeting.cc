@@ -9,7 +9,7 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kTagSize = sizeof(seal::Tag);
-constexpr std::size_t kHelloMax = 256;  ///< of either kind, without its tag
+constexpr std::size_t kHelloMax = 256;  ///< the longest hello, without its tag
 
 }  // namespace
 

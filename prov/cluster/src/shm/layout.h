@@ -13,11 +13,11 @@
 // follows the 16 bytes of slot header, and the payload follows it if it fits.
 //
 // Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at multiples
-// of 64 bytes, so writer and reader do not share lines. Copies between the arena and a buffer of ordinary
-// alignment then also avoid the distances (1 to 15 modulo 4096) at which string copies on some processors
-// (AMD Zen 4) are 15 times slower. A block that would cross the end begins at the start instead; the skipped
-// bytes belong to the block. Blocks are freed in the order of their slots. Only the writer knows where they
-// end: the reader gives back only a number of slots.
+// of 64 bytes, so writer and reader do not share lines. On some processors (AMD Zen 4), string copies over
+// certain distances (1 to 15 modulo 4096) are 15 times slower. Copies between the arena and a buffer of
+// ordinary alignment avoid these distances. A block that would cross the end begins at the start instead; the
+// skipped bytes belong to the block. Blocks are freed in the order of their slots. Only the writer knows
+// where they end: the reader gives back only a number of slots.
 //
 // Giving back. The reader counts the slots that it has taken in `head`, which has a cache line to itself.
 // Reading `head` costs the writer a cache miss, so the writer reads it only when the last known value says
@@ -31,7 +31,7 @@
 // never waits forever.
 //
 // Long messages are cut into pieces of payload_max, so that the writer copies one piece in while the reader
-// copies the previous piece out, and both pieces stay in near caches. Measured: pieces of 16 to 64 KiB are
+// copies the previous piece out. Both pieces then stay in near caches. Measured: pieces of 16 to 64 KiB are
 // equally fast; longer pieces lose the overlap for messages of 64 KiB.
 //
 // Trust. Either side may be faulty or hostile. The reader copies a slot's fields once and checks them before

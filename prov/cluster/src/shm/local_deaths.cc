@@ -8,7 +8,7 @@ namespace {
 
 /// With these intervals, a death on this node is known within 100 ms.
 constexpr Duration kUnwatchedCheck = 60ms;
-constexpr Duration kPartCheck = 20ms;  ///< more than the ticks between two checks
+constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
 
 /// True if a descriptor says when the peer's process ends, or if the peer is not a process of this node.

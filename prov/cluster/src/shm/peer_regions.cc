@@ -13,7 +13,7 @@ namespace {
 auto use(UsePage& page, std::uint32_t entry) {
   const std::atomic_ref word(page.entry);
   word.store(entry + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the mark and a look at the entry's state
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders the mark before the entry's state
   return OnExit([word] { word.store(0, std::memory_order_release); });
 }
 

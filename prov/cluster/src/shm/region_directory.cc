@@ -41,7 +41,7 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
 
 /// An initiator that comes from now on finds the entry closed.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the entry's state and the words of use
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders the entry's state before the words of use
   while (const std::shared_ptr<User> user =
              find([&](const User& each) { return each.used() == entry + 1 && !each.gone(); })) {
     if (!wait_while(*user, [&] { return user->used() == entry + 1; })) return false;
@@ -57,7 +57,7 @@ void RegionUsers::revoke(const void* via) {
       if (user->via == via) std::atomic_ref(user->page().revoked).store(1, std::memory_order_relaxed);
     }
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders `revoked` before the words of use
   while (const std::shared_ptr<User> user =
              find([&](const User& each) { return each.via == via && !each.kept; })) {
     const bool unused = wait_while(*user, [&] { return user->used() != 0; });
@@ -137,7 +137,7 @@ void RegionDirectory::start(Endpoint& endpoint) {
     endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
     endpoint.server->start(keys_of_(endpoint.name));
   });
-  if (!started) endpoint.server.reset();  // without a server, this side's library serves the peers
+  if (!started) endpoint.server.reset();  // this side's library then serves the peers
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {

@@ -179,7 +179,7 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
 
 bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   bool settled = false;
-  // Without memory it is left for a later turn, and others are not kept waiting for it.
+  // Without memory, this connection waits for a later turn and does not hold up others.
   enough_memory_for([&] {
     if (!half_open.hello && !receive_hello(half_open)) return;
     if (half_open.hello) {

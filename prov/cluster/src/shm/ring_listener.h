@@ -2,11 +2,11 @@
 //
 // A connection is half-open until its hello has come. The number of half-open connections is bounded: all
 // others wait in the kernel's queue. A process sends its hello as soon as it has connected; if it dies first,
-// its end of file comes. A process that does neither (it is stopped, or hostile) keeps its place for
-// kHelloTime, and then until another connection needs the place.
+// this side sees the end of the connection. A process that does neither (it is stopped, or hostile) keeps its
+// place for kHelloTime, and then until another connection needs the place.
 //
 // Any user can fill the kernel's queue. So connections of other users are refused at once, for at most 2 ms
-// in one call, and a connector that finds the queue full tries again later (LocalListener::connect).
+// in one call. A connector that finds the queue full tries again later (LocalListener::connect).
 //
 // A peer whose connection waits in that queue believes that its messages arrive. If this process has no free
 // descriptor, it frees two spare ones while it accepts the connection and maps the ring; a mapped ring needs
@@ -45,7 +45,7 @@ class RingListener final : public LocalListener {
   static constexpr Duration kHelloTime = 1s;
 
  private:
-  /// A connection and, once it has come, its hello with the ring.
+  /// A connection, and its hello with the ring once they have come.
   struct HalfOpen {
     HelloReceiver connection;
     Time since;

@@ -110,7 +110,7 @@ class RingWriter {
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
   std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< the reader's head at the last call of newly_stalled()
-  bool stall_reported_ = false;                    ///< by newly_stalled()
+  bool stall_reported_ = false;                    ///< newly_stalled() has returned true for this stall
   bool blocked_ = false;                           ///< then head_ is not the position of the reader
   bool broken_ = false;
 };
