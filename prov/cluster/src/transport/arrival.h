@@ -1,9 +1,10 @@
-// The way of arriving segments to the messenger, the same for every transport: one after another, as long as the unexpected
-// store has space. A segment that begins a message for which there is none stays where it is, with all behind it, and its
-// sender waits.
+// The way of arriving segments to the messenger, the same for every transport: one after another, while the
+// unexpected store has space. A segment that begins a message without space stays where it is, and so do all
+// behind it. Its sender waits.
 //
-// The same happens where there is no memory for a segment (protocol::NoMemoryYet) that has changed nothing. If it has changed
-// something, one side would wait for an answer or a completion that never comes: so the peer is given up.
+// The same happens where there is no memory for a segment (protocol::NoMemoryYet) that has changed nothing.
+// If it has changed something, one side would wait for an answer or a completion that never comes: so the
+// peer is given up.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +22,13 @@ class Arrivals {
   Arrivals(protocol::Messenger& messenger, PeerTable& peers, AdmissionControl& admission)
       : messenger_(messenger), peers_(peers), admission_(admission) {}
 
-  /// Delivers at most `limit` of the segments from the peer that a source has; returns how many. `held`: the next one waits.
+  /// Delivers at most `limit` segments of a peer from `source`, and returns how many. Sets `held` if the next
+  /// one waits.
   ///
-  ///   bool source.next()      shows the next segment, in source.segment and source.payload; false: there is none
-  ///   bool source.taken()     it has been delivered; false: there is no other
-  ///   bool source.hold(full)  it has to wait, for the store or (not `full`) for memory; false: it does not, and is dropped
+  ///   bool source.next()      shows the next segment in source.segment and source.payload; false: none
+  ///   bool source.taken()     the segment has been delivered; false: there is no other
+  ///   bool source.hold(full)  the segment has to wait for the store or (not `full`) for memory; false: it is
+  ///                           dropped instead
   template <typename Source>
   std::size_t deliver(Peer& peer, Source& source, bool& held, std::size_t limit,
                       const protocol::ArrivalInfo& info = {}) {
@@ -47,7 +50,8 @@ class Arrivals {
     return count;
   }
 
-  /// Calls `work`, which hands something of the peer to the messenger. False: it has done nothing, and is to be repeated.
+  /// Calls `work`, which gives the messenger data of the peer. Returns false if the work did nothing and has
+  /// to be repeated.
   template <typename Work>
   bool arrive(Peer& peer, Work&& work) {
     try {
@@ -60,7 +64,7 @@ class Arrivals {
       throw;
     }
   }
-  /// What the peer has begins a segment that could be delivered now.
+  /// True if the peer's next segment can be delivered now.
   bool ready(const Peer& peer, const wire::Segment& segment) {
     return messenger_.matcher().ready(peer.channel, segment) && messenger_.matcher().can_report();
   }
