@@ -129,8 +129,7 @@ class Flow {
   /// True if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// The peer no longer has the session that it named in its opening. The flow forgets that opening and waits
-  /// for the peer's next session. Returns false if it is too late:
-  /// the old session is in use.
+  /// for the peer's next session. Returns false if it is too late: the old session is in use.
   bool reopen(Time now);
   void close(Time now, link::Link& link);
 
