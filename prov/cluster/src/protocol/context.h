@@ -31,9 +31,9 @@ struct MessengerSettings {
   std::size_t tx_requests_max = 4096;  ///< operations in progress before -FI_EAGAIN
   /// Eager bytes, charges included, that one sender may have in this store.
   std::size_t eager_credit = kEagerCredit;
-  /// Messages that wait for their receive before senders have to wait.
+  /// Messages that may wait for their receive. Beyond this limit, senders wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// The same with messages of peers for which this side waits.
+  /// The same limit, including messages of peers for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
