@@ -4,7 +4,7 @@
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       the two sessions, and what each side still has to say to open them
 //   frame size      how long frames may be: what both links take, and what the path has shown to carry
-//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until acked
+//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them till acked
 //   frame sender    which frames leave now, and on which path
 //   ack processor   evaluates the peer's acknowledgements: acked segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
