@@ -40,8 +40,8 @@ os::NextWake BackgroundRunner::run() {
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
                  : os::NextWake{at_once ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {
-    // No other thread sleeps here. So the descriptor can announce segments without asking peers for
-    // doorbells, and the application handles deadlines.
+    // No other thread sleeps here. So this run clears the descriptor without arming the rings again, and
+    // leaves deadlines to the application.
     loop_.handle_events();
     waiter_.cancel_alarm();
     next = {kStandBy, loop_.descriptor()};

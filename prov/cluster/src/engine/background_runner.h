@@ -10,14 +10,16 @@
 // processor. So after a run that is late by more than kLate, the thread rests for kLateRest times the delay.
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
-//  serving      The application has taken no turn since the last run, so the progress thread takes one. If nothing
-//               has arrived, it sleeps with everything armed, and the next frame or segment wakes it.
-//  standing by  The application polls, and nothing has come over the network. The progress thread sleeps without
-//               asking local peers to ring, since each doorbell would cost them a useless system call. If the
-//               application stops polling, a peer that waits rings unasked (LocalPeers::ring_unheard). A peer that
-//               does not wait is served within kStandBy.
-//  away         The application polls while frames arrive, or sleeps and wakes by itself. The progress thread sleeps
-//               for a short time without the descriptor, because each frame would wake both threads.
+//   serving      The application has taken no turn since the last run, so the progress thread takes one. If
+//                nothing has arrived, it sleeps with everything armed, and the next frame or segment wakes
+//                it.
+//   standing by  The application polls, and nothing has come over the network. The progress thread sleeps
+//                without asking local peers to ring, since each doorbell would cost them a useless system
+//                call. If the application stops polling, a peer that waits rings unasked
+//                (LocalPeers::ring_unheard). A peer that does not wait is served within kStandBy.
+//   away         The application polls while frames arrive, or sleeps and wakes by itself. The progress
+//                thread sleeps for a short time without the descriptor, because each frame would wake both
+//                threads.
 //
 // Call it under the engine lock, unless a comment says otherwise.
 #pragma once

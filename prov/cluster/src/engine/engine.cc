@@ -72,8 +72,7 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// If the fast lane is open, an access that the transport performs alone does not wake the loop from its
-/// calm.
+/// If the fast lane is open, an access that needs no help from the target does not disturb the event loop.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);

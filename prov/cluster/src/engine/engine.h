@@ -6,7 +6,7 @@
 //   down   send() -> Messenger -> the carrier of the peer -> its transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
-//   PeerTable         peers by name and handle          PeerReach         which transport reaches a peer, and losses
+//   PeerTable         peers by name and handle          PeerReach         how a peer is reached; losses
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   Transports        the ways to reach peers           EventLoop         one turn; when the next is due
 //   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
@@ -158,7 +158,7 @@ class Engine {
   }
 
   mutable BiasedLock lock_;
-  /// outlives all other members, which count events while they are destroyed
+  /// Outlives all other members, which count events while they are destroyed.
   const std::shared_ptr<void> resources_;
   EngineParts parts_;
   mutable PeerTable peers_;

@@ -106,8 +106,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
-    parts_.environment.log.warn("group %s cannot be joined by its address alone: %s",
-                                op.address.text().c_str(), reason.c_str());
+    parts_.environment.log.warn("group %s cannot be joined without multicast: %s", op.address.text().c_str(),
+                                reason.c_str());
     return Status::unreachable;
   }
   if (socket == nullptr) {

@@ -11,7 +11,6 @@
 //
 // State: kStreamWindow frames for the messages of this endpoint, kStreamWindow frames for each member that
 // sends, some 300 bytes for each other member, and the bodies that SpareBodies keeps.
-// each further member, and what SpareBodies keeps.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //   some, and a queue           others send as well: slower, as flows give way, down to half of the rate that
 //                               last filled the path alone
 //   some                        a bad cable, or a late member: as before
-//   few or none                 faster by a sixteenth (at first by a third), if the pace held frames back, and
-//                               not this side's own work
+//   few or none                 faster by a sixteenth (at first by a third), if the pace held frames back,
+//                               and not this side's own work
 //
 // Frames leave in bursts of kBurst, or as many as fit into kBurstTime: a shaper queues or drops longer
 // bursts, and a port may hold few. After a delay on this side at most kBurstsLate bursts catch up.
@@ -37,9 +37,9 @@ class Pace {
   static constexpr std::uint64_t kTrainFirst = 64;      ///< frames of a train while the pace is sought
   static constexpr std::uint64_t kTrain = 256;          ///< frames of a train later
   static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many
-  /// the same as for flows (multipath/congestion_controller.h)
+  /// The same as for flows (multipath/congestion_controller.h).
   static constexpr Duration kQueue = 100us;
-  /// trains to wait after one with losses before speeding up
+  /// Trains to wait after one with losses before speeding up.
   static constexpr unsigned kHoldTrains = 2;
 
   Duration interval() const { return pacer_.interval(); }
@@ -102,7 +102,7 @@ class Pace {
   }
   static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
 
-  /// the interval at which this stream alone, as far as known, fills the path; a shorter one was too fast
+  /// The interval at which this stream alone, as far as known, fills the path; a shorter one was too fast.
   Duration full_ = kFirst;
   multipath::Pacer pacer_{kFirst, kBurstsLate* kBurst};
   Time last_{};           ///< when the last frame left

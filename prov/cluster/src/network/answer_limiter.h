@@ -3,10 +3,10 @@
 // have forged. So all answers share one token bucket (RFC 2697; docs/protocol.md 2.2), for members as well as
 // unknown sources. A sender that gets no answer asks again.
 //
-// In a flood (docs/protocol.md 2.8) the bucket refills only for the time between two reads of the frames
-// aside. A name that has just spoken in its session gets neither an answer nor a reset, because such a frame
-// is most probably forged. Unknown sources get no answer to frames that name a session or ask about siblings:
-// an answer would tell them that they have found the mark.
+// In a flood (docs/protocol.md 2.8) the bucket holds at most the tokens of one interval between two reads of
+// the frames aside. A name that has just spoken in its session gets neither an answer nor a reset, because
+// such a frame is most probably forged. Unknown sources get no answer to frames that name a session or ask
+// about siblings: an answer would tell them that they have found the mark.
 #pragma once
 
 #include <algorithm>

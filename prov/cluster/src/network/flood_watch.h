@@ -50,10 +50,10 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Judges whether there is a flood. During a flood an engine that comes late has read only the frames of
-  /// one look aside, so the end is judged as if one interval had passed. Two looks aside may fall into one
-  /// interval and none into the next, so half of the frames count once more. Before a flood a late engine has
-  /// read a few bursts at most.
+  /// Judges whether there is a flood. During a flood, a late engine has read only the frames of one look
+  /// aside. So the end is judged as if one interval had passed. Two looks aside may fall into one interval
+  /// and none into the next, so half of the frames count once more. Before a flood a late engine has read a
+  /// few bursts at most.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -70,7 +70,7 @@ class FloodWatch {
 
   link::Link* link_;
   link::Thinning thinning_;
-  /// frames since the last review; during a flood also half of the number before
+  /// Frames since the last review; during a flood also half of the number before.
   std::int64_t seen_ = 0;
   std::int64_t weight_ = 0;      ///< how much these frames count towards the burst
   std::int64_t spare_ = kBurst;  ///< what is left of the burst

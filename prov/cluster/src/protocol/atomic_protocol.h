@@ -1,6 +1,6 @@
-// Remote atomics, both sides. Only the target executes them, under the lock of its regions, one after another
-// and in the order of messages and small writes, whatever peer and carrier they come from. The carrier
-// delivers each segment exactly once, so each is executed exactly once.
+// Remote atomics, both sides. Only the target executes them, under the lock of its regions. It executes all
+// peers' atomics one after another, in the order of messages and small writes. The carrier delivers each
+// segment exactly once, so each is executed exactly once.
 //
 // An operation travels in parts of whole elements (wire/atomic.h). The target answers each part, with the
 // previous values if the operation fetches. Every part carries the length of the rest of the operation. So

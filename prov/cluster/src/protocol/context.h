@@ -29,15 +29,15 @@ inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
   std::size_t tx_requests_max = 4096;  ///< operations in progress before -FI_EAGAIN
-  /// eager bytes, charges included, that one sender may have in this store
+  /// Eager bytes, charges included, that one sender may have in this store.
   std::size_t eager_credit = kEagerCredit;
-  /// messages that wait for their receive before senders have to wait
+  /// Messages that may wait for their receive. Beyond this limit, senders wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// the same with messages of peers for which this side waits
+  /// The same limit, including messages of peers for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
-  /// bytes requested from all senders that have not arrived yet
+  /// Bytes requested from all senders that have not arrived yet.
   std::size_t pull_window = kPullWindow;
 };
 

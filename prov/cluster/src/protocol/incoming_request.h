@@ -167,7 +167,7 @@ struct UnexpectedMessage : MessageHeader {
   bool announced = false;  ///< the bytes are still with the sender
   bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
   bool discarded = false;  ///< drop it when its last part has arrived
-  /// not ok: the rest of the message will not come, and its receive ends with this status
+  /// Not ok: the rest of the message will not come, and its receive ends with this status.
   Status lost = Status::ok;
   std::size_t arrived = 0;   ///< eager: equals total once complete
   std::uint64_t charge = 0;  ///< credit that the message holds while it is stored

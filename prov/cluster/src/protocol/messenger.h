@@ -79,8 +79,8 @@ class Messenger {
   void on_transmit(Time now) { pulls_.on_transmit(now); }
   /// When to call pump(now) at the latest.
   Time deadline() const { return pulls_.deadline(); }
-  /// True if segments wait to be posted for a channel for which counts() is true, or if a copy from or to a
-  /// peer's memory is in progress.
+  /// True if segments of a channel that counts() wait to be posted, or if a copy from or to a peer's memory
+  /// is in progress.
   template <typename Counts = bool (*)(const Channel&)>
   bool busy(Counts counts = [](const Channel&) { return true; }) const {
     return control_.busy(counts) || !pulls_.idle() || rma_.pending();

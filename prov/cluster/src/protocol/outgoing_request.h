@@ -98,7 +98,7 @@ struct OutgoingRequest {
   Status status = Status::ok;  ///< reported by the peer
   bool fence = false;
   bool report = true;
-  /// segments that lack their token (messages, writes) or their answer (atomics)
+  /// Segments that lack their token (messages, writes) or their answer (atomics).
   std::uint32_t unanswered = 0;
   Channel* channel = nullptr;
   void* context = nullptr;

@@ -13,8 +13,7 @@
 // A peer is stalled if it has sent less than an eighth of the requested bytes while others wait. After
 // kStallTimeout (or four timed pulls, if they take longer) its share is lent to others, and this side
 // requests nothing more from it. Once an eighth of the requested bytes has arrived, the share counts again.
-// Sources: Homa (SIGCOMM 2018) for
-// receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +82,7 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  /// the part of what is in flight that must arrive within kStallTimeout
+  /// The part of what is in flight that must arrive within kStallTimeout.
   static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 

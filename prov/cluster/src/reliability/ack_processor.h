@@ -3,8 +3,8 @@
 // retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// every frame before it, because the peer cannot hand data behind a gap to its application. If this side
-// ended before the gap is filled, that data would be lost.
+// every frame before it: the peer cannot deliver data behind a gap. If this side ended before the gap is
+// filled, that data would be lost.
 #pragma once
 
 #include <cstdint>

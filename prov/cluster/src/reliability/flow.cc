@@ -39,9 +39,9 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
   return settings.seal_overhead != 0 ? Liveness::Probes::of_met : Liveness::Probes::of_all;
 }
 
-/// True if an ICMP error quotes a frame of this flow. The quote holds either the session that only the peer
-/// and we know and a place in it, or numbers that we have sent to the peer alone. To forge the error is
-/// therefore as hard as to forge a frame.
+/// True if an ICMP error quotes a frame of this flow. The quote holds a place in the session that only the
+/// peer and we know, or numbers that only the peer got from us. To forge the error is therefore as hard as to
+/// forge a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -276,8 +276,8 @@ FlowStats Flow::stats() const {
 
 /// True if the reset quotes a frame that is really in flight. Before the peer's session is known, our frames
 /// carry session 0 and a sequence, and anyone can guess both. So the reset must quote our session, which
-/// those frames carry in their opening. Once the peer is known, such a reset no longer
-/// counts: the flow retransmits the refused frames, and the peer can refuse them again.
+/// those frames carry in their opening. Once the peer is known, such a reset no longer counts: the flow
+/// retransmits the refused frames, and the peer can refuse them again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());

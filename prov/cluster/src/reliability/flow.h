@@ -4,7 +4,7 @@
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       the two sessions, and what each side still has to say to open them
 //   frame size      how long frames may be: what both links take, and what the path has shown to carry
-//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until acked
+//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them till acked
 //   frame sender    which frames leave now, and on which path
 //   ack processor   evaluates the peer's acknowledgements: acked segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
@@ -129,8 +129,7 @@ class Flow {
   /// True if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// The peer no longer has the session that it named in its opening. The flow forgets that opening and waits
-  /// for the peer's next session. Returns false if it is too late:
-  /// the old session is in use.
+  /// for the peer's next session. Returns false if it is too late: the old session is in use.
   bool reopen(Time now);
   void close(Time now, link::Link& link);
 

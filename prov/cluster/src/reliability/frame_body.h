@@ -54,12 +54,12 @@ struct FrameBody {
   std::unique_ptr<std::byte[]> storage;
   std::size_t capacity;    ///< for segments, behind the headroom
   std::size_t filled = 0;  ///< bytes of segments in the buffer
-  /// follows the bytes in the buffer; only the last segment has any
+  /// Follows the bytes in the buffer; only the last segment has any.
   std::array<ConstBytes, kPayloadPiecesMax> payload;
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  /// only `done` segments: the frame may wait for the owed acknowledgement
+  /// Only `done` segments: the frame may wait for the owed acknowledgement.
   bool only_answers = false;
   bool awaits_answer = false;          ///< the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused

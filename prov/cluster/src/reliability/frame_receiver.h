@@ -25,8 +25,8 @@
 namespace cluster::reliability {
 
 /// Reassembles frames that come in parts, because the path no longer carries frames of their length
-/// (frame_size.h). Loss and acknowledgement know whole frames only. The assembly drops the older pieces of a
-/// frame that the sender has cut in a new way, and the oldest frame if more than kFramesMax are incomplete.
+/// (frame_size.h). Loss and acknowledgement know whole frames only. If the sender cuts a frame in a new way,
+/// the assembly drops the older pieces. If more than kFramesMax are incomplete, it drops the oldest frame.
 /// Each drop costs a retransmission.
 class PartAssembly {
  public:

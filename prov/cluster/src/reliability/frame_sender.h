@@ -57,7 +57,7 @@ class FrameSelector {
     std::size_t path = 0;          ///< an IP path
     bool frames_left = false;      ///< frames remain that have to wait
     bool retransmissions = false;  ///< a frame in it is retransmitted
-    /// a token waits for the acknowledgement of a frame in the selection or in flight
+    /// A token waits for the acknowledgement of a frame in the selection or in flight.
     bool completion_awaited = false;
 
     bool single_new_frame() const { return count == 1 && !retransmissions; }

@@ -111,7 +111,7 @@ class FrameSize {
   const std::size_t least_;
   const std::size_t base_;
   std::size_t path_max_;
-  /// no longer frame has arrived, or none since the last black hole
+  /// No longer frame has arrived, or none since the last black hole.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< longer frames are not probed
   std::size_t swallowed_ = 0;  ///< the shortest size that this search has found not to arrive; 0: none

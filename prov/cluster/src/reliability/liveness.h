@@ -99,7 +99,7 @@ struct Refutation {
   Evidence evidence;
   PeerState state;
   unsigned ends;  ///< a set of Matter
-  /// applies only while the engine has been silent for less than this
+  /// Applies only while the engine has been silent for less than this.
   Duration engine_silence_max = Duration::max();
 };
 

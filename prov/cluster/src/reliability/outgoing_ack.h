@@ -45,7 +45,7 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// longer than kReplyWait, because the bare frame itself delays the answer
+  /// Longer than kReplyWait, because the bare frame itself delays the answer.
   static constexpr Duration kReplyGrace = 25us;
   static constexpr unsigned kFramesMax = 66;  ///< in a stream of super-frames: every other one
 
@@ -91,10 +91,10 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// longer than a reply takes, because the lone frame delays the reply
+  /// Longer than a reply takes, because the lone frame delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
-  /// how often in a row data followed in time, at most kInTimeMin; below zero after a miss
+  /// How often in a row data followed in time, at most kInTimeMin; below zero after a miss.
   int in_time_ = 0;
   bool waiting_ = false;       ///< answers are waiting
   Time followed_by_ = kNever;  ///< data sent by then could have carried the answers that left alone
@@ -106,7 +106,7 @@ enum class AckIncluded : std::uint8_t { none, header, block };
 /// An acknowledgement as a value, taken from the receive window and the scheduler. Every outgoing frame
 /// carries as much of it as it has space for.
 ///
-///   header   every frame before `ack` has arrived, the largest transmission that has arrived, and how long ago
+///   header   every frame before `ack` has arrived, the largest transmission, and its age
 ///   block    the ranges beyond a gap (SACK, RFC 2018), and how many duplicate frames arrived: the peer's
 ///            spurious retransmissions (D-SACK, RFC 2883)
 ///

@@ -106,7 +106,7 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// Posts segment by segment if an open frame would be shared, or if the payload is too short for a run.
+/// Posts segment by segment if there is an open frame to share, or if too few whole frames lie in one piece.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

@@ -88,7 +88,7 @@ class PartEncoder {
 /// application's thread.
 struct Burst {
   link::OutBurst out;
-  /// how much of the acknowledgement each frame carries
+  /// How much of the acknowledgement each frame carries.
   std::array<AckIncluded, link::kBurstMax> carried{};
   std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< for frames in runs; not initialized until used
 };

@@ -41,7 +41,7 @@ void AddressTable::grow_buckets() {
   }
 }
 
-/// One block of the right size instead of several that grow. Few are left to the vector, whose steps are longer.
+/// Reserves one block of the right size. The growth of the vector would take several.
 void AddressTable::expect(std::size_t further) {
   const std::lock_guard guard(mutex_);
   if (further > entries_.size()) entries_.reserve(entries_.size() + further);

@@ -1,11 +1,11 @@
-// The table behind an address vector: handle <-> socket address. Shared by the endpoints of a domain, read
-// far more often than written. A handle is the lowest free index, from 0, and is used again after removal.
-// The generation changes with every such change of meaning, so an engine notices that a handle it has cached
-// may name another peer by now.
+// The table behind an address vector: handle <-> socket address. The endpoints of a domain share it, and read
+// far more often than they write. A handle is the lowest free index, from 0, and is reused after removal. The
+// generation changes with every such change of meaning, so an engine notices that a cached handle may now
+// name another peer.
 //
-// A million addresses take some 30 bytes each: entries lie in one block, those whose addresses fall into one
-// bucket are chained by their numbers, two to a bucket, and how often an address was inserted is kept only where that is
-// more than once.
+// A million addresses take some 30 bytes each. Entries lie in one block. Addresses of one bucket are chained
+// by their numbers, two to a bucket. The table stores how often an address was inserted only if that is more
+// than once.
 #pragma once
 
 #include <atomic>
@@ -25,19 +25,20 @@ class AddressTable {
  public:
   using Handle = std::uint64_t;
 
-  /// So many are about to be inserted.
+  /// The caller is about to insert `further` addresses.
   void expect(std::size_t further);
-  /// Inserting an address twice gives the same handle again (counted: it takes as many removals).
+  /// Inserts an address and returns its handle. A second insertion returns the same handle, and needs a
+  /// second removal.
   Handle insert(const SocketAddress& address);
-  /// False if no address has this handle.
+  /// Removes a handle. Returns false if no address has it.
   bool remove(Handle handle);
-  /// Empty address if there is none.
+  /// Returns the address of the handle, or an empty address if there is none.
   SocketAddress lookup(Handle handle) const;
-  /// No handle is as large.
+  /// Returns a bound: every handle is smaller.
   Handle handles_end() const;
-  /// The handle of an address, if it is in the table.
+  /// Returns the handle of an address if the address is in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
-  /// Changes whenever a handle has lost its meaning, and whenever an address has gained one.
+  /// Changes whenever a handle loses its meaning, and whenever an address gains a handle.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
@@ -45,7 +46,7 @@ class AddressTable {
 
   struct Entry {
     SocketAddress address;       ///< empty: free
-    std::uint32_t next = kNone;  ///< in its bucket
+    std::uint32_t next = kNone;  ///< the next entry in its bucket
   };
 
   std::uint32_t& bucket(const SocketAddress& address);
@@ -55,7 +56,8 @@ class AddressTable {
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> buckets_;  ///< the first entry of each, or kNone; a power of two of them
+  /// The first entry of each bucket, or kNone; their number is a power of two.
+  std::vector<std::uint32_t> buckets_;
   std::unordered_map<Handle, std::uint32_t> further_uses_;
   std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;  ///< the lowest on top
   std::atomic<std::uint64_t> generation_{0};

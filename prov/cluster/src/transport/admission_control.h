@@ -1,10 +1,10 @@
-// Limits on how many unknown sources this endpoint keeps. Any process can open a session or a ring; each costs some 5 KB
-// while it lasts, and afterwards an entry in the peer table. Peers in the address vector are always admitted. At most
-// `flows_max` unknown sources are open at a time, and twice as many are remembered. (network/unknown_budget.h limits the bytes
-// that they may hold.)
+// Limits how many unknown sources this endpoint keeps. Any process can open a session or a ring. Each costs
+// some 5 KB while it lasts, and afterwards an entry in the peer table. Peers in the address vector are always
+// admitted. At most `flows_max` unknown sources are open at a time, and twice as many are remembered.
+// (network/unknown_budget.h limits their bytes.)
 //
-// A peer that is not in the address vector is forgotten when nothing refers to it and its last session ended so
-// long ago that no frame of it can arrive any more.
+// A peer outside the address vector is forgotten when nothing refers to it and no frame of its last session
+// can still arrive.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ class AdmissionControl {
                    const protocol::Messenger& messenger)
       : settings_(settings), environment_(environment), peers_(peers), messenger_(messenger) {}
 
-  /// True if a session or ring of this name may be opened; `open` is how many of the kind there are.
+  /// True if a session or ring of this name may be opened. `open`: how many of the kind there are.
   bool admits(Time now, const SocketAddress& name, std::size_t open);
-  /// Counts a message that waits with its carrier, and its sender with it, because the unexpected store is
-  /// full. The first time is logged.
+  /// Counts a message that waits with its carrier because the unexpected store is full; its sender waits too.
+  /// The first time is logged.
   void note_store_full();
 
  private:
   static constexpr std::size_t kPeersMin = 64;
-  /// Looking for peers that can be forgotten takes long if there are many.
+  /// The search for peers to forget takes long if there are many.
   static constexpr Duration kForgetInterval = 100ms;
 
   bool forgettable(Time now, const Peer& peer) const;
@@ -39,7 +39,8 @@ class AdmissionControl {
   const Environment& environment_;
   PeerTable& peers_;
   const protocol::Messenger& messenger_;
-  std::size_t forget_from_ = kPeersMin;  ///< with so many peers, those that can be forgotten are looked for
+  /// From this number of peers on, the search for peers to forget runs.
+  std::size_t forget_from_ = kPeersMin;
   Time next_forgetting_{};
   bool logged_store_full_ = false;
 };

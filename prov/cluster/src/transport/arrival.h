@@ -17,7 +17,8 @@ class Arrivals {
   Arrivals(protocol::Messenger& messenger, PeerTable& peers, AdmissionControl& admission)
       : messenger_(messenger), peers_(peers), admission_(admission) {}
 
-  /// Delivers at most `limit` of the segments from the peer that a source has; returns how many. `held`: the next one waits.
+  /// Delivers at most `limit` segments of a peer from `source`, and returns how many. Sets `held` if the next
+  /// one waits.
   ///
   ///   bool source.next()   shows the next segment, in source.segment and source.payload; false: there is none
   ///   bool source.taken()  it has been delivered; false: there is no other

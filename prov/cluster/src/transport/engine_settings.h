@@ -1,4 +1,4 @@
-// Limits and timeouts of an engine. provider/options sets the fields that have an option FI_CLUSTER_*; the
+// Limits and timeouts of an engine. provider/options sets the fields that have an option FI_CLUSTER_*. The
 // others keep these values except in tests.
 #pragma once
 
@@ -18,18 +18,19 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t shm_eager_max = 32 * 1024;     ///< larger messages to local peers are announced
   std::size_t net_eager_max = 64 * 1024;     ///< larger messages to other nodes are announced
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
-  bool single_copy = true;                   ///< large messages to local peers directly, where permitted
-  std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
+  bool single_copy = true;                   ///< copy large messages to local peers directly, where permitted
+  /// Beyond this number, only peers in the address vector are admitted.
+  std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
-      256 << 20;  ///< held for unknown sources together, their unexpected messages aside
+      256 << 20;  ///< memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< frames in flight in one flow
-  Duration ack_delay = reliability::kAckDelay;  ///< an acknowledgement is sent after so long at the latest
-  Duration peer_timeout = 5s;                   ///< a peer that answers nothing for so long is dead
+  Duration ack_delay = reliability::kAckDelay;  ///< the longest that an acknowledgement waits
+  Duration peer_timeout = 5s;                   ///< a peer that is silent for this time is dead
   Duration stuck_timeout{
-      0};  ///< a peer whose process exists but does not serve its peers is given up after so long; 0: never
-  bool end_abandoned = false;  ///< receives from any sender end when every peer that was met is lost
-  bool fast_lane = true;       ///< short messages inside a node (tests compare both roads)
-  Duration linger = 2s;        ///< longest wait in close for what peers are owed
+      0};  ///< a peer whose process exists but does not serve is given up after this time; 0: never
+  bool end_abandoned = false;  ///< receives from any sender end when every known peer is lost
+  bool fast_lane = true;       ///< short messages inside a node (tests compare both ways)
+  Duration linger = 2s;        ///< the longest wait in close for what peers are owed
 };
 
 }  // namespace cluster::transport

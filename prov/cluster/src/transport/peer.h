@@ -1,6 +1,6 @@
-// A peer: an endpoint with which this one has exchanged anything, or wants to. Here are its channel (what the protocol knows)
-// and its reach (what the engine knows), whichever transport reaches it. What a transport keeps about it is in `parts`,
-// and only that transport reads it.
+// A peer: an endpoint with which this one has exchanged data, or wants to. A peer has a channel (what the
+// protocol knows) and a reach (what the engine knows), whichever transport reaches it. `parts` holds what
+// each transport keeps about the peer, and only that transport reads it.
 #pragma once
 
 #include <array>
@@ -21,17 +21,17 @@ namespace cluster::transport {
 
 class Transport;
 
-/// It has no carrier, and nothing tells against opening one.
+/// The peer has no carrier, and nothing forbids opening one.
 struct NotMet {
-  bool departed = false;  ///< it has closed in an orderly way: receives wait for its next incarnation
+  bool departed = false;  ///< the peer has closed in an orderly way: receives wait for its next incarnation
 };
-/// A transport has begun to open a carrier, which needs another attempt.
+/// A transport has begun to open a carrier, and needs another attempt.
 struct OpeningSoon {};
 /// Peer::channel.carrier is set, and belongs to this transport.
 struct Reached {
   Transport* by;
 };
-/// Operations with it fail at once, until it comes back.
+/// Operations with the peer fail at once, until it comes back.
 struct Lost {
   Status cause;
   Time since;
@@ -47,21 +47,22 @@ struct Peer {
   static constexpr std::size_t kTransportsMax = 4;
 
   protocol::Channel channel;
-  carrier::Lane* lane = nullptr;  ///< null: closed. Every operation on the general road closes it
-  bool failed = false;            ///< marked in PeerTable: it is about to be closed
-  bool has_aliases = false;       ///< further addresses lead to it
-  Reach reach;                    ///< (PeerReach)
-  std::string reach_reason;       ///< why it is reached the way it is, or not
+  carrier::Lane* lane = nullptr;  ///< null: closed; every operation outside the fast lane closes it
+  bool failed = false;            ///< marked in PeerTable; the peer is about to be closed
+  bool has_aliases = false;       ///< other addresses lead to it as well
+  Reach reach;                    ///< PeerReach changes it
+  std::string reach_reason;       ///< why a transport reaches the peer, or why none does
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
-    std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up
+    std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table at the lookup
   } handle;
-  Time awaited_since{};  ///< a receive waits for it alone, and there is no carrier; Time{}: not
-  Time closed_at{};      ///< when it was closed last
+  /// Since when a receive waits for this peer alone without a carrier; Time{}: none waits.
+  Time awaited_since{};
+  Time closed_at{};  ///< when the peer was last closed
   std::array<std::unique_ptr<TransportPeer>, kTransportsMax> parts;
 
   const SocketAddress& name() const { return channel.name; }
-  /// Null if it has no carrier.
+  /// Returns the transport that reaches the peer, or null if it has no carrier.
   Transport* transport() const {
     const Reached* const reached = std::get_if<Reached>(&reach);
     return reached != nullptr ? reached->by : nullptr;

@@ -69,7 +69,8 @@ void PeerReach::contact_awaited(Time now) {
   });
   for (Peer* peer : std::exchange(awaited_, {})) {
     const OpenResult opening = open(*peer);
-    // What is acknowledged when it is posted tells nothing, and is not needed: such a peer's death is seen.
+    // A carrier that acknowledges on post needs no reminder: a reminder tells nothing there, and the peer's
+    // death is visible.
     if (opening == OpenResult::reached && !peer->channel.carrier->traits().acknowledges_on_post)
       messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
@@ -99,7 +100,8 @@ bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
   return met_earlier;
 }
 
-/// A peer on another node never answers; one of this node may have registered nothing yet.
+/// Asks more and more rarely: a peer on another node never answers, and one of this node may not have
+/// registered memory yet.
 void PeerReach::ask_for_memory(Peer& peer) {
   protocol::ReachedMemory& reached = peer.channel.rma.reached;
   if (reached.accesses_left > 0) {
@@ -113,7 +115,7 @@ void PeerReach::ask_for_memory(Peer& peer) {
 
 void PeerReach::close(Peer& peer, Status status) {
   peer.closed_at = environment_.clock.now();
-  // What the peer has done is complete, whatever becomes of the rest.
+  // What the peer has done is complete, whatever happens to the rest.
   if (carrier::MemoryAccess* const access = peer.channel.rma.reached.access.get()) access->settle();
   const bool orderly = peer.channel.peer_closed;
   const bool was_lost = peer.lost() != nullptr;
@@ -121,7 +123,7 @@ void PeerReach::close(Peer& peer, Status status) {
   peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   for (Transport* const each : transports_) each->close(peer);
-  // One that has closed, or begun anew, is not out of reach.
+  // A peer that has closed or restarted is not lost.
   if (orderly || (!was_lost && status == Status::reset)) {
     peer.reach = NotMet{.departed = orderly};
   } else if (status != Status::reset) {
@@ -129,13 +131,14 @@ void PeerReach::close(Peer& peer, Status status) {
   }
   if (!orderly && !was_lost) report_loss(peer, status);
   end_abandoned();
-  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there was no memory
-  // for something above, the peer is closed in the next turn.
+  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there
+  // was no memory for something above, the peer is closed in the next turn.
   peers_.clear_failed(peer);
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
-/// After how long it was given up, and which setting says so; empty if no timeout has ended it.
+/// Returns how long the peer was silent before it was given up, and which setting decides that. Empty if no
+/// timeout ended it.
 std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
   for (const Transport* const each : transports_) {
     if (std::string text = each->timeout_text(peer, status); !text.empty()) return text;
@@ -167,7 +170,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   }
 }
 
-/// To the event queue, and to collectives that wait for it.
+/// Reports the loss to the event queue, and to collectives that wait for the peer.
 void PeerReach::report_loss(const Peer& peer, Status status) {
   const protocol::EndpointBindings& bindings = messenger_.bindings();
   if (bindings.losses != nullptr) {
@@ -176,7 +179,8 @@ void PeerReach::report_loss(const Peer& peer, Status status) {
   if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
 }
 
-/// Requests that are kept would be posted past this (shm/fast_lane.h). The endpoint itself is no peer that could send.
+/// Kept requests would be posted without this check (shm/fast_lane.h), so they are released. The endpoint
+/// itself does not count as a peer that could send.
 void PeerReach::end_abandoned() {
   if (!settings_.end_abandoned) return;
   Status cause = Status::ok;
@@ -205,7 +209,7 @@ void PeerReach::close_failed() {
 void PeerReach::announce_close() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     for (Transport* const each : transports_) each->say_goodbye(*peer);
-    peer->channel.rma.reached = {};  // it belongs to a transport, which ends before the peer
+    peer->channel.rma.reached = {};  // it belongs to a transport, which is destroyed before the peer
   }
 }
 

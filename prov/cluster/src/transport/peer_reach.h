@@ -1,19 +1,20 @@
-// Where this endpoint stands with each peer, and every way from one such state to another:
+// The state of this endpoint towards each peer, and every transition:
 //
 //   not met   -- an operation, or a peer's call --> opening, reached by a transport, or still not met
 //   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
-//   lost      -- it answers, or calls itself --> reached
+//   lost      -- the peer answers, or calls --> reached
 //
-// An operation with a peer opens the nearest transport that reaches it. The peer keeps that transport until it is closed.
-// The operations of a closed peer end with an error that names it, and its channel then serves its next incarnation.
+// An operation with a peer opens the nearest transport that reaches it. The peer keeps that transport until
+// the peer is closed. The operations of a closed peer end with an error that names it. Its channel then
+// serves its next incarnation.
 //
-// A lost peer may come back: a new process on its address, a node that was mended. Until it does, operations with it fail
-// at once, with the cause of the loss. Each of them, and each receive that waits for it alone, has every transport look
-// for the peer.
+// A lost peer may come back: as a new process at its address, or on a repaired node. Until then, operations
+// with it fail at once, with the cause of the loss. Each of them, and each receive that waits for the peer
+// alone, makes every transport look for the peer.
 //
-// A peer that was never met is called when a receive has waited for it alone for kContactAfter: otherwise the receive
-// would wait forever for a peer that is dead. A peer that has closed in an orderly way is not called: receives wait for
-// its next incarnation.
+// This endpoint calls a peer that was never met when a receive has waited for it alone for kContactAfter.
+// Otherwise the receive would wait forever for a dead peer. It does not call a peer that has closed in an
+// orderly way: receives wait for its next incarnation.
 #pragma once
 
 #include <span>
@@ -34,14 +35,16 @@ class PeerReach {
             protocol::Messenger& messenger)
       : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
-  /// Nearest first. Before anything else is called; the transports outlive this object.
+  /// Adds the next transport, nearest first. Call it before any other method. The transports outlive this
+  /// object.
   void add(Transport& transport);
   std::span<Transport* const> transports() const { return transports_; }
 
   // --- for operations ---
-  /// Gives a carrier to a peer that has none, if some transport reaches it. If none does, the log says why.
+  /// Opens a carrier to a peer that has none. If no transport reaches the peer, the log says why.
   OpenResult open(Peer& peer);
-  /// An operation with a lost peer: act(channel) takes it, and it ends at once with the cause of the loss.
+  /// Starts an operation with a lost peer: act(channel) takes it, and it ends at once with the cause of the
+  /// loss.
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {
     peer.channel.carrier = &nowhere_;
@@ -50,40 +53,42 @@ class PeerReach {
     messenger_.fail(peer.channel, peer.lost()->cause, false);
     return status;
   }
-  /// Before a remote write or read: reaches for the peer's registered memory, if that is due.
+  /// Call it before a remote write or read. It reaches for the peer's registered memory if that is due.
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
-  /// Calls peers that are waited for.
+  /// Calls peers for which receives wait.
   void contact_awaited(Time now);
 
   // --- for transports ---
-  /// The peer has this carrier from now on.
+  /// Makes `carrier` the peer's carrier.
   void reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max);
-  /// The peer has called: it is not lost any more, nor has it departed.
+  /// The peer has called, so it is neither lost nor departed.
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
-  /// The peer's carrier, to which nothing was written, ends: a transport behind `by` takes its place.
+  /// The peer's carrier ends without having taken a segment. A transport farther than `by` takes its place.
   void go_farther(Peer& peer, Transport& by, std::string reason);
-  /// A process has come under the peer's name, in this incarnation. True if this endpoint has met an earlier incarnation: then
-  /// the caller closes the peer. If not, signs that the peer is dead are forgotten: they may be about its predecessor.
+  /// A process has come under the peer's name, with this epoch. Returns true if this endpoint has met an
+  /// earlier incarnation: the caller then closes the peer. Otherwise this forgets signs that the peer is
+  /// dead: they may be about its predecessor.
   bool succeeds(Peer& peer, std::uint64_t epoch);
-  /// The end of everything with the peer. Not while a component iterates over peers: then PeerTable::mark_failed().
+  /// Ends everything with the peer. While a component iterates over peers, call PeerTable::mark_failed()
+  /// instead.
   void close(Peer& peer, Status status);
   void close_failed();
-  /// Now, since something of the peer's next incarnation has come.
+  /// Closes a failed peer now, because a frame or ring of its next incarnation has come.
   void close_if_failed(Peer& peer);
-  /// Where the setting asks for it: if no peer is left, and one of them was lost, receives from any sender end with an error.
-  /// So do those that are posted later, as long as no peer returns.
+  /// If the setting asks for it, no peer is left, and one was lost: ends receives from any sender with an
+  /// error. Receives that are posted later also end, until a peer returns.
   void end_abandoned();
-  /// This endpoint closes: every peer is notified.
+  /// This endpoint closes: notifies every peer.
   void announce_close();
 
  private:
   static constexpr Duration kContactAfter = 1s;
 
-  /// Takes nothing.
+  /// A carrier that takes nothing.
   class Nowhere final : public carrier::Carrier {
    public:
     Nowhere() : Carrier({}) {}

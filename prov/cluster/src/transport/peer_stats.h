@@ -1,5 +1,5 @@
-// What can be read of a peer from outside. Values of one moment, collected under the engine lock; the paths of messages keep
-// and count nothing for it.
+// The state of a peer for reports: values of one moment, collected under the engine lock. Sending and
+// receiving messages costs nothing extra for it.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,18 @@ struct PeerStats {
   std::string carrier_reason;
   std::optional<reliability::FlowStats> flow;
   struct Rings {
-    bool single_copy = false;  ///< the peer's memory is in reach
-    bool unread = false;       ///< the peer has not taken everything yet
+    bool single_copy = false;  ///< this process can access the peer's memory
+    bool unread = false;       ///< the peer has not read everything yet
   };
   std::optional<Rings> rings;
-  std::size_t unexpected = 0;     ///< messages of it that wait for their receive
-  std::uint64_t credit_left = 0;  ///< eager bytes, charges included, that may be sent to it
-  std::uint64_t credit_owed = 0;  ///< the same that it has sent here and has not been granted again
-  std::size_t footprint = 0;      ///< bytes of memory held for the peer; of rings, what is mapped
-  Status lost = Status::ok;       ///< why it was lost, as long as it has not come back...
-  Time lost_at{};                 ///< ...and when
+  std::size_t unexpected = 0;  ///< messages of the peer that wait for their receive
+  /// Eager bytes, charges included, that this side may still send to the peer.
+  std::uint64_t credit_left = 0;
+  /// Eager bytes, charges included, that the peer has sent and that were not granted again.
+  std::uint64_t credit_owed = 0;
+  std::size_t footprint = 0;  ///< bytes of memory held for the peer; for rings, the mapped size
+  Status lost = Status::ok;   ///< why the peer was lost, until it comes back...
+  Time lost_at{};             ///< ...and when
 };
 
 }  // namespace cluster::transport

@@ -1,11 +1,11 @@
-// The peers of one endpoint: every endpoint it has exchanged anything with, by name and by address handle.
+// The peers of one endpoint, by name and by address handle: every endpoint with which it has exchanged data.
 //
-// A peer in the address vector is kept for the life of the endpoint. Another one is kept as long as something
-// refers to it (a stored message), or late frames of its last session may arrive; AdmissionControl forgets it
-// afterwards. What is expensive about a peer, its rings or its flow, comes and goes.
+// A peer in the address vector is kept for the life of the endpoint. Another peer is kept while something
+// refers to it (a stored message), or while late frames of its last session may arrive. Then AdmissionControl
+// forgets it. The expensive parts of a peer, its rings or its flow, come and go.
 //
-// Invariants: a channel has a carrier exactly while its peer can be posted to. A peer that has failed is only
-// marked here; PeerReach closes it when no component iterates over peers.
+// Invariants: a channel has a carrier exactly while this endpoint can post to its peer. A failed peer is only
+// marked here. PeerReach closes it when no component iterates over peers.
 #pragma once
 
 #include <algorithm>
@@ -28,23 +28,24 @@ class PeerTable final : public protocol::AddressHandles {
  public:
   /// Must come before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
-  /// Null before that.
+  /// Returns null before attach().
   const AddressTable* attached() const { return addresses_; }
-  /// The transports that may vouch for peers. The list outlives the table.
+  /// Sets the transports that may vouch for peers. The list outlives the table.
   void ask(std::span<Transport* const> transports) { transports_ = transports; }
 
   Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
-  /// While the peer's session lasts, this address leads to it, too, unless the address leads to another peer already.
+  /// Makes this address lead to the peer as well while its session lasts, unless the address leads to another
+  /// peer.
   void add_alias(Peer& peer, const SocketAddress& address);
   void remove_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
   bool in_address_vector(const SocketAddress& name) const {
     return addresses_ != nullptr && addresses_->find(name).has_value();
   }
-  /// True if it is in the address vector, or a transport has met it.
+  /// True if the name is in the address vector, or a transport has met the peer.
   bool known(const SocketAddress& name);
-  /// Removes the peers for which gone(peer) is true; nothing may refer to them.
+  /// Removes the peers for which gone(peer) is true. Nothing may refer to them.
   template <typename Gone>
   void forget(Gone&& gone) {
     std::erase_if(all_, [&](const std::unique_ptr<Peer>& peer) {
@@ -53,22 +54,24 @@ class PeerTable final : public protocol::AddressHandles {
       return true;
     });
   }
-  /// Null if the handle is not in the address vector. Constant time once the handle has been used.
+  /// Returns the peer, or null if the handle is not in the address vector. Constant time once the handle has
+  /// been used.
   Peer* by_handle(std::uint64_t handle) {
     Peer* const peer = used_before(handle);
     return peer != nullptr ? peer : look_up(handle);
   }
-  /// The same, but null also if the handle has not been used since the address vector changed.
+  /// Like by_handle(), but also returns null if the handle has not been used since the address vector
+  /// changed.
   Peer* used_before(std::uint64_t handle) const {
     const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
-  /// True if it is in the address vector, or a transport vouches for it.
+  /// True if the peer is in the address vector, or a transport vouches for it.
   bool is_member(const protocol::Channel& channel) override;
   void lose(const protocol::Channel& channel) override { mark_failed(peer_of(channel), Status::no_memory); }
   bool is_member_name(const SocketAddress& name);
-  /// True if some transport has anything open with it.
+  /// True if a transport has anything open with the peer.
   bool held(const Peer& peer) const {
     return std::any_of(transports_.begin(), transports_.end(),
                        [&](const Transport* each) { return each->holds(peer); });
@@ -79,7 +82,7 @@ class PeerTable final : public protocol::AddressHandles {
     Peer* peer;
     Status status;
   };
-  /// The peer shall be closed before the turn ends. The first status counts.
+  /// Marks the peer: it is closed before the turn ends. The first status counts.
   void mark_failed(Peer& peer, Status status);
   /// Does work for one peer, which is lost if there is no memory for it (base/end_of_memory.h). False: there was none.
   template <typename Work>
@@ -97,7 +100,7 @@ class PeerTable final : public protocol::AddressHandles {
 
   const AddressTable* addresses_ = nullptr;
   std::span<Transport* const> transports_;
-  std::uint64_t generation_ = 0;  ///< of addresses_, when by_handle_ was filled
+  std::uint64_t generation_ = 0;  ///< of addresses_ when by_handle_ was filled
   std::vector<Peer*> by_handle_;
   std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
   std::vector<Failure> failed_;  ///< has a place for each peer: to fail needs no memory

@@ -1,5 +1,5 @@
-// What every transport of an endpoint works with: the endpoint's identity, its peers, its messenger, and how its threads
-// sleep. The engine owns all of it; it outlives the transports.
+// What every transport of an endpoint uses: the endpoint's identity, its peers, its messenger, and the way
+// its threads sleep. The engine owns all of it. All of it outlives the transports.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ bool Waiter::open() {
   return true;
 }
 
-/// Threads that sleep have not armed the source: they are woken.
+/// Wakes sleeping threads, because they have not armed the new source.
 void Waiter::watch(int descriptor, WakeSource& source) {
   if (descriptor >= 0) watched_.push_back({descriptor, &source});
   if (wait_set_ == nullptr) return;
