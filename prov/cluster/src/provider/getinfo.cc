@@ -3,10 +3,10 @@
 #include <rdma/fi_errno.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <ranges>
 
 #include "api/auth_key.h"
 #include "api/domain.h"
@@ -164,8 +164,9 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const std::size_t seal = seals(options_, asked, version) ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
-  const std::vector<Capabilities> all = matching_capabilities(hints, caller, frame_max, reason);
-  for (const Capabilities& capabilities : all | std::views::reverse) {
+  std::vector<Capabilities> all = matching_capabilities(hints, caller, frame_max, reason);
+  std::ranges::reverse(all);  // each is put before those that follow it
+  for (const Capabilities& capabilities : all) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;
     describe(*info, capabilities, version, hints, core_version_);
