@@ -34,7 +34,7 @@ Duration Liveness::idle_by(Time now) const {
 void Liveness::count_idle(Time now) {
   const Duration idle = idle_by(now);
   const Time due = std::max(deadline(), counted_until_);
-  if (now > due + kLateMax) {
+  if (now - due > kLateMax) {  // `due` may be kNever
     const Duration absence = now - due - kLateMax;
     first_error_ += absence;
     last_error_ += absence;
