@@ -26,8 +26,9 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// The next turn takes up what this one had no memory for (base/end_of_memory.h). An endpoint that is not enabled yet has no
-/// address vector by which to judge senders, and nowhere to report to. Until then arrivals wait in its sockets.
+/// The next turn continues what this one had no memory for (base/end_of_memory.h). An endpoint that is not
+/// enabled yet has no address vector by which to judge senders, and nowhere to report to. Until then arrivals
+/// wait in its sockets.
 bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;

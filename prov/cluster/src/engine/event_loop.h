@@ -96,7 +96,7 @@ class EventLoop {
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// Nothing is left to do but to settle posted writes, and all that may come is found in memory or by the clock.
+  /// True if only posted writes are left to settle, and memory or the clock reveals everything that may come.
   bool calm() const;
   void mark_control();
   void flush_control();

@@ -331,7 +331,8 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
   return entry.unfinished = true;
 }
 
-/// Without memory it ends early, and is taken up again: what called for it has been taken in already, and must not fail.
+/// If memory runs out, the turn ends early, and a later one continues. It must not throw, because its caller
+/// has already taken in what made it necessary.
 void GroupTable::turn(Time now, GroupEntry& entry) {
   if (enough_memory_for([&] { take_turn(now, entry); })) [[likely]]
     return;

@@ -64,9 +64,10 @@ struct GroupEntry {
   std::size_t awaited = 0;  ///< operations that wait for the group
   Time next_poll{};         ///< when to read the socket next
   Duration poll_interval{};
-  Time close_by = kNever;  ///< of one that is being left
+  Time close_by = kNever;  ///< the latest time to end a group that is being left
 
-  /// True if it needs a turn. What members send, and what this side does, moves the deadline of the group or is news.
+  /// True if the group needs a turn. Arrivals from members and actions of this side move its deadline or make
+  /// news.
   bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
   /// One more operation waits for the group, or (`waits` false) one less.

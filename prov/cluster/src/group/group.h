@@ -106,13 +106,14 @@ class Group {
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends what is due. `link` null: there is no multicast. `unread`: the group has not been given all frames that have arrived,
-  /// so it reports nothing as missing. False: nothing was posted to any member.
+  /// Sends what is due. Returns false if nothing was posted to any member. `link` is null without multicast.
+  /// `unread`: the group has not received all frames that have arrived, so it reports nothing as missing.
   bool run(Time now, link::Link* link, bool unread = false);
-  /// run() has thrown, for lack of memory: the next one continues.
+  /// Call it if run() has thrown for lack of memory: the next run() continues.
   void take_up() { next_service_ = {}; }
-  /// After run(): calls visit(member) for each member to whose carrier something was posted. A member that has left is kept until
-  /// then, because its carrier sends the group_leave only once the caller has marked it.
+  /// Call it after run(). Calls visit(member) for each member to whose carrier something was posted. A member
+  /// that has left is kept until then, because its carrier sends the group_leave only once the caller has
+  /// marked it.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {

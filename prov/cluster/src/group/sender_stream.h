@@ -44,9 +44,9 @@ class SenderStream {
                  bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends what may leave. True if members must be served: something was posted to a listener's carrier, one was asked, or one has
-  /// begun and must be told where. A listener that came in the middle of a message begins at the end of the message. `link`
-  /// null: there is no multicast.
+  /// Sends what may leave. Returns true if members must be served: something was posted to a listener's
+  /// carrier, a listener was asked, or a listener has begun and must learn where. A listener that came in the
+  /// middle of a message begins at the end of the message. `link` is null without multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// True if everything posted has been cut, every listener has it, and no message waits for more than that.

@@ -79,7 +79,8 @@ inline void NetworkReceiver::watch(Time now) {
     answers_.note_flood(now);
 }
 
-/// The frames of one arrival; returns how many there are. One that is refused takes the rest of its datagram with it.
+/// Takes in the frames of one arrival and returns their number. A refused frame takes the rest of its
+/// datagram along.
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
@@ -246,7 +247,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// The rest of a frame waits. False: it is dropped, since no correct peer begins a message in a frame that has no order.
+/// Keeps the rest of a frame until there is space. Returns false if it drops the rest: no correct peer begins
+/// a message in an unordered frame.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.may_hold()) {

@@ -3,8 +3,9 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
 // new, they are delivered together; otherwise one by one.
 //
-// If the unexpected store has no space for a message, the flow holds its segment. It acknowledges neither that frame nor what
-// lies behind it, so the sender waits. receive_held() goes on as soon as there may be space.
+// If the unexpected store has no space for a message, the flow holds the segment that begins it. The flow
+// acknowledges neither that frame nor the frames behind it, so the sender waits. receive_held() goes on as
+// soon as there may be space.
 #pragma once
 
 #include <array>
@@ -81,8 +82,8 @@ class NetworkReceiver {
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
   bool holding_ = false;
-  std::vector<std::uint32_t> holding_sessions_;  ///< whose flows hold something
-  const RemotePeer* resumed_ = nullptr;          ///< one of their peers, which goes on at this moment
+  std::vector<std::uint32_t> holding_sessions_;  ///< sessions whose flows hold a segment
+  const RemotePeer* resumed_ = nullptr;          ///< the peer whose held segment is delivered now
   Time next_path_errors_{};
   std::array<link::PathError, 64> path_errors_;  ///< the errors of the last read
   bool sealed_reported_ = false;

@@ -72,8 +72,8 @@ struct NoDirectRead {
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
 ///
-/// An entry for which there is no memory is lost, and the newest entry then says so (Status::overrun): the application cannot
-/// know any more what is complete.
+/// An entry without memory is lost. The newest entry then becomes an error (Status::overrun), because the
+/// application no longer knows what is complete.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
@@ -131,9 +131,9 @@ class CompletionQueue {
   }
   /// A hint, read without the lock.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  /// The next completion wakes `waker`, which must outlive the queue's use. False if there is one already: then the
-  /// caller need not sleep. The waker is reset only if the call returns true, so that another thread that sleeps on
-  /// it does not miss its event.
+  /// Makes the next completion wake `waker`, which must outlive the queue's use. Returns false if there is a
+  /// completion already, so the caller need not sleep. Resets the waker only if it returns true, so that
+  /// another thread that sleeps on it does not miss its event.
   bool wake_at_next(Waker& waker);
 
  private:

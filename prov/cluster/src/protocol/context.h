@@ -9,7 +9,7 @@
 
 namespace cluster::protocol {
 
-/// What the protocol asks the table of peers: the source address of messages, for endpoints that want it (FI_SOURCE).
+/// The protocol's questions to the table of peers: the source address of messages (FI_SOURCE).
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
@@ -18,7 +18,7 @@ class AddressHandles {
   /// True if the peer is in the address vector, or is a process of this user on this node. The kernel lets
   /// such a process access this memory anyway.
   virtual bool is_member(const Channel& channel) = 0;
-  /// There is no memory for what the peer is owed: it is about to be lost.
+  /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
 };
 
@@ -54,7 +54,7 @@ struct Context {
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
   }
-  /// A remote access that is not allowed; `of_peer` counts those of its peer.
+  /// Counts a remote access that is not allowed. `of_peer` counts those of its peer.
   void refuse_access(std::size_t& of_peer) const {
     ++counters.refused_access;
     ++of_peer;

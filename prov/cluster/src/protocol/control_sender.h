@@ -5,8 +5,9 @@
 // channel with control pending got a segment outside pump() and the operations of the application: the engine
 // has to transmit its flow.
 //
-// Segments are sent in the midst of other things, often to other peers than the one at hand: where there is no memory for
-// one, the peer that it was for is lost (base/end_of_memory.h), and nothing is thrown. So it is with what is pumped.
+// Callers send segments in the middle of other work, often to another peer than the one they work for. So
+// this class throws nothing. If there is no memory for a segment, its peer is lost (base/end_of_memory.h).
+// The same holds for pump().
 #pragma once
 
 #include <vector>

@@ -122,7 +122,8 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
       whole && receive != nullptr && !receive->confirm && receive->buffer == nullptr) [[likely]] {
     reporter_.received(*receive, Status::ok);
     pulls_.pool().release(*receive);
-    // Last: without memory for what it tells the peer the session ends, and the message must have been reported.
+    // Comes last: if there is no memory for the credit segment, the peer is lost, and by then the message
+    // must have been reported.
     return control_.release(channel, Credit::charge_of(total));
   }
   channel.assembly = assembly;

@@ -57,10 +57,10 @@ class Messenger {
   /// Takes in a datagram, which is one segment. A few may wait for their receive, as in any socket; the rest
   /// are dropped.
   void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// A carrier has reported tokens.
+  /// Takes the tokens that a carrier has reported as acknowledged.
   void acked(std::span<const Token> tokens);
-  /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
-  /// Messages that have arrived completely stay, and so do the headers of others (Matcher::fail_messages). With `directed`,
+  /// Ends everything in progress with a lost peer with `status`. The channel starts afresh. Messages that
+  /// have arrived completely stay, and so do the headers of others (Matcher::fail_messages). With `directed`,
   /// receives that wait for this peer alone end too.
   void fail(Channel& channel, Status status, bool directed);
 

@@ -109,8 +109,8 @@ class OutgoingRequests {
     request.channel->tx.ordered.remove(request);
     request.state = state;
   }
-  /// Copies the bytes of an injected operation that has to queue: the caller may change its buffer. False: there is no memory for
-  /// them, and the operation, which has begun, ends with that error.
+  /// Copies the bytes of an injected operation that has to queue, because the caller may change its buffer.
+  /// Returns false if there is no memory for them; then the operation ends with that error.
   bool keep_copy(PulledRequest& request, const Gather& payload);
 
   // Tokens name requests; the high bit keeps them apart from 0.

@@ -57,7 +57,7 @@ class AckProcessor {
   multipath::PathManager& paths_;
   RetransmissionTimer& timer_;
   std::optional<Contents> last_;
-  std::uint32_t spurious_ = 0;  ///< retransmissions, as the peer last counted them
+  std::uint32_t spurious_ = 0;  ///< spurious retransmissions, as the peer last counted them
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
 };

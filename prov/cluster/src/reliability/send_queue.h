@@ -36,7 +36,7 @@ namespace cluster::reliability {
 
 class SendQueue final : public carrier::Carrier {
  public:
-  /// A flow that has ended takes nothing, nor does one for whose frames there is no memory: as if it were full.
+  /// A flow refuses a segment, as if it were full, if it has ended or there is no memory for a frame.
   SendQueue(const Handshake& handshake, const FrameSize& frame_size, const multipath::PathManager& paths,
             BodyPool& bodies, const FlowStatus& status);
 
@@ -102,7 +102,7 @@ class SendQueue final : public carrier::Carrier {
   const FlowStatus& status_;
   SendWindow window_;
   std::unique_ptr<FrameBody> open_;
-  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into it
+  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into the frame
 };
 
 }  // namespace cluster::reliability

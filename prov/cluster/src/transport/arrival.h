@@ -1,6 +1,6 @@
-// The way of arriving segments to the messenger, the same for every transport: one after another, as long as the unexpected
-// store has space. A segment that begins a message for which there is none stays where it is, with all behind it, and its
-// sender waits.
+// Brings arriving segments to the messenger, for every transport: one after another, as long as the
+// unexpected store has space. If it has none for a message, the segment that begins the message stays where
+// it is. All segments behind it stay as well, and the sender waits.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,10 @@ class Arrivals {
   /// Delivers at most `limit` segments of a peer from `source`, and returns how many. Sets `held` if the next
   /// one waits.
   ///
-  ///   bool source.next()   shows the next segment, in source.segment and source.payload; false: there is none
-  ///   bool source.taken()  it has been delivered; false: there is no other
-  ///   bool source.hold()   it has to wait; false: it does not, and is dropped
+  ///   bool source.next()   finds the next segment, as source.segment and source.payload; returns false if
+  ///                        there is none
+  ///   bool source.taken()  removes the segment, which is delivered; returns false if it was the last
+  ///   bool source.hold()   keeps the segment, which must wait; returns false if the source drops it instead
   template <typename Source>
   std::size_t deliver(Peer& peer, Source& source, bool& held, std::size_t limit,
                       const protocol::ArrivalInfo& info = {}) {

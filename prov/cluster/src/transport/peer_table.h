@@ -84,7 +84,8 @@ class PeerTable final : public protocol::AddressHandles {
   };
   /// Marks the peer: it is closed before the turn ends. The first status counts.
   void mark_failed(Peer& peer, Status status);
-  /// Does work for one peer, which is lost if there is no memory for it (base/end_of_memory.h). False: there was none.
+  /// Does work for one peer. If there is no memory for it, marks the peer as lost and returns false
+  /// (base/end_of_memory.h).
   template <typename Work>
   bool serve(Peer& peer, Work&& work) {
     if (enough_memory_for(work)) [[likely]]
