@@ -213,12 +213,12 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
                          completion.status == Status::refused || completion.status == Status::ended;
-  const bool in_place_of_message = lost_peer && peer_known && takes_lost_message(receive, completion, peer);
-  // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
+  // The completion does not name the incarnation of the peer: any change of incarnations permits the error. Asked
+  // first, so that a receive that may fail in any case does not use up the one error that a lost message permits.
   if (lost_peer && peer_known &&
       incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started}))
     return;
-  if (in_place_of_message) return;
+  if (lost_peer && peer_known && takes_lost_message(receive, completion, peer)) return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }

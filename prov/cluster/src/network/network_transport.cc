@@ -223,7 +223,8 @@ bool NetworkTransport::receive(Turn& turn) {
 /// Runs now and then while an operation is in progress.
 void NetworkTransport::review_waiting(Time now) {
   sessions_.remind_idle_peers(now);
-  reach_.contact_awaited(now);
+  // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.
+  if (!parts_.datagrams) reach_.contact_awaited(now);
   hosts_.review(*peers_.attached());
   note(messenger_.matcher(), now);
   for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);

@@ -166,6 +166,22 @@ TEST_F(DatagramEndpointTest, DatagramsOfUnknownSourcesHaveNoHandle) {
   EXPECT_EQ(got[0].source, protocol::kAddrNotAvail);
 }
 
+TEST_F(DatagramEndpointTest, AReceiveFromOnePeerWaitsWithoutACall) {
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
+  ASSERT_EQ(a.receive(target, 0), Status::ok);
+  for (int i = 0; i < 200; ++i) {
+    clock.advance(50ms);
+    a.engine.poll();
+    b.engine.poll();
+  }
+  EXPECT_TRUE(a.received.empty()) << "10 s without a datagram are no error";
+  EXPECT_EQ(network.carried, 0u);
+  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
+  pass(a, b);
+  EXPECT_EQ(DatagramNode::take(a.received).size(), 1u);
+}
+
 TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
   DatagramNode a(network, kNear, kFar);
   DatagramNode b(network, kFar, kNear);
