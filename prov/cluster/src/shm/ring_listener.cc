@@ -79,8 +79,8 @@ Connection RingListener::connect(const SocketAddress& peer) {
 
 /// Logs once that shared memory does not reach a peer for lack of a descriptor.
 void RingListener::note_exhausted(const SocketAddress& peer) {
-  if (logged_exhausted_ || os::Descriptor::spare()) return;
-  logged_exhausted_ = true;
+  if (logged_not_opened_ || os::Descriptor::spare()) return;
+  logged_not_opened_ = true;
   environment_.log.warn(
       "shared memory to %s is not opened: this process has no free file descriptor (raise ulimit -n); "
       "messages take the network",
@@ -170,7 +170,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
 void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   socket.send_refusal();
   ++environment_.counters.shm_refused;
-  if (std::exchange(logged_exhausted_, true)) return;
+  if (std::exchange(logged_refused_, true)) return;
   environment_.log.warn(
       "shared memory is refused to %s: this process has no free file descriptor (raise ulimit -n); the "
       "peer's sends fail",

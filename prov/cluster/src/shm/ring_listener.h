@@ -83,7 +83,8 @@ class RingListener final : public LocalListener {
   os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
   Time next_refusal_{};  ///< when a refusal is logged again: any process can cause many
   bool logged_accept_failed_ = false;
-  bool logged_exhausted_ = false;
+  bool logged_not_opened_ = false;
+  bool logged_refused_ = false;
   bool logged_memory_unreached_ = false;
 };
 

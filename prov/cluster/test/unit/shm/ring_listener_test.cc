@@ -299,6 +299,17 @@ TEST_F(ExhaustedListenerTest, APeerWhoseHelloDoesNotComeIsRefusedAndKnowsWhy) {
   EXPECT_TRUE(socket.refused());
 }
 
+TEST_F(ExhaustedListenerTest, ARefusalIsLoggedAlsoAfterThisSideCouldNotConnect) {
+  os::LocalSocket socket = raw_connection();
+  {
+    const NoDescriptors none;
+    EXPECT_FALSE(bob->connect(alice_name).outbox);
+    EXPECT_NE(surroundings.said.find("is not opened"), std::string::npos) << surroundings.said;
+    for (int i = 0; i < 3; ++i) bob->accept(inboxes);
+  }
+  EXPECT_NE(surroundings.said.find("is refused to"), std::string::npos) << surroundings.said;
+}
+
 TEST_F(ExhaustedListenerTest, NothingIsRefusedUnlessAPeerConnects) {
   {
     const NoDescriptors none;
