@@ -83,10 +83,12 @@ SINGLE_TEST(Getinfo, GivesBackWhatWasAskedFor) {
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+  hints->ep_attr->mem_tag_format = 0x30FF;
   const Info info = first(hints.get());
   EXPECT_EQ(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
   EXPECT_EQ(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
   EXPECT_EQ(info->tx_attr->op_flags, std::uint64_t{FI_DELIVERY_COMPLETE});
+  EXPECT_EQ(info->ep_attr->mem_tag_format, 0x30FFu);
 }
 
 SINGLE_TEST(Getinfo, OffersWhatMpiNeeds) {

@@ -170,7 +170,11 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
   attributes.iov_limit = protocol::kIovMax;
 }
 
-void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities) {
+/// Tags are compared bit by bit, so every format is supported. libfabric wants each field at least as large as
+/// the hint's, and the generic format has fields of one bit only: the answer is the hint itself.
+std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
+
+void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities, const fi_ep_attr* hint) {
   attributes.type = capabilities.type;
   attributes.protocol = kProtocol;
   attributes.protocol_version = kProtocolVersion;
@@ -178,7 +182,7 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities)
   attributes.max_order_raw_size = capabilities.ordered_max;
   attributes.max_order_war_size = capabilities.ordered_max;
   attributes.max_order_waw_size = capabilities.ordered_max;
-  attributes.mem_tag_format = kTagFormat;
+  attributes.mem_tag_format = tag_format(api::attributes_at(hint).mem_tag_format);
   attributes.tx_ctx_cnt = 1;
   attributes.rx_ctx_cnt = 1;
 }
@@ -265,7 +269,7 @@ void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t ver
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
   info.tx_attr->tclass = traffic_class(api::attributes_at(asked.tx_attr).tclass);
   describe_side(*info.rx_attr, capabilities, info.caps, kReceiveSide, asked.rx_attr);
-  describe_endpoint(*info.ep_attr, capabilities);
+  describe_endpoint(*info.ep_attr, capabilities, asked.ep_attr);
   describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
 }
 

@@ -109,8 +109,8 @@ inline constexpr std::uint64_t kMessageOrder =
 inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
 inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
 inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
-inline constexpr std::uint64_t kTagFormat =
-    0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit, so any mask is possible
+/// The answer to hints without a tag format: 64 fields of one bit, so any mask is possible.
+inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;
 
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless the hints name one
 inline constexpr std::size_t kReceivesMax = 1 << 20;

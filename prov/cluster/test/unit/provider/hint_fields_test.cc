@@ -1,7 +1,6 @@
 // Every field of fi_info: what the hints ask for is in the answer, or is refused.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,9 +21,6 @@ bool at_least(std::uint64_t asked, std::uint64_t given) { return given >= asked;
 bool the_same(std::uint64_t asked, std::uint64_t given) { return asked == 0 || given == asked; }
 /// The caller says what it can live with.
 bool no_more_than_permitted(std::uint64_t asked, std::uint64_t given) { return (given & ~asked) == 0; }
-bool as_wide(std::uint64_t asked, std::uint64_t given) {
-  return std::bit_width(given) >= std::bit_width(asked);
-}
 /// Managed resources serve applications that manage theirs, too.
 bool as_managed(std::uint64_t asked, std::uint64_t given) { return given >= asked && given <= FI_RM_ENABLED; }
 /// Old callers put the capabilities of both sides into each.
@@ -162,7 +158,7 @@ TEST_F(HintFields, OfTheEndpoint) {
   check("max_order_raw_size", &HintFields::ep, &fi_ep_attr::max_order_raw_size, at_least);
   check("max_order_war_size", &HintFields::ep, &fi_ep_attr::max_order_war_size, at_least);
   check("max_order_waw_size", &HintFields::ep, &fi_ep_attr::max_order_waw_size, at_least);
-  check("mem_tag_format", &HintFields::ep, &fi_ep_attr::mem_tag_format, as_wide);
+  check("mem_tag_format", &HintFields::ep, &fi_ep_attr::mem_tag_format, the_same);
   check("tx_ctx_cnt", &HintFields::ep, &fi_ep_attr::tx_ctx_cnt, at_least);
   check("rx_ctx_cnt", &HintFields::ep, &fi_ep_attr::rx_ctx_cnt, at_least);
   check("protocol_version", &HintFields::ep, &fi_ep_attr::protocol_version, at_least);
@@ -232,6 +228,21 @@ TEST_F(HintFields, ValuesOfTheirOwn) {
   EXPECT_EQ(reason(), "");
   fabric().asked.prov_version = FI_VERSION(1, 4);
   EXPECT_NE(reason(), "");
+}
+
+TEST_F(HintFields, TheAnswerHasTheFieldsOfTheTagFormatAskedFor) {
+  constexpr std::uint64_t kMpi = 1;  // FI_TAG_MPI and FI_TAG_CCL, since 2.0
+  constexpr std::uint64_t kCcl = 2;
+  constexpr std::uint64_t kThreeFields = 0x30FF;  // the example of fi_endpoint(3)
+  for (const std::uint64_t asked : {kMpi, kCcl, kThreeFields, 0xFFFF0000FFFFFFFF}) {
+    ep().asked.mem_tag_format = asked;
+    ASSERT_EQ(hint_mismatch(info().asked, kRdmCapabilities, {kNewest, kNewest, 4096}), "");
+    describe(info().given, kRdmCapabilities, kNewest, &info().asked, kNewest);
+    EXPECT_EQ(ep().given.mem_tag_format, asked);
+  }
+  ep().asked.mem_tag_format = 0;  // FI_TAG_BITS
+  describe(info().given, kRdmCapabilities, kNewest, &info().asked, kNewest);
+  EXPECT_EQ(ep().given.mem_tag_format, kTagFormat) << "all 64 bits are free";
 }
 
 TEST_F(HintFields, WhatOneSideAsksForTheEndpointHas) {
