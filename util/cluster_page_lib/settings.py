@@ -10,7 +10,7 @@ _EPILOG = """\
 examples:
   cluster-page                                  https://THIS-NODE:8443, users log in as on this system
   cluster-page --submit '*' --look @staff       every account may run jobs; members of staff may look
-  cluster-page @/etc/cluster-page.conf          options from a file, one a line
+  cluster-page @/etc/cluster-page.conf          options from a file, one per line
 
 The agent of this node (clusterd) is needed. Virtual nodes with a page: vcluster up -n 4 --agents"""
 
@@ -21,11 +21,11 @@ def _parser():
         fromfile_prefix_chars="@", formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--version", action="version", version=f"%(prog)s {build.version()}")
-    add("--address", metavar="ADDRESS", default="0.0.0.0", help="where to listen (default: on every interface)")
-    add("--port", metavar="N", type=int, default=8443, help="TCP (default: %(default)s)")
-    add("--listen-fd", metavar="N", type=int, help="a socket that listens already, in place of --address and --port")
+    add("--address", metavar="ADDRESS", default="0.0.0.0", help="address to listen on (default: every interface)")
+    add("--port", metavar="N", type=int, default=8443, help="TCP port (default: %(default)s)")
+    add("--listen-fd", metavar="N", type=int, help="a listening socket of the calling process, instead of --address and --port")
     add("--state", metavar="DIRECTORY", default="/var/lib/cluster-page",
-        help="certificate and jobs are kept here (default: %(default)s)")
+        help="directory for the certificate and the jobs (default: %(default)s)")
     add("--certificate", metavar="FILE", help="certificate and chain, PEM (default: one made at the first start)")
     add("--certificate-key", metavar="FILE", help="its private key")
     add("--jobs", choices=("auto", "slurm", "mpirun", "none"), default="auto",

@@ -57,7 +57,7 @@ def _parser():
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
     mode.add_argument("--readme", action="store_true",
-                      help="the figures of which the README shows a picture, repeated for about five minutes")
+                      help="the figures for the picture in the README, repeatedly, for about five minutes")
     mode.add_argument("--smoke", action="store_true",
                       help="a few seconds: does everything work? The figures mean nothing; the report is checked")
     mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",
@@ -86,13 +86,13 @@ def _parser():
                         help="runs of everything (default: 5, with --quick 2, with --readme 9)")
     parser.add_argument("--milliseconds", type=float, metavar="T",
                         help="length of one measurement (default: 60, with --quick 20)")
-    parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="between the nodes (default: %(default)s)")
-    parser.add_argument("--rails", type=int, default=1, metavar="R", help="between the nodes (default: %(default)s)")
+    parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="MTU between the nodes (default: %(default)s)")
+    parser.add_argument("--rails", type=int, default=1, metavar="R", help="rails between the nodes (default: %(default)s)")
     parser.add_argument("--rate", default="", metavar="RATE", help="shape the ports of the nodes, such as 1gbit")
     parser.add_argument("--crowd", type=int, default=transports.CROWD_RANKS, metavar="RANKS",
-                        help="of the MPI jobs with more ranks than processors (default: %(default)s)")
+                        help="ranks in the MPI jobs with more ranks than processors (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=90, metavar="SECONDS",
-                        help="a run that takes longer is given up (default: %(default)s)")
+                        help="stop a run that takes longer (default: %(default)s)")
     parser.add_argument("--build", metavar="DIRECTORY", default=build.DEFAULT,
                         help=f"where the provider and the programs are (default: {build.DEFAULT_IN_WORDS})")
     return parser

@@ -14,7 +14,7 @@ examples:
   clusterd                                    finds the others by multicast
   clusterd --key-file /etc/clusterd.key       the same, signed: only nodes with this key belong to the cluster
   clusterd --group none --peers node1,node2   without multicast
-  clusterd @/etc/clusterd.conf                options from a file, one a line
+  clusterd @/etc/clusterd.conf                options from a file, one per line
 
 Nothing in the provider needs an agent. What it knows, cluster-status shows."""
 
@@ -58,12 +58,12 @@ def _parser():
     add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="name of this node (default: its host name)")
     add("--interfaces", metavar="LIST", type=words_of, default=[],
         help="rails, in this order (default: every Ethernet interface with an IPv4 address)")
-    add("--port", metavar="N", type=int, default=7947, help="UDP and TCP, the same on all nodes (default: %(default)s)")
+    add("--port", metavar="N", type=int, default=7947, help="UDP and TCP port, the same on all nodes (default: %(default)s)")
     add("--group", metavar="ADDRESS", default="239.255.79.47",
         help="multicast group by which nodes find each other, or none (default: %(default)s)")
-    add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to greet, by name or address")
+    add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to contact first, by name or address")
     add("--key-file", metavar="FILE", default=os.environ.get("CLUSTERD_KEY_FILE"),
-        help="key of the agents, of root and readable by root only (default: $CLUSTERD_KEY_FILE; without one nothing is signed)")
+        help="file with the key of the agents, which only its owner may read (default: $CLUSTERD_KEY_FILE; without a key nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
     add_roles(add)
     add("--metrics", metavar="LIST", type=words_of, default=[],

@@ -31,9 +31,9 @@ using Capture = std::unique_ptr<pcap_t, Close>;
 pcap_t* live = nullptr;  // for the signal handler only
 
 void declare(CLI::App& app, CommandLine& line) {
-  app.add_option("FILE", line.file, "capture in the format of pcap or pcapng; - is standard input");
+  app.add_option("FILE", line.file, "capture (pcap or pcapng); - is standard input");
   app.add_option("-i,--interface", line.interface,
-                 "listen to this interface instead (needs CAP_NET_RAW); any: all");
+                 "listen to this interface instead (needs CAP_NET_RAW); any means all interfaces");
   app.add_option("-p,--port", line.wanted.port, "only datagrams from or to this UDP port")
       ->check(CLI::Range(1, 65535));
   app.add_option("-P,--peer", line.wanted.peer, "only datagrams from or to this IP address");

@@ -47,10 +47,9 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_flag("-j,--json", line.json, "as JSON");
   app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(
-      "Without options: this node and all running processes. Endpoints of this network namespace are shown,\n"
-      "to root those of all namespaces of the node (in a namespace: with --pid); FI_CLUSTER_* options are "
-      "those\n"
-      "in the environment of this command.\n\n"
+      "Without options: this node and all running processes. The command shows the endpoints of its own\n"
+      "network namespace. Root sees the endpoints of all namespaces; in a container or a virtual node, root\n"
+      "needs --pid for this. FI_CLUSTER_* options are those in the environment of this command.\n\n"
       "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
       "  cluster-info --pid 4711 --why\n"
       "  vcluster exec node1 cluster-info --pid 4711 --json");

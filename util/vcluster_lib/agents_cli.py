@@ -7,11 +7,11 @@ from . import agents, page, state
 def add_parser(commands, with_name):
     parser = with_name(commands.add_parser(
         "agents", help="start, stop and show the agents of the nodes",
-        description="Without options: shows which agents are running."))
+        description="Without options: shows which agents run."))
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--start", metavar="NODE", help="start the agent of a node, or of `all`")
-    which.add_argument("--stop", metavar="NODE", help="stop it in order, or those of `all`")
-    which.add_argument("--kill", metavar="NODE", help="kill it: to the others the node looks dead")
+    which.add_argument("--start", metavar="NODE|all", help="start the agent of a node, or all agents")
+    which.add_argument("--stop", metavar="NODE|all", help="stop the agent of a node cleanly, or all agents")
+    which.add_argument("--kill", metavar="NODE", help="kill the agent of a node, so that the node looks dead to the others")
 
 
 def run(record, options):

@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _with_name(parser):
     parser.add_argument("--name", metavar="NAME", default=os.environ.get("VCLUSTER_NAME", "default"),
-                        help="which cluster (default: %(default)s)")
+                        help="name of the cluster (default: %(default)s)")
     return parser
 
 
@@ -43,7 +43,7 @@ def _parser():
 
     up = _with_name(commands.add_parser("up", help="make a cluster"))
     up.add_argument("-n", "--nodes", type=int, default=4, metavar="N",
-                    help=f"how many nodes, 1 to {cluster.NODES_MAX} (default: %(default)s)")
+                    help=f"number of nodes, 1 to {cluster.NODES_MAX} (default: %(default)s)")
     up.add_argument("--rails", type=int, default=1, metavar="R",
                     help=f"Ethernet interfaces per node, each on a bridge of its own, 1 to {cluster.RAILS_MAX} "
                          "(default: %(default)s)")
@@ -65,12 +65,12 @@ def _parser():
         "mpirun", help="run an MPI job over the nodes",
         usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [--key] [--coll] [MPIRUN OPTIONS] PROGRAM "
               "[ARGUMENTS]",
-        description="Runs the mpirun of Open MPI, MPICH or Intel MPI in the first node, with one daemon per node. The "
-                    "options below are vcluster's own, all others go to mpirun as they are. The environment reaches "
-                    "every rank; the exit status is mpirun's; nothing of the job survives it.")
+        description="Runs the mpirun of Open MPI, MPICH or Intel MPI in the first chosen node, with one daemon per node. "
+                    "The options below are vcluster's own; all others go to mpirun unchanged. Every rank gets the current "
+                    "environment. The exit status is mpirun's. No process of the job remains.")
     _with_name(mpirun)
     mpirun.add_argument("--mpi", metavar="MPI",
-                        help="whose mpirun: the prefix of an installation, the path of an mpirun, or a name such as mpich "
+                        help="which mpirun: the directory of an installation, the path of an mpirun, or a name such as mpich "
                              "for mpirun.mpich (default: mpirun in PATH)")
     mpirun.add_argument("--slots", type=int, metavar="S",
                         help="ranks per node before the next node is used (default: what spreads -np over all nodes); processes that "
@@ -90,7 +90,7 @@ def _parser():
     list_.add_argument("--json", action="store_true", help="for programs")
 
     _with_name(commands.add_parser("down", help="end everything in the nodes and remove them"))
-    agent = _with_name(commands.add_parser("agent", help="enter a node in place of ssh (for launchers)"))
+    agent = _with_name(commands.add_parser("agent", help="run a command in a node, instead of ssh (for launchers)"))
     agent.add_argument("words", metavar="NODE CMD", nargs=argparse.REMAINDER)
     return parser
 

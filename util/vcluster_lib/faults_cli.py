@@ -6,11 +6,11 @@ from . import faults, native_build, state, units
 from .errors import VclusterError
 
 _EPILOG = """\
-Without --clear or --list, exactly the faults given are in force from now on, at the places given, and no others; counts
-begin anew. Give `--loss 0` to have frames counted and nothing else. Call it again to change them while a job runs.
+Without --clear or --list, the given faults replace all earlier faults at the chosen places, and the counters start again
+at 0. Use `--loss 0` only to count frames. You can change faults while a job runs.
 
-Each frame between two nodes passes two places: `from` the one, `to` the other. As a rule faults are set on the way to a
-node, so that each frame is at risk once.
+Each frame passes two places: it comes `from` the sending node and goes `to` the receiving node. By default, faults are
+set only on the way to a node, so that each frame meets them once.
 
 examples:
   vcluster faults --loss 1% --reorder 2%               everywhere
@@ -28,27 +28,27 @@ def add_parser(commands, with_name):
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Makes the network of a running cluster a bad one."))
     where = parser.add_argument_group("where")
-    where.add_argument("--nodes", metavar="NODES", help="only these, such as node1,node3 (default: all)")
-    where.add_argument("--rails", metavar="RAILS", help="only these, such as 0,1 (default: all)")
+    where.add_argument("--nodes", metavar="NODES", help="only the ports of these nodes, such as node1,node3 (default: all)")
+    where.add_argument("--rails", metavar="RAILS", help="only these rails, such as 0,1 (default: all)")
     where.add_argument("--direction", choices=("to", "from", "both"),
-                       help="frames on the way to the nodes or from them (default: to; with --clear both)")
+                       help="frames that go to the nodes or come from them (default: to; with --clear both)")
     what = parser.add_argument_group("what")
     what.add_argument("--loss", metavar="SHARE", help="frames that get lost, in percent, such as 1%% or 0.1")
     what.add_argument("--burst", type=int, metavar="N", help="losses come in runs of N frames (default: 1)")
     what.add_argument("--duplicate", metavar="SHARE", help="frames that arrive twice")
-    what.add_argument("--corrupt", metavar="SHARE", help="frames of which one bit is turned over")
+    what.add_argument("--corrupt", metavar="SHARE", help="frames in which one bit is flipped")
     what.add_argument("--reorder", metavar="SHARE", help="frames that are held back while others pass")
-    what.add_argument("--reorder-by", metavar="TIME", help="for how long (default: 300us)")
+    what.add_argument("--reorder-by", metavar="TIME", help="how long --reorder holds a frame back (default: 300us)")
     what.add_argument("--delay", metavar="TIME", help="how much longer every frame takes, such as 1ms")
-    what.add_argument("--jitter", metavar="TIME", help="vary the delay by up to this much (at most --delay)")
-    what.add_argument("--rate", metavar="RATE", help="how fast frames leave the port, such as 1gbit")
-    what.add_argument("--buffer", metavar="BYTES", help="the queue of the port with --rate, such as 64k")
+    what.add_argument("--jitter", metavar="TIME", help="make the delay longer or shorter by a random time of at most this (at most --delay)")
+    what.add_argument("--rate", metavar="RATE", help="limit of the rate, such as 1gbit")
+    what.add_argument("--buffer", metavar="BYTES", help="size of the queue of --rate, such as 64k")
     what.add_argument("--only", choices=faults.ONLY, default="all",
-                      help="spare other traffic than UDP from all but --rate, or other than the frames of the cluster "
-                      "provider under EtherType 0x88b5, which otherwise count as UDP (default: %(default)s)")
+                      help="apply all faults except --rate only to UDP, or only to the cluster provider's frames with "
+                      "EtherType 0x88b5, which udp includes (default: %(default)s)")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--clear", action="store_true", help="no faults any more")
-    instead.add_argument("--list", action="store_true", help="show what is set and how often it happened")
+    instead.add_argument("--clear", action="store_true", help="remove all faults at the chosen places")
+    instead.add_argument("--list", action="store_true", help="show the faults and the counters")
     parser.add_argument("--json", action="store_true", help="with --list: for programs")
 
 

@@ -38,12 +38,12 @@ def _parser():
     add("--map", action="store_true", help="the topology as SVG")
     add("--history", type=int, default=10, metavar="N", help="number of events (default: %(default)s)")
     add("--why", metavar="NODE", help="why operations of the endpoints on a node wait")
-    add("--rate", metavar="NODE", help="measure how many bits a second reach a node, for a second a rail")
+    add("--rate", metavar="NODE", help="measure the bandwidth to a node, for one second per rail")
     orders = parser.add_argument_group("commands for users that may operate")
     for order, text in (("drain", "give a node no new jobs"), ("isolate", "make the other agents refuse a node"),
                         ("resume", "undo both"), ("forget", "remove a node that is down for good")):
         orders.add_argument(f"--{order}", metavar="NODE", help=text)
-    orders.add_argument("--reason", metavar="TEXT", default="", help="the reason, stored with the command and shown to all")
+    orders.add_argument("--reason", metavar="TEXT", default="", help="reason for the command, which the agents keep and show to all users")
     colours = parser.add_mutually_exclusive_group()
     colours.add_argument("--color", dest="color", action="store_true", default=None, help="colours even if this is no terminal")
     colours.add_argument("--no-color", dest="color", action="store_false", help="never")
