@@ -110,7 +110,7 @@ class Runner:
         if self.options.completion == "counter" and any(re.match(p, line) for p in test_list.NOT_COUNTING):
             return self.table.add(line, verdicts.NOT_RUN, "it cannot count")
         begin = time.monotonic()
-        deadline = begin + self.options.timeout * (10 if kind == "uber" else 1)
+        deadline = begin + self.options.timeout * test_list.times_longer(line)
         children, files = [], []
         try:
             for node, command in self.commands(kind, spelled):

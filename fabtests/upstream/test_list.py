@@ -139,6 +139,11 @@ NOT_COUNTING = ("fi_multi_ep", "fi_rdm_tagged_peek", "fi_unexpected_msg", "fi_in
 FORMER_NAMES = (("fi_flood", "fi_bw"), ("fi_inject_test", "fi_msg_inject"), ("fi_multinode -x", "fi_multinode -C"))
 
 
+def times_longer(line):
+    """How many times the usual limit a program may take. fi_rdm_bw_mt moves up to 32 GB, with 32 threads on each side."""
+    return 10 if line.startswith("fi_ubertest") else 6 if line.startswith("fi_rdm_bw_mt") else 1
+
+
 def _names(sets):
     return {"quick": QUICK, "all": ALL}.get(sets, sets.split(","))
 
