@@ -51,7 +51,11 @@ int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void
 ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) {
   if (!occupied()) progress_.poll();
   const std::lock_guard guard(lock_);
-  if (events_.empty()) return std::exchange(overrun_, false) ? -FI_EOVERRUN : -FI_EAGAIN;
+  if (events_.empty()) {
+    if (!overrun_) return -FI_EAGAIN;
+    if (!(flags & FI_PEEK)) overrun_ = false;
+    return -FI_EOVERRUN;
+  }
   const Event& head = events_.front();
   if (head.error) return -FI_EAVAIL;
   const std::size_t part = buffer != nullptr ? std::min(size, head.bytes.size()) : 0;
@@ -78,9 +82,16 @@ void Eq::push(Event&& event) {
 }
 
 void Eq::report(std::uint32_t event, const void* buffer, std::size_t size) {
-  if (enough_memory_for([&] { write(event, buffer, size, 0); })) return;
+  bool added = false;
+  enough_memory_for([&] { added = write(event, buffer, size, 0) >= 0; });
+  if (added) return;
   const std::lock_guard guard(lock_);
+  note_overrun();
+}
+
+void Eq::note_overrun() {
   overrun_ = true;
+  progress_.wake();
 }
 
 /// Accepts the event even if the queue is full, because nothing else reports the failure.
@@ -92,7 +103,7 @@ void Eq::report_error(struct fid& object, Status cause) {
   entry.prov_errno = static_cast<int>(cause);
   const auto* bytes = reinterpret_cast<const std::byte*>(&entry);
   const std::lock_guard guard(lock_);
-  overrun_ |= !enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); });
+  if (!enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); })) note_overrun();
 }
 
 /// Writes no err_data: these fields of the entry stay as the caller set them.

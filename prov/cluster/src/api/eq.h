@@ -26,8 +26,8 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
-  /// Adds an event of the provider. If there is no memory for it, reads return -FI_EOVERRUN after the events
-  /// before it.
+  /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is lost.
+  /// After the events before it, one read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Reports that an asynchronous operation of `object` has failed.
   void report_error(struct fid& object, Status cause);
@@ -47,9 +47,10 @@ class Eq : public fid_eq, public RefCounted {
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
-  // The caller of pop() and push() holds the lock; occupied() takes it.
+  // The caller of pop(), push() and note_overrun() holds the lock; occupied() takes it.
   void pop();
   void push(Event&& event);
+  void note_overrun();
   bool occupied();
 
   InheritedFid inherited_fid_{fid};

@@ -1,3 +1,6 @@
+#include "api/eq.h"
+
+#include "support/failing_memory.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -49,6 +52,39 @@ TEST_F(EqTest, HasALimit) {
   while ((result = fi_eq_write(eq, FI_NOTIFY, &full, sizeof full, 0)) > 0 && written < 1'000'000) ++written;
   EXPECT_EQ(result, -FI_EAGAIN);
   EXPECT_GE(written, 32);
+}
+
+/// Reads the one event, and then what tells that others are lost.
+void expect_overrun_after_one(fid_eq* eq) {
+  std::uint32_t event = 0;
+  fi_eq_entry entry{};
+  EXPECT_EQ(fi_eq_read(eq, &event, &entry, sizeof entry, 0), ssize_t{sizeof entry});
+  EXPECT_EQ(entry.data, 1u);
+  EXPECT_EQ(fi_eq_read(eq, &event, &entry, sizeof entry, FI_PEEK), -FI_EOVERRUN);
+  EXPECT_EQ(fi_eq_sread(eq, &event, &entry, sizeof entry, -1, 0), -FI_EOVERRUN);
+  EXPECT_EQ(fi_eq_read(eq, &event, &entry, sizeof entry, 0), -FI_EAGAIN);
+}
+
+TEST_F(EqTest, SaysThatAnEventIsLostForLackOfMemory) {
+  write(1);
+  const fi_eq_entry lost{&eq->fid, this, 2};
+  {
+    const cluster::test::FailingMemory none(0);
+    static_cast<Eq*>(eq)->report(FI_NOTIFY, &lost, sizeof lost);
+    static_cast<Eq*>(eq)->report_error(eq->fid, Status::unreachable);
+  }
+  expect_overrun_after_one(eq);
+}
+
+TEST_F(EqTest, SaysThatAnEventIsLostBecauseTheQueueIsFull) {
+  const fi_eq_entry full{&eq->fid, this, 1};
+  while (fi_eq_write(eq, FI_NOTIFY, &full, sizeof full, 0) > 0) ++entry.data;
+  static_cast<Eq*>(eq)->report(FI_NOTIFY, &full, sizeof full);
+  for (std::uint64_t left = entry.data; left > 1; --left) {
+    fi_eq_entry read{};
+    ASSERT_EQ(fi_eq_read(eq, &event, &read, sizeof read, 0), ssize_t{sizeof read});
+  }
+  expect_overrun_after_one(eq);
 }
 
 TEST_F(EqTest, WaitEndsWithAnEventOrTheTimeout) {
