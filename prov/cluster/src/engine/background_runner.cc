@@ -4,8 +4,8 @@
 
 namespace cluster::engine {
 
-/// True if the only turns since the last run come from a thread that woke and went back to sleep. A thread
-/// that wakes for each message takes more turns.
+/// Returns true if the only turns since the last run come from a thread that woke and went back to sleep. A
+/// thread that wakes for each message takes more turns.
 bool BackgroundRunner::none_since() const {
   const std::uint32_t turns = loop_.turns();
   const std::uint32_t taken = turns - turns_seen_;

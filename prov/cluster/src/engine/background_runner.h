@@ -58,9 +58,9 @@ class BackgroundRunner {
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// A thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
-  /// True if the application has polled since the last call, so that there is nothing to do. The progress
-  /// thread calls this without the lock. So a thread that uses the lock alone (base/lock.h) need not share
-  /// it.
+  /// Returns true if the application has polled since the last call, so that there is nothing to do. The
+  /// progress thread calls this without the lock. So a thread that uses the lock alone (base/lock.h) need not
+  /// share it.
   bool application_polls();
   /// When to ask again after application_polls() was true.
   os::NextWake next_check();

@@ -121,8 +121,8 @@ class Engine {
   const char* carrier_name_of(std::uint64_t handle) const;
   /// Returns the state for reports, or nothing if another thread is inside. For the progress thread.
   std::optional<EndpointStats> stats() const;
-  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
-  /// acknowledged.
+  /// Returns true once this endpoint owes nothing to any peer: all that was promised has left, and all that
+  /// came is acknowledged.
   bool quiescent() const {
     return locked([&] { return loop_.quiescent(); });
   }

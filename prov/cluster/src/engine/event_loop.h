@@ -58,8 +58,8 @@ class EventLoop {
       deliver_held();
     if (messenger_.control().pending()) flush_control();
   }
-  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
-  /// acknowledged.
+  /// Returns true once this endpoint owes nothing to any peer: all that was promised has left, and all that
+  /// came is acknowledged.
   bool quiescent() const {
     return !messenger_.busy() && groups_.quiescent() &&
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
@@ -96,7 +96,8 @@ class EventLoop {
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// True if only posted writes are left to settle, and memory or the clock reveals everything that may come.
+  /// Returns true if only posted writes are left to settle, and memory or the clock reveals everything that
+  /// may come.
   bool calm() const;
   void mark_control();
   void flush_control();

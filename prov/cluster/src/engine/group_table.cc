@@ -32,7 +32,8 @@ constexpr std::size_t kAllBodies = SIZE_MAX;  ///< for a lost member, which gets
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
-/// True if the sender of this kind waits for a membership or a stream here, and must hear if there is none.
+/// Returns true if the sender of this kind waits for a membership or a stream here, and must hear if there is
+/// none.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
          kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||

@@ -66,8 +66,8 @@ struct GroupEntry {
   Duration poll_interval{};
   Time close_by = kNever;  ///< the latest time to end a group that is being left
 
-  /// True if the group needs a turn. Arrivals from members and actions of this side move its deadline or make
-  /// news.
+  /// Returns true if the group needs a turn. Arrivals from members and actions of this side move its deadline
+  /// or make news.
   bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
   /// One more operation waits for the group, or (`waits` false) one less.
