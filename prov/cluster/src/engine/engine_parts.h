@@ -55,8 +55,8 @@ struct EngineParts {
   /// Opens sockets that receive frames of multicast groups. If it is null, members of groups get messages
   /// only by unicast.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
-  /// The endpoints of the same domain. A peer that knows one of them can ask it to confirm the others. Null if
-  /// this endpoint is the only one.
+  /// The endpoints of this endpoint's domain. A peer that knows one of them can ask it to confirm the others.
+  /// Null if this endpoint is the only one.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
   /// Makes further transports, in addition to those of transports.cc. They count as nearer than the network.
   std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
