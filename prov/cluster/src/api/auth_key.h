@@ -26,7 +26,8 @@ struct GivenAuthKey {
     bytes = attributes.auth_key;
     size = attributes.auth_key_size;
   }
-  /// Returns a text that says why the key is not allowed, or null if it is allowed. No key is allowed, too.
+  /// Returns a text that says why the key is not allowed, or null if it is allowed. An application may also
+  /// pass no key.
   const char* refusal() const {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey

@@ -36,7 +36,7 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// Later versions of libfabric append functions to this table. By the table's size, libfabric sees that they
+/// Later versions of libfabric append functions to this table. libfabric sees by the table's size that they
 /// are missing, and returns -FI_ENOSYS.
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),

@@ -27,8 +27,8 @@ class BoundFids {
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`. If
-  /// `joins` is true, because the endpoint may join teams, each read of the event queue does so, too.
+  /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
+  /// `joins`: true if the endpoint may join teams. Then each read of the event queue makes progress as well.
   void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 

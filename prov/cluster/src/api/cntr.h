@@ -1,4 +1,4 @@
-// A counter of successful and failed operations. Programs that use counters may read no queues. So every read
+// A counter of successful and failed operations. Some programs use counters and read no queues. So every read
 // of a counter makes progress on the endpoints to which it is bound.
 #pragma once
 

@@ -18,8 +18,8 @@ using wire::AtomicType;
 static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
 static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
 
-/// The largest number of members in a team. The numbers of messages and the notices of failures are designed
-/// for this size.
+/// The largest number of members in a team. Message numbers and failure notices are designed for teams of at
+/// most this size.
 constexpr std::size_t kMembersMax = 65536;
 
 bool reduces(Kind kind) {

@@ -150,7 +150,7 @@ Endpoint::~Endpoint() {
   }
   served_regions_.reset();
   roster_entry_.reset();
-  owned_engine_.reset();  // before the objects are released to which the engine reports
+  owned_engine_.reset();  // before the release of the objects to which the engine reports
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
@@ -306,8 +306,8 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-/// Writes an FI_SHUTDOWN event. Behind the standard entry it contains the peer and the cause of the loss
-/// (include/rdma/fi_ext_cluster.h).
+/// Writes an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the cause of the
+/// loss (include/rdma/fi_ext_cluster.h).
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
   struct {
     std::byte entry[sizeof(fi_eq_cm_entry)];

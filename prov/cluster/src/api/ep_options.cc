@@ -72,7 +72,7 @@ void EpOptions::set_completion_mode(const CompletionMode& mode) {
 
 void EpOptions::translate_flags() {
   tx_flags_ = tx_flags(tx_op_flags_);
-  tx_flags_.has_data = tx_flags_.more = false;  // only the single call sets these flags
+  tx_flags_.has_data = tx_flags_.more = false;  // only the flags of a call can set these two
   report_receives_ = report_receive(rx_op_flags_);
   inject_flags_ = {};
   inject_flags_.report = false;
@@ -136,7 +136,7 @@ int EpOptions::set_option(int name, const void* value, std::size_t size) {
   if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
   std::memcpy(&wanted, value, sizeof wanted);
   if (name == FI_OPT_MIN_MULTI_RECV) {
-    // 0 would change nothing, because a full buffer is always released.
+    // A minimum of 0 is treated as 1, because a full buffer is always released.
     *found = std::max<std::size_t>(wanted, 1);
     return 0;
   }

@@ -9,9 +9,9 @@
 
 namespace cluster {
 
-/// A lock for data for which threads rarely contend. To lock takes one atomic exchange, and to unlock one
-/// store. A thread holds the lock for at most one library call. Waiting threads yield the processor, so that
-/// the holder can run even if there are more threads than processors.
+/// A lock for data for which threads rarely contend. Locking takes one atomic exchange, and unlocking takes
+/// one store. A thread holds the lock for at most one library call. Waiting threads yield the processor, so
+/// that the holder can run even if there are more threads than processors.
 class SpinLock {
  public:
   void lock() {
@@ -40,7 +40,7 @@ using ThreadId = const void*;
 [[gnu::tls_model("initial-exec")]] inline thread_local const char thread_mark = 0;
 inline ThreadId this_thread() { return &thread_mark; }
 
-/// A lock for data that one thread uses nearly always (biased locking). To lock costs that thread only a few
+/// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread only a few
 /// plain instructions. An atomic exchange would drain the thread's store buffer each time, which costs as
 /// much as fifty plain instructions.
 ///

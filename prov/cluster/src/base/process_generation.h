@@ -1,6 +1,6 @@
-// Counts the forks that lead to this process: after fork() the child's number is larger than its parent's. By
-// this number an object detects that the process has inherited it. A process must neither use nor release
-// inherited objects (api/fid_object.h, os/descriptor.h).
+// Counts the forks that lead to this process: after fork() the child's number is larger than its parent's.
+// Objects compare this number to detect that the process has inherited them. A process must neither use nor
+// release inherited objects (api/fid_object.h, os/descriptor.h).
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,7 @@
 // something else.
 //
 // With manual progress these turns are rare. They only make sure that acknowledgements, keep-alives, and
-// messages that wait to share a frame (packing_policy.h) leave in the end. If a thread of the application
+// messages that wait to share a frame (packing_policy.h) leave eventually. If a thread of the application
 // sleeps and nothing has happened for kQuietRuns runs, the progress thread sleeps on the same descriptor. So
 // a waiting process uses no processor time, and the next event wakes both threads. If the event was only a
 // deadline and the application's thread goes back to sleep, the progress thread does the same.
@@ -41,7 +41,7 @@ namespace cluster::engine {
 
 class BackgroundRunner {
  public:
-  /// In the state `away`, or if another thread holds the engine lock.
+  /// The next run in the state `away`, and if another thread holds the engine lock.
   static constexpr os::NextWake kAway{200us};
   static constexpr os::NextWake kInStream{transport::PackingPolicy::kStreamInterval};
   static constexpr Duration kIdle = 10ms;
@@ -100,7 +100,7 @@ class BackgroundRunner {
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;  ///< with manual progress: the number of runs in a row without an event
   bool sleeps_ = false;      ///< the progress thread sleeps until the descriptor is readable
-  // With manual progress:
+  // The next three members are used only with manual progress.
   Time wanted_{};                 ///< the time at which the next run is due; Time{} if none is set
   Time began_{};                  ///< the time at which the current run began
   Duration late_{};               ///< how late the current run began

@@ -27,7 +27,7 @@ struct EndpointStats {
   std::vector<protocol::PendingOperation>
       operations;  ///< the application's operations in progress; at most kOperationsMax
   std::size_t operations_under_way = 0;
-  std::vector<protocol::StoredMessage> messages;  ///< the oldest unexpected messages; at most kMessagesMax
+  std::vector<protocol::StoredMessage> messages;  ///< the first kMessagesMax of the unexpected messages
   Duration application_away{};  ///< the application has taken no turn for at least this time; zero if unknown
 };
 

@@ -106,7 +106,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
   }
-  // So that a peek sees all messages that have arrived.
+  // A peek must see all messages that have arrived.
   if (op.peek != protocol::Peek::none) loop_.run_once();
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);

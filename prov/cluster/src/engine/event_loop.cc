@@ -15,7 +15,8 @@ namespace {
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
-/// In drain_on_close(): the turns without arrivals before each sleep.
+/// drain_on_close() sleeps after each of this many turns without arrivals. After the others it only yields
+/// the processor.
 constexpr std::uint32_t kTurnsPerSleep = 256;
 /// How long a closing endpoint waits for acknowledgements from peers outside the address vector. The time is
 /// enough to retransmit a lost frame several times. The limit is needed because any host can be such a peer

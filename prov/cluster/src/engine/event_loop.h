@@ -87,7 +87,7 @@ class EventLoop {
   }
 
  private:
-  /// Used if there are so many rings that a turn reads only some of them.
+  /// If there are so many rings that a turn reads only some of them, one turn in this many is a full turn.
   static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;
 
   /// Takes a full turn because of the time, not because of a message. It is a function of its own so that the
@@ -161,7 +161,8 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == Arrivals::other) return false;
   lane_->settle_posted();
   if (arrivals == Arrivals::none) {
-    // Posted writes need full turns more often, because those take back writes that a target does not read.
+    // While writes are posted, full turns are needed more often, because a full turn takes back writes that a
+    // target does not read.
     const bool posted = !lane_->posted_idle();
     const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : rest_;
     if (parts_.environment.clock.ticks() - ticks_ > rest) return run_by_clock();

@@ -20,18 +20,18 @@ using wire::SegmentKind;
 namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
-constexpr std::size_t kBurstsMax = 64;       ///< per turn
-constexpr std::size_t kBodiesPerTurn = 256;  ///< per member and turn
+constexpr std::size_t kBurstsMax = 64;       ///< the largest number of bursts that one turn reads
+constexpr std::size_t kBodiesPerTurn = 256;  ///< the largest number that one turn delivers for each member
 constexpr std::size_t kBodyMin = 256;
-/// Retry interval, because no event announces that memory is free again.
+/// The time after which work is retried that got no memory. No event announces that memory is free again.
 constexpr Duration kRetryInterval = 10ms;
-/// For a lost member: this is the last chance to deliver its data.
+/// Used for a lost member, because its data cannot be delivered later.
 constexpr std::size_t kAllBodies = SIZE_MAX;
 
 /// The time between two reads of an empty socket. Each read is a system call, and without this limit a
 /// waiting member would make it in every turn. (A sleeping thread needs no reads, because the socket wakes
-/// it.) The members of a team mostly wait for other things than its group. So the interval grows for a team's
-/// socket, unless an operation waits for the group.
+/// it.) The members of a team mostly wait for something other than the group. So the interval grows for a
+/// team's socket, unless an operation waits for the group.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
@@ -368,7 +368,7 @@ void GroupTable::turn_now(GroupEntry& entry) {
   for (transport::Transport* const each : reach_.transports()) each->flush();
 }
 
-/// Reports the results of a turn: completed messages, lost members, and the begin of the membership. If
+/// Reports the results of a turn: completed messages, lost members, and the beginning of the membership. If
 /// reporting throws, the remaining results are reported in a later turn.
 void GroupTable::report(GroupEntry& entry) {
   Group& group = *entry.group;

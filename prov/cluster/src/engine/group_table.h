@@ -41,8 +41,8 @@ struct JoinOp {
   /// The names of the members; if empty, members find each other by announcements.
   std::vector<SocketAddress> roster = {};
   void* context = nullptr;  ///< passed to GroupListener
-  /// For a group of the application, GroupListener reports when the membership has begun. A team calls
-  /// joined() instead.
+  /// Says whether the group transports messages of the application or of collective operations. For the
+  /// application, GroupListener reports when the membership has begun. A team calls joined() instead.
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 

@@ -17,7 +17,7 @@ struct Addresses {
   SocketAddress source;       ///< if it is empty or a wildcard, the caller accepts any address of this node
   SocketAddress destination;  ///< empty if the caller gives none
   std::uint16_t port = 0;     ///< the port of the source; set even if the caller names only a service
-  /// None means that the caller accepts both families.
+  /// The family that the caller asks for; `none` if the caller accepts both families.
   SocketAddress::Family family = SocketAddress::Family::none;
 };
 

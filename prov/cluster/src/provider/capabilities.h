@@ -165,7 +165,7 @@ struct GetinfoCaller {
 
 /// Returns an empty text if the provider can satisfy the hints, else a text for the log that names the first
 /// mismatch. Any attribute struct in the hints may be missing. A field of zero means that the caller accepts
-/// any value. Only in the modes it means that the caller supports no mode, which is fine because this
+/// any value. A mode field of zero means that the caller supports no mode. This is accepted, because the
 /// provider needs none. Names and addresses are checked in interface_addresses.h.
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);

@@ -86,7 +86,7 @@ bool bind_core(const void* caller, std::string& reason) {
 
 }  // namespace cluster::provider
 
-// --- libfabric's own names, hidden in this plugin. libfabric's headers call them. ---
+// --- Functions with libfabric's own names, hidden in this plugin. libfabric's headers call them. ---
 
 using cluster::provider::core;
 

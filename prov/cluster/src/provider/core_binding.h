@@ -1,5 +1,5 @@
 // Binds the provider to the libfabric that has loaded it, which is called the core. A process may contain
-// several libfabrics: some MPI packages contain their own under another file name, and some load it with
+// several libfabrics: some MPI packages include their own copy under another file name, and some load it with
 // RTLD_LOCAL. Another libfabric may have another version and other struct sizes. Therefore the plugin is not
 // linked to libfabric (it has no DT_NEEDED entry). bind_core() finds the core by the address from which
 // fi_prov_ini was called, and the core's functions by dlsym. dlsym returns the newest version of each

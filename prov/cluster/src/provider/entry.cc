@@ -52,7 +52,7 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   std::vector<std::string> errors;
   Options options(
       [&](const OptionRow& row) -> std::optional<std::string> {
-        // Read without libfabric, which would write the value to its log.
+        // A secret is read without libfabric, because libfabric would write the value to its log.
         if (row.kind == OptionKind::secret) {
           const char* const secret = secure_getenv(variable(row).c_str());
           return secret != nullptr ? std::optional<std::string>(secret) : std::nullopt;

@@ -16,7 +16,7 @@ namespace cluster::provider {
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
 // Address formats.
-inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, 2.3
+inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, since 2.3
 
 // FI_PROGRESS_CONTROL_UNIFIED, since 1.21.
 inline constexpr int kProgressControlUnified = FI_PROGRESS_MANUAL + 1;

@@ -161,8 +161,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(name, log_);
-  // Called before the first thread starts, because the kernel registers a process without waiting only while
-  // it has one thread.
+  // This call must be made before the first thread starts. While a process has one thread, the kernel
+  // registers it without waiting.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
   const bool sessions = request.type == engine::EndpointType::rdm;

@@ -82,7 +82,7 @@ constexpr std::string_view kPrefix = "FI_CLUSTER_";
 constexpr std::size_t kNameShown = 64;
 
 /// Returns the option with the most similar name, or an empty text if no name is similar. A name counts as
-/// similar if about two of three letters are right.
+/// similar if at least about two thirds of its letters match.
 std::string nearest_option(std::string_view name) {
   std::string nearest;
   std::size_t least = name.size() > kPrefix.size() ? (name.size() - kPrefix.size()) / 3 + 2 : 0;

@@ -20,7 +20,7 @@ namespace cluster::provider {
 
 struct LinkChoice {
   std::unique_ptr<link::Link> link;  ///< null only if FI_CLUSTER_LINK=packet is set and not possible
-  std::string reason;                ///< why the link is not the packet link; empty if it is
+  std::string reason;                ///< why the link is not the packet link, or empty
 };
 
 /// Chooses and opens the link of an endpoint that is bound to `port`, on an address of `interface`. The

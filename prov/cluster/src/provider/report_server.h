@@ -3,10 +3,10 @@
 //
 // Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
 // endpoint's address. So /proc/net/unix shows all endpoints of a network namespace, and after a crash nothing
-// has to be removed. To open a connection is already the request, so the server reads no byte from the
-// client. The kernel tells the server the client's user. Only the endpoint's own user and root get an answer.
-// The answer is one message with a memfd that contains the report (base/report.h). So the server can send an
-// answer of any length at once, and never waits for a client.
+// has to be removed. Opening a connection is the request. So the server reads no bytes from the client. The
+// kernel tells the server the client's user. Only the endpoint's own user and root get an answer. The answer
+// is one message with a memfd that contains the report (base/report.h). So the server can send an answer of
+// any length at once, and never waits for a client.
 //
 // The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the
 // server tries again later. After each request it accepts no other for kReportInterval, so a flood of

@@ -20,20 +20,21 @@ struct EngineSettings : protocol::MessengerSettings {
   /// A larger message to another node is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
-  bool single_copy = true;                   ///< copy large messages to local peers directly, where permitted
+  /// Copy large messages between local processes directly, if the kernel permits it.
+  bool single_copy = true;
   /// If this many flows or rings are open, only peers in the address vector may open another.
   std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
       256 << 20;  ///< memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< frames in flight in one flow
-  Duration ack_delay = reliability::kAckDelay;  ///< the longest that an acknowledgement waits
+  Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
   Duration peer_timeout = 5s;                   ///< a peer that is silent for this time is dead
   Duration stuck_timeout{
-      0};  ///< a peer whose process exists but does not serve is given up after this time; 0: never
+      0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
   bool end_abandoned = false;  ///< receives from any sender end when every known peer is lost
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
-  /// How long closing an endpoint waits at most for its messages to leave and be acknowledged.
+  /// When an endpoint closes, it waits at most this long until its messages have left and are acknowledged.
   Duration linger = 2s;
 };
 

@@ -40,7 +40,7 @@ struct Lost {
 };
 using Reach = std::variant<NotMet, OpeningSoon, Reached, Lost>;
 
-/// What one transport keeps about one peer.
+/// The base of the state that one transport keeps of one peer.
 struct TransportPeer {
   virtual ~TransportPeer() = default;
 };

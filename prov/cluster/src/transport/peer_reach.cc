@@ -134,9 +134,9 @@ void PeerReach::close(Peer& peer, Status status) {
   }
   if (!orderly && !was_lost) report_loss(peer, status);
   end_abandoned();
-  // The peer's next incarnation may begin before this turn ends, and it must not be marked as failed. This
-  // line comes late: if the code above runs out of memory, the mark remains, and the next turn closes the
-  // peer.
+  // The peer's next incarnation may begin before this turn ends, and it must not be marked as failed. The
+  // mark is cleared only here: if the code above runs out of memory, the mark remains, and the next turn
+  // closes the peer.
   peers_.clear_failed(peer);
   for (Transport* const each : transports_) each->after_close(peer);
 }

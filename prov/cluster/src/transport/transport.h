@@ -170,7 +170,7 @@ class Transport {
   /// Returns the index in Peer::parts at which this transport keeps its state of a peer.
   std::size_t slot() const { return slot_; }
 
-  static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us (Clock::ticks)
+  static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us, in ticks (Clock::ticks)
   /// The value while no peer is reached over the network: 0.7 to 2 ms. Only the first frame of a new peer can
   /// wait this long, and only if turns are rare, as in a rank that shares its processor with many others.
   static constexpr std::uint64_t kTicksPerLookAlone = 1 << 21;

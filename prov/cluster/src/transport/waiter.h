@@ -60,7 +60,7 @@ class Waiter {
   bool complete() const { return !changed_ && !incomplete_; }
   /// Called when everything is armed. `turns`: the number of turns so far.
   void end_arming(std::uint32_t turns) { armed_at_.store(turns, std::memory_order_relaxed); }
-  /// Returns the number of turns that the last end_arming() was told. May be called without the engine lock.
+  /// Returns `turns` of the last end_arming(). May be called without the engine lock.
   std::uint32_t armed_at() const { return armed_at_.load(std::memory_order_relaxed); }
   /// Returns false if a thread that sleeps here might miss an event.
   bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
