@@ -16,7 +16,7 @@ namespace {
 /// only the fields are written that exist in the fabric's API version. The provider may be compiled with
 /// headers in which src_addr is not declared, so src_addr is written by its offset.
 constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< the first version with err_data_size
-/// The first version with src_addr, at the end.
+/// The first version with src_addr, which is the last field.
 constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);
 
 constexpr std::size_t kSourceOffset = 80;
@@ -104,7 +104,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
   return signaled ? -FI_EAGAIN : result;
 }
 
-/// Arms the queue first and then the engines. To arm the engines takes a turn, and a completion in that turn
+/// Arms the queue first and then the engines. Arming the engines takes a turn, and a completion in that turn
 /// must already wake the sleeper.
 bool Cq::prepare_sleep(engine::Sleeper& sleeper) {
   return queue_.wake_at_next(sleeper) && !signaled_.load() && progress_.arm() && queue_.empty();

@@ -135,7 +135,8 @@ class Cq : public fid_cq, public RefCounted {
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  /// Imprecise if several threads read, which changes only when they make progress.
+  /// The number of reads. It is imprecise if several threads read, but it determines only which reads make
+  /// progress.
   std::atomic<std::uint32_t> reads_{0};
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};

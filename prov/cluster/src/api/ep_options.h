@@ -66,10 +66,10 @@ inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
 
 /// Properties of the queues and counters bound to an endpoint that affect its operations.
 struct CompletionMode {
-  /// Only operations with FI_COMPLETION report their success to the transmit queue.
+  /// True if only operations with FI_COMPLETION report their success to the transmit queue.
   bool tx_selective = false;
   bool rx_selective = false;
-  bool counts_sends = false;  ///< a counter is bound that counts sends (FI_SEND)
+  bool counts_sends = false;  ///< true if a counter for sends (FI_SEND) is bound
 };
 
 class EpOptions {
@@ -102,11 +102,11 @@ class EpOptions {
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
 
-  // Every operation reads the following values.
+  // The following functions are called for every operation.
   const TxFlags& tx_flags() const { return tx_flags_; }
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
-  /// Returns a length: a message sent without flags may take the fast lane if it is shorter
+  /// Returns a length in bytes. A shorter message that is sent without flags may take the fast lane
   /// (shm/fast_lane.h). Returns 0 if the endpoint's flags ask for something that the lane does not support.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }

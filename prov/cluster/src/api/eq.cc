@@ -95,7 +95,8 @@ void Eq::report_error(struct fid& object, Status cause) {
   overrun_ |= !enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); });
 }
 
-/// There is no err_data. So the err_data fields of the entry stay as the caller has set them.
+/// The provider has no err_data for events. So the err_data fields of the entry stay as the caller has set
+/// them.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);

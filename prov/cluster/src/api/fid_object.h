@@ -134,7 +134,7 @@ const Attributes& attributes_at(const Attributes* attributes) {
 
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-/// The base of objects to which other objects hold references. It counts the references.
+/// The base class of objects to which other objects hold references. It counts the references.
 class RefCounted {
  public:
   bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
@@ -176,8 +176,8 @@ class Ref {
   Object* object_ = nullptr;
 };
 
-/// Implements fi_close of an object to which other objects may hold references. In a forked child it does
-/// nothing with an object of the parent, because the resources of the object still belong to the parent.
+/// Implements fi_close of an object to which other objects may hold references. In a forked child, an object
+/// of the parent is not destroyed, because its resources still belong to the parent.
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);

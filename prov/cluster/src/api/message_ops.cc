@@ -55,8 +55,8 @@ template <typename... Tag>
 
 static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
 
-/// Builds the message for the fast lane. A longer size is reduced to kBytesMax + 1, which fits into 32 bits
-/// and which the lane refuses.
+/// Builds the message for the fast lane. A larger `size` is reduced to kBytesMax + 1. That fits into 32 bits,
+/// and the lane refuses it.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
   return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),

@@ -5,11 +5,11 @@
 // slice. So a reader that spins without a break yields from time to time.
 //
 // Invariant: no read sleeps. A program that computes for some microseconds between its reads, or finds
-// something from time to time, never yields. A reader counts as spinning without a break if each
-// kReadsPerCheck idle reads take at most kTicksUnbroken longer than their turns of progress alone. With many
-// peers these turns are long, so an extra turn is timed from time to time. After a longer gap, and after an
-// event, the number of reads until the next yield is counted from the start again. The first
-// kReadsBeforeCheck idle reads do not read the clock.
+// something from time to time, never yields. A reader counts as spinning without a break if kReadsPerCheck
+// idle reads take at most kTicksUnbroken longer than the turns of progress in these reads. With many peers
+// these turns are long, so an extra turn is timed from time to time. After a longer gap, and after an event,
+// the count of reads before the next yield starts again. The first kReadsBeforeCheck idle reads do not read
+// the clock.
 //
 // The number of reads between two yields (the yield interval) depends on how long other threads kept the
 // processor after the last yield:
@@ -71,8 +71,8 @@ class PollBackoff {
   void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
-  /// All accesses to the following members are relaxed. If several threads read, the counts are imprecise,
-  /// which changes only the intervals.
+  /// All accesses to the following members are relaxed. If several threads read, the counts are imprecise.
+  /// That changes only the intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< the clock at the last check, in ticks

@@ -46,8 +46,8 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Arms every engine, which takes a turn of each. Returns true if nothing has arrived. Then the sleeper
-  /// wakes as soon as something arrives.
+  /// Arms every engine. To do so, it takes a turn of each engine. Returns true if nothing has arrived. From
+  /// then on the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {

@@ -1,5 +1,5 @@
 // Converts between SocketAddress and the sockaddr bytes that applications pass. The family of an address
-// determines its length. Writes addresses to buffers, which may be too small, and as text.
+// determines its length. Also writes addresses to buffers that may be too small, and converts them to text.
 #pragma once
 
 #include <cstddef>

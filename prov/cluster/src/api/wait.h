@@ -55,7 +55,7 @@ int control_wait(fid* plain, int command, void* argument) noexcept {
   });
 }
 
-/// How long a thread polls before it sleeps. Going to sleep and waking up take about the same time.
+/// How long a thread polls before it sleeps. A sleep with its wake-up costs about this much time.
 inline constexpr Duration kSpinBeforeSleep = 20us;
 inline constexpr unsigned kSpinsBeforeYield = 64;
 inline constexpr unsigned kSpinsPerSleep = 1024;

@@ -29,8 +29,8 @@ class Clock {
 class Random {
  public:
   virtual ~Random() = default;
-  /// Returns 64 unpredictable bits. Session numbers are made from them, which other hosts must not be able to
-  /// guess.
+  /// Returns 64 unpredictable bits. Session numbers are made from them, and other hosts must not be able to
+  /// guess session numbers.
   virtual std::uint64_t next() = 0;
 };
 

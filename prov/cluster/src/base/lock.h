@@ -41,8 +41,8 @@ using ThreadId = const void*;
 inline ThreadId this_thread() { return &thread_mark; }
 
 /// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread only a few
-/// plain instructions. An atomic exchange would drain the thread's store buffer each time, which costs as
-/// much as fifty plain instructions.
+/// plain instructions. An atomic exchange would drain the thread's store buffer each time. That costs as much
+/// as fifty plain instructions.
 ///
 /// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. The owner locks by a
 /// plain store to its flag `inside` and a check that it is still the owner. Any other thread first takes
@@ -87,7 +87,7 @@ class BiasedLock {
 
   /// One thread that is, was or may become the owner.
   struct Owner {
-    ThreadId thread = nullptr;         ///< written once, before `owner_` first points here
+    ThreadId thread = nullptr;         ///< written once, before `owner_` first points to this element
     std::atomic<bool> inside = false;  ///< the thread holds the lock, or is checking whether it still owns it
   };
 
@@ -96,7 +96,7 @@ class BiasedLock {
     if (owner->thread != this_thread()) return false;
     owner->inside.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(
-        std::memory_order_seq_cst);  // the thread that ends the ownership executes the matching fence
+        std::memory_order_seq_cst);  // the thread that ends the ownership executes the matching full fence
     if (owner_.load(std::memory_order_acquire) == owner) [[likely]] {
       inside_as_owner_ = owner;
       return true;

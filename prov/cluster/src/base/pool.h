@@ -73,7 +73,7 @@ class Pool {
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
-    free_.reserve(first + kBlockItems);  // first the calls that can throw
+    free_.reserve(first + kBlockItems);  // the two calls that can throw are made first
     blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
     for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
   }

@@ -1,4 +1,4 @@
-// A report about this node or a running endpoint, which cluster-info prints. It consists of records, and a
+// A report about this node or a running endpoint. cluster-info prints it. It consists of records, and a
 // record consists of named facts. A program can print facts that it does not know, so a later version can add
 // facts.
 //

@@ -12,7 +12,7 @@ enum class Status {
   truncated,    ///< the message was longer than the receive
   canceled,     ///< the application has canceled the operation
   no_message,   ///< a peek found nothing
-  /// No transport reaches the peer, it did not answer within the timeout, or an ICMP error came.
+  /// No transport reaches the peer, the peer did not answer within the timeout, or an ICMP error arrived.
   unreachable,
   refused,         ///< the host answers, but no endpoint has that port
   reset,           ///< the peer has closed or restarted
@@ -22,7 +22,7 @@ enum class Status {
   unknown_source,  ///< a message arrived whose sender is not in the address vector
   /// The peer has no such region, or the region is too short or not registered for this access.
   access,
-  no_memory,  ///< this process has no memory for the peer's data, or an unknown peer holds too much
+  no_memory,  ///< this process has no memory for the peer's data, or an unknown peer uses too much memory
   overrun,    ///< completions were lost because there was no memory for them
 };
 

@@ -4,8 +4,8 @@
 
 namespace cluster::engine {
 
-/// Returns true if there were no turns since the last run, or only those of a thread that woke once and went
-/// back to sleep. A thread that wakes for each message takes more turns.
+/// Returns true if there were no turns since the last run. Also returns true if one thread woke, took a few
+/// turns and went back to sleep. A thread that wakes for each message takes more turns.
 bool BackgroundRunner::none_since() const {
   const std::uint32_t turns = loop_.turns();
   const std::uint32_t taken = turns - turns_seen_;

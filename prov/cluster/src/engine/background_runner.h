@@ -99,7 +99,7 @@ class BackgroundRunner {
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;  ///< with manual progress: the number of runs in a row without an event
-  bool sleeps_ = false;      ///< the progress thread sleeps until the descriptor is readable
+  bool sleeps_ = false;      ///< the last run let the progress thread sleep until the descriptor is readable
   // The next three members are used only with manual progress.
   Time wanted_{};                 ///< the time at which the next run is due; Time{} if none is set
   Time began_{};                  ///< the time at which the current run began

@@ -1,6 +1,6 @@
 // The state of an endpoint for reports: its counters, its peers, and for each peer which carrier reaches it
-// and why. All values belong to one moment, because they are collected under the engine lock. No counting in
-// the message path is needed for them.
+// and why. All values belong to one moment, because they are collected under the engine lock. They cost
+// nothing when messages are sent and received.
 #pragma once
 
 #include <span>

@@ -107,8 +107,8 @@ class Engine {
     locked([&] { background_.set_automatic(); });
   }
 
-  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it, or
-  /// kNever.
+  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
+  /// kNever if it needs none.
   Time next_deadline() const {
     return locked([&] { return loop_.next_deadline(); });
   }
@@ -140,7 +140,7 @@ class Engine {
     locked([&] { loop_.run_once(PollScope::all); });
   }
   /// Takes a turn for a caller that calls again soon. Does nothing if another thread holds the engine lock.
-  /// Makes a system call only if it was not made for some time (PollScope::due). Messages that arrive by the
+  /// Omits system calls that were made only a short time ago (PollScope::due). Messages that arrive by the
   /// fast lane are written to `read` if `read` accepts them.
   template <typename Read = protocol::NoDirectRead>
   void try_poll(Read&& read = Read()) {

@@ -46,14 +46,14 @@ struct EngineParts {
   /// The interfaces behind `link`, by number. The first interface has the address of `name`. Empty if there
   /// is only one interface.
   std::vector<multipath::Rail> rails = {};
-  /// Asks the kernel of a peer's node whether the peer's process exists. If it is null, only silence shows
-  /// that a peer is gone.
+  /// Asks the kernel of a peer's node whether the peer's process exists. If `probe` is null, a peer counts as
+  /// gone only when it stays silent.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
-  /// Gives access to the registered memory of peers on this node. If it is null, the peers' libraries perform
-  /// all accesses.
+  /// Gives access to the registered memory of peers on this node. If `region_connector` is null, the peers'
+  /// libraries perform all accesses.
   std::unique_ptr<shm::RegionConnector> region_connector = nullptr;
-  /// Opens sockets that receive frames of multicast groups. If it is null, members of groups get messages
-  /// only by unicast.
+  /// Opens sockets that receive frames of multicast groups. If `multicast` is null, members of groups get
+  /// messages only by unicast.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this endpoint's domain. A peer that knows one of them can ask it to confirm the others.
   /// Null if this endpoint is the only one.

@@ -4,8 +4,8 @@
 //
 // The loop calls the same methods of all transports, nearest first (transport/transport.h). Each transport
 // decides how rarely it makes its expensive checks. There is one special case, the calm turn. It reads only
-// the rings of peers on this node, and leaves everything to a full turn that does not belong to the fast lane
-// (shm/fast_lane.h).
+// the rings of peers on this node. Everything that does not belong to the fast lane (shm/fast_lane.h) waits
+// for a full turn.
 //
 // Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). Call wake_sleepers() after
 // every change for which a sleeping thread must take a turn.
@@ -39,11 +39,11 @@ class EventLoop {
 
   /// Takes one turn. Returns true if something arrived.
   [[gnu::noinline]] bool run_once(PollScope scope = PollScope::all);
-  /// Takes a calm turn, which is cheaper, for a caller that calls again soon. It receives short messages from
-  /// this node and settles posted writes. It is possible only if the last full turn has left no work, and if
-  /// only short messages and writes from this node can have arrived since. Returns false if it could not take
-  /// the turn; the caller must then call run_once(). Arriving messages are written to `read` if `read`
-  /// accepts them.
+  /// Takes a calm turn for a caller that calls again soon. A calm turn is cheaper than a full turn. It
+  /// receives short messages from this node and settles posted writes. It is possible only if the last full
+  /// turn has left no work, and if only short messages and writes from this node can have arrived since.
+  /// Returns false if it could not take the turn; the caller must then call run_once(). Arriving messages are
+  /// written to `read` if `read` accepts them.
   template <typename Read>
   bool run_calm(Read& read);
   /// The common part of send, write, read, atomic and collective operations. It finds the peer, closes the
@@ -51,8 +51,8 @@ class EventLoop {
   /// operation. The operation leaves at once or, if `more` is true, together with the operations that follow.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  /// Makes the next turn a full turn. Called when something was done outside of turns that a turn must
-  /// continue.
+  /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
+  /// work for the turn.
   void disturb() { calm_turns_ = 0; }
   /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
@@ -73,8 +73,8 @@ class EventLoop {
   /// address vector it waits less long.
   void drain_on_close();
 
-  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it, or
-  /// kNever.
+  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
+  /// kNever if it needs none.
   Time next_deadline() const;
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
   /// Takes one turn. Returns true if a thread may now sleep on the descriptor. Returns false if something has

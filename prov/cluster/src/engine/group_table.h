@@ -67,7 +67,7 @@ struct GroupEntry {
   std::size_t awaited = 0;  ///< the number of operations that wait for messages of the group
   Time next_poll{};         ///< when to read the socket next
   Duration poll_interval{};
-  /// For a group that this endpoint is leaving: the time at which it is closed at the latest.
+  /// If this endpoint is leaving the group, the time at which the group is closed even if work is left.
   Time close_by = kNever;
 
   /// Returns true if the group needs a turn. An arrival from a member, or an action of this side, changes the

@@ -26,8 +26,8 @@ class Sleeper final : public Waker {
   }
 
   int descriptor() const { return set_->descriptor(); }
-  /// Adds the engine's descriptor. An engine without a descriptor is ignored: it can never be armed, so no
-  /// thread sleeps here while that engine is bound.
+  /// Adds the engine's descriptor. An engine without a descriptor is ignored. Such an engine can never be
+  /// armed, so no thread sleeps while it is bound to the queue.
   void add(Engine& engine) {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->add(descriptor, &engine);
   }

@@ -47,7 +47,7 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
 }
 
 /// Resolves the node and the service that the caller of fi_getinfo passes. `node` may also be an address in
-/// libfabric's text form, which contains a port.
+/// libfabric's text form with a port of its own.
 SocketAddress resolve_node(const char* node, const char* service, Family family, std::uint64_t flags,
                            std::string& reason) {
   const std::optional<AddressText> text = node != nullptr ? parse_address_text(node) : std::nullopt;

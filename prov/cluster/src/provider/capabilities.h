@@ -152,7 +152,8 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// Returns the capabilities with the message size reduced to what fits into a frame of `frame_max` bytes.
+/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. For datagrams, this
+/// reduces the message size.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
 /// Properties of the caller of fi_getinfo, and a limit that depends on the settings.

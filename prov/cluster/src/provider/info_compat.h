@@ -15,7 +15,6 @@ namespace cluster::provider {
 // layered provider looks for a core provider.
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
-// Address formats.
 inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, since 2.3
 
 // FI_PROGRESS_CONTROL_UNIFIED, since 1.21.

@@ -18,7 +18,7 @@ namespace cluster::provider {
 /// The keys of an endpoint that is being opened, or the reason why it must not be opened.
 struct KeyFindings {
   std::optional<seal::Credentials> credentials;  ///< empty if there is no key and none is required
-  /// If not empty, the endpoint must not be opened; names cause and remedy.
+  /// The cause and the remedy, if the endpoint must not be opened; otherwise empty.
   std::string error;
   std::string source;  ///< where the keys come from, as a text for the log
 

@@ -24,8 +24,8 @@
 namespace cluster::provider {
 namespace {
 
-/// If fewer descriptors than this are free after an endpoint was opened, a warning is logged. Each peer on
-/// the same node takes one descriptor.
+/// If fewer descriptors than this are free after an endpoint was opened, a warning is logged. The endpoint
+/// will need one descriptor for each peer on the same node.
 constexpr std::size_t kSpareDescriptors = 8;
 
 /// Returns a text with " name=value" for each counter that is not 0.

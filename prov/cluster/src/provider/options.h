@@ -92,8 +92,8 @@ class Options {
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;
 };
 
-/// An environment variable that looks like an option of the provider but is none. The user expects an effect,
-/// but it has none.
+/// An environment variable that looks like an option of the provider but is none. It has no effect, although
+/// the user expects one.
 struct UnknownOption {
   std::string name;
   /// A log line: says that the variable has no effect, and names the option with the most similar name.
@@ -103,7 +103,7 @@ struct UnknownOption {
 /// Returns the unknown options in `environment`, which has the format of `environ` and may be null.
 std::vector<UnknownOption> unknown_options(const char* const* environment);
 
-/// Returns the smallest number of letters to change, remove or add that turns one word into the other.
+/// Returns how many letters, at least, must be changed, removed or added to turn one word into the other.
 std::size_t spelling_distance(std::string_view one, std::string_view other);
 
 }  // namespace cluster::provider

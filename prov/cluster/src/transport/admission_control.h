@@ -1,9 +1,9 @@
 // Limits the number of unknown sources that this endpoint keeps. An unknown source is a process that opens a
-// session or a ring although it is not in the address vector; any process can do so. A session or ring costs
-// some 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always admitted. A
-// session or ring of an unknown source is admitted only while fewer than `flows_max` of them are open. The
-// source gets an entry in the peer table only while the table has fewer than 2 * `flows_max` entries.
-// (network/unknown_budget.h limits the bytes of unknown sources.)
+// session or a ring although it is not in the address vector; any process can try that. A session or ring
+// costs some 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always
+// admitted. An unknown source may open a session only while fewer than `flows_max` sessions are open. The
+// same limit applies to rings. The source gets an entry in the peer table only while the table has fewer than
+// 2 * `flows_max` entries. (network/unknown_budget.h limits the bytes of unknown sources.)
 //
 // The entry of a peer outside the address vector is deleted when nothing refers to the peer and no frame of
 // its last session can arrive any more.

@@ -19,14 +19,14 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t shm_eager_max = 32 * 1024;
   /// A larger message to another node is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
-  std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
+  std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
   /// Copy large messages between local processes directly, if the kernel permits it.
   bool single_copy = true;
   /// If this many flows or rings are open, only peers in the address vector may open another.
   std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
-      256 << 20;  ///< memory for all unknown sources together, without their unexpected messages
-  std::uint16_t flow_window = kFlowWindow;      ///< frames in flight in one flow
+      256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
+  std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
   Duration peer_timeout = 5s;                   ///< a peer that is silent for this time is dead
   Duration stuck_timeout{

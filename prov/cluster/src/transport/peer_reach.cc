@@ -70,9 +70,9 @@ void PeerReach::contact_awaited(Time now) {
   });
   for (Peer* peer : std::exchange(awaited_, {})) {
     const OpenResult opening = open(*peer);
-    // The peer must acknowledge a reminder, so a reminder shows whether the peer is alive. A carrier that
-    // acknowledges on post needs none: there the acknowledgement proves nothing, and this side notices the
-    // death of the peer anyway.
+    // The peer must acknowledge a reminder, so a reminder shows whether the peer is alive. A peer whose
+    // carrier acknowledges on post gets no reminder. Such an acknowledgement proves nothing, and this side
+    // notices the peer's death in another way.
     if (opening == OpenResult::reached && !peer->channel.carrier->traits().acknowledges_on_post)
       messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);

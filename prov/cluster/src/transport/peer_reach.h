@@ -70,8 +70,8 @@ class PeerReach {
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
-  /// Closes the carrier that transport `by` has opened, which has not taken any segment. Then opens a carrier
-  /// by a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
+  /// Closes the carrier of transport `by`. That carrier must not have taken a segment yet. Then opens a
+  /// carrier by a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
   void go_farther(Peer& peer, Transport& by, std::string reason);
   /// A process has called under the peer's name with this epoch. Returns true if this endpoint has met an
   /// earlier incarnation of that name. The caller must then close the peer. Otherwise drops all signs that

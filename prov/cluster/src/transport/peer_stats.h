@@ -1,5 +1,5 @@
 // The state of a peer for reports. All values belong to one moment, because they are collected under the
-// engine lock. No counting in the message path is needed for them.
+// engine lock. They cost nothing when messages are sent and received.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct PeerStats {
   /// Eager bytes, including the charge per message, that the peer has sent and for which this side has not
   /// yet granted new credit.
   std::uint64_t credit_owed = 0;
-  std::size_t footprint = 0;  ///< bytes of memory held for the peer; for rings, the mapped size
+  std::size_t footprint = 0;  ///< how many bytes of memory are held for the peer; for rings, the mapped size
   Status lost = Status::ok;   ///< why the peer was lost; ok if it is not lost
   Time lost_at{};             ///< when the peer was lost
 };

@@ -28,11 +28,12 @@ namespace cluster::transport {
 
 struct PeerStats;
 
-/// What a turn checks. `all`: every source of work. `due`: only the sources that were recently active and
-/// those that were not checked for some time.
+/// What a turn checks. `all`: every source of work. `due`: only recently active sources, and sources whose
+/// last check was some time ago.
 enum class PollScope : std::uint8_t { all, due };
 
-/// What the event loop tells the transports about the current turn, and what the transports tell each other.
+/// Carries information about the current turn from the event loop to the transports, and from each transport
+/// to the next.
 class Turn {
  public:
   Turn(PollScope scope, std::uint32_t number, Clock& clock) : scope_(scope), number_(number), clock_(clock) {}
@@ -86,15 +87,16 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  /// Returns the name that users read, as a string literal: "shm", "self", or the name of a link.
+  /// Returns the name of the transport that users read, as a string literal: "shm", "self", or the name of a
+  /// link.
   virtual const char* name() const = 0;
   /// Returns false if the transport leads to this endpoint itself.
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
   /// Gives the peer a carrier if this transport can reach it. On entry `reason` says why nearer transports
-  /// cannot reach the peer. The call replaces it by the reason why this transport cannot either, or why it
-  /// was chosen.
+  /// cannot reach the peer. On return, `reason` says why this transport cannot reach the peer, or why it was
+  /// chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// Checks whether a lost peer is back. Returns true if the peer is reached now. A transport that has to ask
   /// the peer returns false after sending its question, and calls PeerReach::reached() when the peer answers.
@@ -162,7 +164,8 @@ class Transport {
   /// Arms the events of this transport that must wake a sleeping thread. The event loop takes one more turn
   /// before the thread sleeps. Returns false if the thread must not sleep now.
   virtual bool prepare_sleep() { return true; }
-  /// Returns the time at which the transport needs a turn even if nothing arrives, or kNever.
+  /// Returns the time at which the transport needs a turn even if nothing arrives. Returns kNever if it needs
+  /// none.
   virtual Time deadline() const { return kNever; }
   /// Returns true if the transport needs a turn now, for a reason that no armed event shows.
   virtual bool wants_turn() const { return false; }
@@ -171,8 +174,9 @@ class Transport {
   std::size_t slot() const { return slot_; }
 
   static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us, in ticks (Clock::ticks)
-  /// The value while no peer is reached over the network: 0.7 to 2 ms. Only the first frame of a new peer can
-  /// wait this long, and only if turns are rare, as in a rank that shares its processor with many others.
+  /// The value of ticks_between_looks() while no peer is reached over the network: 0.7 to 2 ms. Only the
+  /// first frame of a new peer can wait this long, and only if turns are rare, as in a rank that shares its
+  /// processor with many others.
   static constexpr std::uint64_t kTicksPerLookAlone = 1 << 21;
 
  private:

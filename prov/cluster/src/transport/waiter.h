@@ -62,7 +62,7 @@ class Waiter {
   void end_arming(std::uint32_t turns) { armed_at_.store(turns, std::memory_order_relaxed); }
   /// Returns `turns` of the last end_arming(). May be called without the engine lock.
   std::uint32_t armed_at() const { return armed_at_.load(std::memory_order_relaxed); }
-  /// Returns false if a thread that sleeps here might miss an event.
+  /// Returns false if a thread must not sleep on the descriptor, because it might miss an event.
   bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
 
   /// Returns true if everything is armed and no event has happened since. Makes a system call.
