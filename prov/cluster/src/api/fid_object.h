@@ -187,7 +187,7 @@ int close_object(fid* plain) noexcept {
   return 0;
 }
 
-/// Makes an object unusable in a child of fork(). Each object that needs this has such a member. In the
+/// Makes an object unusable in a child of fork(). Such objects have an InheritedFid as a member. In the
 /// child, the object's operations return -FI_EOPBADSTATE, and closing it does nothing. The child has a copy
 /// of the object's memory. But rings, registered memory and sessions belong to the parent, and the parent's
 /// threads do not run in the child. In the child, every object's ops tables are replaced by tables that fail,

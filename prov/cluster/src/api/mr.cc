@@ -65,8 +65,8 @@ std::uint64_t draw_key(Domain& domain) {
   return key;
 }
 
-/// Returns true if the application has passed no authorization key, or the domain's key. Another key makes no
-/// sense, because only peers of the domain's endpoints can access a region.
+/// Returns true if the application has passed no authorization key, or the domain's key. Any other key is
+/// refused, because only peers of the domain's endpoints can access a region.
 bool allows(Domain& domain, const GivenAuthKey& given) {
   return given.size == 0 || (given.refusal() == nullptr &&
                              std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));

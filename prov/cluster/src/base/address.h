@@ -35,11 +35,11 @@ class SocketAddress {
 
   Family family() const { return family_; }
   bool empty() const { return family_ == Family::none; }
-  /// True for 0.0.0.0 and ::.
+  /// Returns true for 0.0.0.0 and ::.
   bool wildcard() const;
-  /// True for 224.0.0.0/4 and ff00::/8.
+  /// Returns true for 224.0.0.0/4 and ff00::/8.
   bool multicast() const;
-  /// True for an IPv6 address that is valid on one link only (fe80::/10).
+  /// Returns true for an IPv6 address that is valid only on one link (fe80::/10).
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;

@@ -52,7 +52,7 @@ os::NextWake BackgroundRunner::run() {
   return next;
 }
 
-/// A run with manual progress. Takes a turn if the application may be too busy to take one.
+/// Performs one run with manual progress: takes a turn if the application may be too busy to take one.
 os::NextWake BackgroundRunner::run_manual() {
   packing_.apply_review();
   const bool slept = std::exchange(sleeps_, false);

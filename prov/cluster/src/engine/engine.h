@@ -134,8 +134,7 @@ class Engine {
     return locked([&] { return loop_.quiescent(); });
   }
 
-  /// Takes one turn of the event loop that checks every source of work (PollScope::all). Waits for the engine
-  /// lock.
+  /// Waits for the engine lock, and takes a turn that checks every source of work (PollScope::all).
   void poll() {
     locked([&] { loop_.run_once(PollScope::all); });
   }

@@ -128,7 +128,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void reach_members(GroupEntry& entry);
-  /// Delivers at most `bodies` bodies of frames from a member. Returns true if more data is left.
+  /// Delivers at most `bodies` frame bodies from a member. Returns true if more data is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
   void take_turn(Time now, GroupEntry& entry);

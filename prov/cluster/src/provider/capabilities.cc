@@ -142,8 +142,8 @@ std::uint64_t with_direction(std::uint64_t caps) {
   return caps;
 }
 
-/// Returns the capabilities of the endpoint. They include those that only tx_attr or only rx_attr of the
-/// hints asks for.
+/// Returns the capabilities of the endpoint. A capability is included even if only tx_attr or only rx_attr of
+/// the hints asks for it.
 std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
   const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitSide) |
                                  (api::attributes_at(asked.rx_attr).caps & kReceiveHints);

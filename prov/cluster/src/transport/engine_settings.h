@@ -22,7 +22,7 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
   /// Copy large messages between local processes directly, if the kernel permits it.
   bool single_copy = true;
-  /// If this many flows or rings are open, only peers in the address vector may open another.
+  /// If this many flows or rings are open, only known peers may open another (PeerTable::known).
   std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
       256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages

@@ -85,8 +85,8 @@ class PeerReach {
   /// incarnation has arrived.
   void close_if_failed(Peer& peer);
   /// Ends receives from any sender with an error if the setting `end_abandoned` is on, at least one peer was
-  /// lost, and no other peer is reached. The engine calls this after each such receive too. So receives that
-  /// are posted later also end, until a peer is reached again.
+  /// lost, and no other peer is reached. The engine also calls this whenever a receive from any sender is
+  /// posted. So later receives end as well, until a peer is reached again.
   void end_abandoned();
   /// Tells every peer that this endpoint closes.
   void announce_close();

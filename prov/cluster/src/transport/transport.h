@@ -101,7 +101,7 @@ class Transport {
   /// Checks whether a lost peer is back. Returns true if the peer is reached now. A transport that has to ask
   /// the peer returns false after sending its question, and calls PeerReach::reached() when the peer answers.
   virtual bool look_for(Peer& peer) = 0;
-  /// Returns true if look_for() has sent a question that the peer has not answered yet.
+  /// Returns true if look_for() has sent the peer a question that is not answered yet.
   virtual bool asking(const Peer&) const { return false; }
   /// See PeerReach::succeeds().
   virtual bool succeeds(Peer&, std::uint64_t /*epoch*/) { return false; }
@@ -146,7 +146,8 @@ class Transport {
   virtual void flush() {}
   /// Returns true if an arrived segment waits for a matching receive or for space in the unexpected store.
   virtual bool holding() const { return false; }
-  /// Delivers the waiting segments as far as possible. Called when a receive was posted or space became free.
+  /// Delivers the waiting segments as far as possible. Called when a receive was posted or the unexpected
+  /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
   /// Returns true if the transport has nothing to send, no timer set, and no arrival waiting. Then calm turns
   /// (EventLoop::run_calm), which only read memory, may replace full turns for some time.
