@@ -64,7 +64,7 @@ inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   return result;
 }
 
-/// Properties of the queues and counters bound to an endpoint that affect its operations.
+/// How the queues and counters were bound to the endpoint, as far as it affects the endpoint's operations.
 struct CompletionMode {
   /// True if only operations with FI_COMPLETION report their success to the transmit queue.
   bool tx_selective = false;

@@ -1,5 +1,5 @@
 // What fi_getinfo offers: the table of capabilities, and the limits and defaults of the two endpoint types.
-// Two functions compare the offer with a caller's hints and write it into the answer.
+// hint_mismatch() compares the offer with a caller's hints, and describe() writes it into the answer.
 #pragma once
 
 #include <rdma/fabric.h>
