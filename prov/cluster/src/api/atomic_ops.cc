@@ -1,4 +1,5 @@
-// Remote atomics (fi_atomic). The protocol numbers operations and datatypes as libfabric does.
+// Remote atomic operations (fi_atomic). The protocol uses the same numbers for operations and datatypes as
+// libfabric.
 #include <array>
 
 #include "api/endpoint.h"
@@ -23,8 +24,8 @@ static_assert(static_cast<int>(AtomicType::uint128) == FI_UINT128);
 
 enum class Form { base, fetch, compare };
 
-/// Translates an operation and a datatype of libfabric. Returns false if this form of call lacks the
-/// operation, or the type does not support it.
+/// Translates libfabric's operation and datatype to `code`. Returns false if this form of call does not have
+/// the operation, or if the operation does not support the datatype.
 bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   const auto op_number = static_cast<std::size_t>(op);
   const auto type_number = static_cast<std::size_t>(type);
@@ -35,8 +36,8 @@ bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   return protocol::supported(code.op, code.type);
 }
 
-/// Fills `buffers` from `vector`. Returns false if there are too many buffers, or one has more elements than
-/// allowed.
+/// Fills `buffers` from `vector`. Returns false if there are too many buffers, or if one of them has too many
+/// elements.
 template <typename Bytes>
 bool read_elements(IovecSpans<Bytes>& buffers, std::span<const fi_ioc> vector, std::size_t element_size) {
   if (vector.size() > protocol::kIovMax || (!vector.empty() && vector.data() == nullptr)) return false;
@@ -54,8 +55,10 @@ struct AtomicArguments {
   std::span<const fi_ioc> operands{};
   std::span<const fi_ioc> compares{};
   std::span<const fi_ioc> results{};
-  std::span<const fi_rma_ioc> remote{};  ///< empty: one range as long as the local buffers
-  std::uint64_t address = 0;             ///< of that one range
+  /// The remote ranges. If this is empty, there is one remote range at `address`, which is as long as the
+  /// local buffers.
+  std::span<const fi_rma_ioc> remote{};
+  std::uint64_t address = 0;  ///< the address of the one range, if `remote` is empty
   std::uint64_t key = 0;
 };
 
@@ -67,7 +70,7 @@ ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& ca
   IovecSpans<ConstBytes> operands;
   IovecSpans<ConstBytes> compares;
   IovecSpans<Bytes> results;
-  // FI_ATOMIC_READ has no operands, so operands that the caller passes are ignored.
+  // FI_ATOMIC_READ has no operands. So operands are ignored if the caller passes some.
   const auto operand_vector = op.code.operands() == 0 ? std::span<const fi_ioc>{} : call.operands;
   if (!read_elements(operands, operand_vector, element_size) ||
       !read_elements(compares, call.compares, element_size) ||
@@ -171,7 +174,8 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                     key, type, op, context);
 }
 
-/// Serves the three calls with flags. The flags of the call replace the endpoint's.
+/// The common part of the three calls with flags. The flags of the call replace the endpoint's operation
+/// flags.
 ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                      std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                      std::uint64_t flags) noexcept {
@@ -205,8 +209,8 @@ ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_io
                       flags);
 }
 
-/// fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid: writes into `count` how many elements one
-/// call takes.
+/// Implements fi_atomicvalid, fi_fetch_atomicvalid and fi_compare_atomicvalid. Sets `count` to the largest
+/// number of elements that one call accepts.
 template <Form form>
 int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   AtomicCode code;
@@ -225,7 +229,7 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
   const bool fetch = flags & FI_FETCH_ATOMIC;
   if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch))
     return -FI_EBADFLAGS;
-  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // atomics on the buffers of tagged receives
+  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // FI_TAGGED means atomics on the buffers of tagged receives
   AtomicCode code;
   const Form form = compare ? Form::compare : fetch ? Form::fetch : Form::base;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
@@ -251,7 +255,7 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-/// Of an endpoint that is not enabled yet: the valid calls already work.
+/// The table of an endpoint that is not enabled yet. The fi_atomicvalid calls already work.
 constinit fi_ops_atomic atomic_ops_disabled = [] {
   auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
   ops.writevalid = valid<Form::base>;

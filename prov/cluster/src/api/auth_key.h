@@ -1,5 +1,6 @@
-// An authorization key as applications give it: the auth_key of fi_domain_attr, fi_ep_attr and fi_mr_attr. It
-// has 16 to 64 bytes that no other host can guess. Callers of an API before 1.5 do not set these fields.
+// The authorization key that an application passes as auth_key in fi_domain_attr, fi_ep_attr or fi_mr_attr.
+// It has 16 to 64 bytes, which must be hard to guess for other hosts. Callers that use an API before 1.5 do
+// not set these fields.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -13,11 +14,11 @@
 
 namespace cluster::api {
 
-/// Since libfabric 1.20 this size (FI_AV_AUTH_KEY) asks for one key per address. The provider refuses it.
+/// FI_AV_AUTH_KEY. Since libfabric 1.20, an application that sets this key size asks for a separate key for
+/// each address. The provider refuses it.
 inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 
-/// The key in an fi_domain_attr, fi_ep_attr or fi_mr_attr; empty if the caller's API version has no such
-/// field.
+/// Refers to the key in an attribute struct. It is empty if the caller's API version does not have the field.
 struct GivenAuthKey {
   template <typename Attributes>
   GivenAuthKey(const Attributes& attributes, std::uint32_t version) {
@@ -25,7 +26,8 @@ struct GivenAuthKey {
     bytes = attributes.auth_key;
     size = attributes.auth_key_size;
   }
-  /// Returns why the key is not allowed; null if it is allowed. An application may also give no key.
+  /// Returns a text that says why the key is not allowed, or null if it is allowed. An application may also
+  /// pass no key.
   const char* refusal() const {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey
@@ -40,7 +42,7 @@ struct GivenAuthKey {
 class AuthKey {
  public:
   AuthKey() = default;
-  /// `given` must be allowed.
+  /// Copies `given`, which must be allowed (see refusal()).
   explicit AuthKey(const GivenAuthKey& given) : size_(given.size) {
     if (size_ != 0) std::memcpy(bytes_.data(), given.bytes, size_);
   }

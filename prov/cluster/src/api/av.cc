@@ -36,8 +36,8 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// Later versions of libfabric append functions to this table. A caller finds by the size that they are
-/// missing: -FI_ENOSYS.
+/// Later versions of libfabric append functions to this table. libfabric sees by the table's size that they
+/// are missing, and returns -FI_ENOSYS.
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = Method<&Av::insert>::entry,
@@ -49,7 +49,8 @@ constinit fi_ops_av av_ops = {
     .av_set = open_object<AvSet, Av>,
 };
 
-/// A name that ends in digits. fi_av_insertsym counts the digits up: "node007" is "node", 7, 3 digits.
+/// A name that ends in digits, divided into the base, the number and the number of digits. For example,
+/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number from name to name.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;
@@ -72,13 +73,14 @@ struct Countable {
   }
 };
 
-/// Returns the element of an array; null if the array is null.
+/// Returns a pointer to the element of an array, or null if the array is null.
 template <typename Value>
 Value* element(Value* array, std::size_t index) {
   return array != nullptr ? array + index : nullptr;
 }
 
-/// Returns true if a peer can have this address: a host and a port, and no multicast group.
+/// Returns true if a peer can have this address: it must have a host and a port, and must not be a multicast
+/// address.
 bool usable(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && !address.multicast() && address.port() != 0;
 }
@@ -90,7 +92,8 @@ Av::Av(Domain& domain, void* context)
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
-  if (attributes->name != nullptr) return -FI_ENOSYS;  // a name asks for a vector that processes share
+  // With a name, the caller asks for an address vector that processes share.
+  if (attributes->name != nullptr) return -FI_ENOSYS;
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;
   switch (number_of(attributes->type)) {

@@ -1,5 +1,5 @@
-// An address vector over transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the
-// lowest free index. Inserting an address sends nothing.
+// An address vector. It stores its addresses in a transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are
+// treated alike: a new address gets the lowest free index as its handle. Inserting an address sends nothing.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -15,16 +15,16 @@ class Av : public fid_av, public RefCounted {
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
 
-  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets 0 or a positive error number
-  // for each address.
+  // The following methods implement fi_av_insert and the related calls. With FI_SYNC_ERR, `context` is an
+  // array that gets 0 or a positive error number for each address.
   int insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
              void* context);
-  /// Takes a node and a service. If `service` is null, `node` is an address as text:
-  /// "fi_sockaddr_in://10.0.0.1:9228".
+  /// Inserts the address of a node and a service. If `service` is null, `node` must be an address in
+  /// libfabric's text form, such as "fi_sockaddr_in://10.0.0.1:9228".
   int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                      void* context);
-  /// Inserts each of `nodes` names with each of `services` services. Names count up from the digits at their
-  /// end.
+  /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node is `node`. The
+  /// number at the end of the name is increased by one for each further node, and likewise for services.
   int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);

@@ -29,8 +29,8 @@ constinit fi_ops_av_set av_set_ops = {
 AvSet::AvSet(Av& av, void* context)
     : fid_av_set{{FI_CLASS_AV_SET, context, &av_set_fid_ops}, &av_set_ops}, av_(av) {}
 
-/// A range has the addresses start, start + stride, ... up to end. FI_UNIVERSE selects all addresses of the
-/// address vector.
+/// The attributes select the first members: a range with the addresses start, start + stride, ... up to end,
+/// or with FI_UNIVERSE all addresses of the address vector.
 int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context) {
   const fi_av_set_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;
@@ -68,7 +68,8 @@ int AvSet::unite(const fid_av_set* other) {
 
 int AvSet::keep(const fid_av_set* other, bool common) {
   if (other == nullptr || set_of(other).av_.get() != av_.get()) return -FI_EINVAL;
-  const std::vector<fi_addr_t> source(set_of(other).members_);  // a copy, because `other` may be this set
+  // A copy, because `other` and this set may be the same.
+  const std::vector<fi_addr_t> source(set_of(other).members_);
   std::erase_if(members_, [&](fi_addr_t each) {
     return (std::find(source.begin(), source.end(), each) != source.end()) != common;
   });
@@ -83,7 +84,8 @@ int AvSet::insert(fi_addr_t address) {
 
 int AvSet::remove(fi_addr_t address) { return std::erase(members_, address) != 0 ? 0 : -FI_EINVAL; }
 
-/// The address stands for the set in fi_join_collective; the caller passes the set as well.
+/// Returns an address that stands for the set. The caller passes it to fi_join_collective, together with the
+/// set itself.
 int AvSet::address(fi_addr_t* team) {
   if (team == nullptr) return -FI_EINVAL;
   *team = reinterpret_cast<std::uintptr_t>(static_cast<fid_av_set*>(this));

@@ -1,5 +1,5 @@
-// An address vector set: handles of an address vector, in an order that all members of a collective team
-// share. A set sends nothing.
+// An address vector set: a list of handles from an address vector. They are the members of a collective team.
+// All members of the team must use the same order. Operations on a set send nothing.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -24,14 +24,15 @@ class AvSet : public fid_av_set, public RefCounted {
   int address(fi_addr_t* team);
 
   const std::vector<fi_addr_t>& members() const { return members_; }
-  /// fi_av_set_attr::comm_key, which tells teams with the same members apart; 0 if none is set.
+  /// Returns fi_av_set_attr::comm_key, which distinguishes teams with the same members, or 0 if none was set.
   std::uint64_t key() const { return key_; }
   Av& av() { return *av_; }
 
  private:
   AvSet(Av& av, void* context);
   bool contains(fi_addr_t address) const;
-  /// Keeps the members that `other` has, or (`common` false) lacks.
+  /// If `common` is true, keeps the members that are also in `other`. If it is false, keeps those that are
+  /// not.
   int keep(const fid_av_set* other, bool common);
 
   std::vector<fi_addr_t> members_;

@@ -9,13 +9,14 @@ constexpr std::uint64_t kCqFlags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETI
 constexpr std::uint64_t kRemoteEvents = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kCntrFlags = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteEvents;
 
-/// Returns true if `caps` include messages in this direction (FI_SEND or FI_RECV). Without any direction they
-/// include both.
+/// Returns true if `caps` include messages in this direction (FI_SEND or FI_RECV). If `caps` name no
+/// direction, both are included.
 bool has_messages(std::uint64_t caps, std::uint64_t direction) {
   return (caps & (FI_MSG | FI_TAGGED)) && ((caps & direction) || !(caps & (FI_SEND | FI_RECV)));
 }
 
-/// Returns true if `caps` include access to the memory of peers. Without any direction they include all.
+/// Returns true if `caps` include access to the memory of peers. If `caps` name no direction of remote
+/// access, all are included.
 bool initiates_rma(std::uint64_t caps) {
   constexpr std::uint64_t kInitiator = FI_READ | FI_WRITE;
   return (caps & (FI_RMA | FI_ATOMIC)) && ((caps & kInitiator) || !(caps & (kInitiator | kRemoteEvents)));
@@ -54,7 +55,8 @@ int BoundFids::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// Counts remote accesses even without FI_RMA_EVENT, because programs bind one counter to all events.
+/// The counter counts accesses by peers even without FI_RMA_EVENT, because some programs bind one counter to
+/// all events.
 int BoundFids::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   if (flags & ~kCntrFlags) return -FI_EBADFLAGS;
   if (&cntr.domain() != &domain_) return -FI_EINVAL;
@@ -86,7 +88,8 @@ int BoundFids::check_complete(std::uint64_t caps) const {
     log.warn("fi_enable: no completion queue is bound for transmits; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
-  // With FI_RMA_EVENT an application may use only counters and never post a receive.
+  // With FI_RMA_EVENT no queue for receives is required, because the application may use only counters and
+  // never post a receive.
   if (has_messages(caps, FI_RECV) && !rx_cq_ && !(caps & FI_RMA_EVENT)) {
     log.warn("fi_enable: no completion queue is bound for receives; call fi_ep_bind with FI_RECV first");
     return -FI_ENOCQ;

@@ -1,5 +1,5 @@
-// The objects that are bound to an endpoint with fi_ep_bind: address vector, queues and counters. The
-// endpoint holds a reference to each, so none can be closed before the endpoint.
+// The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues and counters. The
+// endpoint holds a reference to each of them, so none can be closed before the endpoint is closed.
 #pragma once
 
 #include <array>
@@ -19,16 +19,16 @@ class BoundFids {
   explicit BoundFids(Domain& domain) : domain_(domain) {}
 
   int bind(fid_t object, std::uint64_t flags);
-  /// Returns 0 if everything is bound that these capabilities need. Otherwise it logs what is missing and
-  /// returns a negative libfabric error.
+  /// Checks whether all objects are bound that an endpoint with these capabilities needs. If so, returns 0.
+  /// Otherwise logs which object is missing and returns a negative libfabric error.
   int check_complete(std::uint64_t caps) const;
 
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// Until remove_engine(), each read of a bound queue or counter makes progress on `engine`. If the engine
-  /// `joins` teams, so does each read of the event queue.
+  /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
+  /// `joins`: true if the endpoint may join teams. Then each read of the event queue makes progress as well.
   void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 
@@ -49,7 +49,7 @@ class BoundFids {
   bool tx_selective_ = false;
   bool rx_selective_ = false;
   std::vector<std::unique_ptr<Ref<Cntr>>> cntrs_;
-  std::array<Cntr*, kEvents> cntr_of_{};  ///< at most one counter per event
+  std::array<Cntr*, kEvents> cntr_of_{};  ///< the counter for each event, or null
 };
 
 }  // namespace cluster::api

@@ -5,10 +5,10 @@
 namespace cluster::api {
 namespace {
 
-/// If several threads wait on one counter, all but the first sleep for this long at a time.
+/// If several threads wait on one counter, all except the first check the counter at this interval.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
-/// Serves fi_cntr_add, fi_cntr_set and the like.
+/// Implements fi_cntr_add, fi_cntr_set, fi_cntr_adderr and fi_cntr_seterr.
 template <void (protocol::Counter::*change)(std::uint64_t)>
 int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
   (object_of<Cntr>(cntr).counter().*change)(value);
@@ -44,8 +44,8 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   return 0;
 }
 
-/// A read of a counter cannot report an error. If progress fails for lack of memory, the next read tries
-/// again.
+/// Makes progress before a read of the counter. A read of a counter cannot report an error. If memory runs
+/// out, the next read tries again.
 void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();
@@ -89,8 +89,8 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
         return verdict();
       },
       [&](engine::Sleeper& sleep_on) {
-        // Only one thread arms the sleeper and takes its wake-ups. Other threads would miss theirs, so they
-        // check the counter at intervals.
+        // A wake-up of the sleeper reaches only one thread. So only the thread that has claimed the sleeper
+        // arms it. Other threads check the counter at intervals.
         if (claimed == nullptr && sleep_on.claim()) claimed = &sleep_on;
         if (claimed == nullptr) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);

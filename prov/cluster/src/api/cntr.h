@@ -1,5 +1,5 @@
-// A counter of successes and errors. Programs that use counters do not read queues, so every read of a
-// counter makes progress on its endpoints.
+// A counter of successful and failed operations. Some programs use counters and read no queues. So every read
+// of a counter makes progress on the endpoints to which it is bound.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -18,11 +18,12 @@ class Cntr : public fid_cntr, public RefCounted {
   static int open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context);
 
   /// Waits until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
+  /// Returns 0, -FI_EAVAIL or -FI_ETIMEDOUT.
   int wait(std::uint64_t threshold, int timeout);
   std::uint64_t value();
   std::uint64_t errors();
-  /// fi_trywait: returns 0 if the descriptor is armed, and -FI_EAGAIN if the counter may have changed since
-  /// the last read.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
+  /// Returns -FI_EAGAIN if the counter may have changed since the last read.
   int arm();
 
   protocol::Counter& counter() { return counter_; }
@@ -36,7 +37,7 @@ class Cntr : public fid_cntr, public RefCounted {
 
   protocol::Counter counter_;
   Progress progress_;
-  std::atomic<std::uint64_t> value_read_{0};  ///< arm() need not wake the application for this value
+  std::atomic<std::uint64_t> value_read_{0};  ///< the value that the application has read last
   std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
   Ref<Domain> domain_;

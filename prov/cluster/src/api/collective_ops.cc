@@ -1,5 +1,6 @@
-// Collective operations: the ops table of fi_collective, and fi_query_collective. `count` is what one member
-// contributes or gets. A buffer with something for each member holds `count` elements for each.
+// Collective operations: the ops table of fi_collective, and fi_query_collective. `count` is the number of
+// elements that one member contributes or gets. A buffer with a block for each member holds `count` elements
+// for each.
 #include <rdma/fi_collective.h>
 
 #include "api/endpoint.h"
@@ -17,15 +18,16 @@ using wire::AtomicType;
 static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
 static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
 
-/// The largest team. Message numbers and failure notices are designed for this size.
+/// The largest number of members in a team. Message numbers and failure notices are designed for teams of at
+/// most this size.
 constexpr std::size_t kMembersMax = 65536;
 
 bool reduces(Kind kind) {
   return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::reduce_scatter;
 }
 
-/// Translates libfabric's type and operation. Returns false if the provider lacks the type, or the operation
-/// on it.
+/// Translates libfabric's datatype and operation. Returns false if the provider does not support the
+/// datatype, or the operation on this datatype.
 bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& reduction) {
   const auto type_number = static_cast<std::size_t>(type);
   const auto op_number = static_cast<std::size_t>(op);
@@ -37,7 +39,7 @@ bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& red
   return protocol::combines(reduction.op) && protocol::supported(reduction.op, reduction.type);
 }
 
-/// The arguments that the calls share, in the order in which the calls take them.
+/// The arguments of the collective calls, in the order in which the calls have them.
 struct Call {
   Kind kind;
   const void* source;
@@ -55,7 +57,7 @@ bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::scatter || kind == Kind::gather;
 }
 
-/// Sets the buffers that this member uses, and how many blocks of `size` bytes each holds.
+/// Sets the buffers that this member uses, and how many blocks of `size` bytes each of them holds.
 void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root,
                  Arguments& arguments) {
   std::size_t sources = 1;
@@ -122,14 +124,14 @@ ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_a
                flags);
 }
 
-/// alltoall, allgather: every member sends to every other member.
+/// Implements alltoall and allgather, in which every member sends to every other member.
 template <Kind kind>
 ssize_t exchange(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                  fi_addr_t team, fi_datatype type, std::uint64_t flags, void* context) noexcept {
   return start(endpoint, {kind, buffer, count, result, team, kNoRoot, type, FI_NOOP, context}, flags);
 }
 
-/// allreduce, reduce_scatter.
+/// Implements allreduce and reduce_scatter.
 template <Kind kind>
 ssize_t combine(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                 fi_addr_t team, fi_datatype type, fi_op op, std::uint64_t flags, void* context) noexcept {
@@ -142,7 +144,7 @@ ssize_t reduce(fid_ep* endpoint, const void* buffer, std::size_t count, void*, v
   return start(endpoint, {Kind::reduce, buffer, count, result, team, root, type, op, context}, flags);
 }
 
-/// scatter, gather: blocks go between the root and all members.
+/// Implements scatter and gather, in which blocks travel between the root and all members.
 template <Kind kind>
 ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                     fi_addr_t team, fi_addr_t root, fi_datatype type, std::uint64_t flags,
@@ -150,7 +152,7 @@ ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, voi
   return start(endpoint, {kind, buffer, count, result, team, root, type, FI_NOOP, context}, flags);
 }
 
-/// fi_collective's msg: the message names the operation. Each buffer is one contiguous piece.
+/// Implements the `msg` call, in which the message names the operation. Each buffer must be contiguous.
 ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**,
                 std::size_t result_count, std::uint64_t flags) noexcept {
   if (call == nullptr || call->iov_count > 1 || result_count > 1) return -FI_EINVAL;

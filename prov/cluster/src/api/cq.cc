@@ -12,11 +12,12 @@
 namespace cluster::api {
 namespace {
 
-/// fi_cq_err_entry belongs to the application, and it has grown twice. The API version of the fabric decides
-/// which fields are written. Headers older than kSourceVersion declare no src_addr, so it is written by its
-/// offset.
-constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< err_data_size exists
-constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);    ///< src_addr exists, at the end
+/// fi_cq_err_entry is memory of the application. Two versions of libfabric have appended fields to it. So
+/// only fields that exist in the fabric's API version are written. The provider may be compiled with headers
+/// in which src_addr is not declared, so src_addr is written by its offset.
+constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< the first version with err_data_size
+/// The first version with src_addr, which is the last field.
+constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);
 
 constexpr std::size_t kSourceOffset = 80;
 
@@ -73,7 +74,8 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
       backoff_(domain.platform()),
       domain_(domain) {}
 
-/// Ignores the size in the attributes: the queue grows as needed and never overruns.
+/// Ignores the size in the attributes, because the queue grows as needed. It overruns only if memory runs
+/// out.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   const fi_cq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
@@ -84,7 +86,8 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   return 0;
 }
 
-/// fi_cq_signal ends the wait. FI_CQ_COND_THRESHOLD is only a hint, and it is ignored.
+/// A call of fi_cq_signal ends the wait. The condition (FI_CQ_COND_THRESHOLD) is only a hint, and it is
+/// ignored.
 template <typename Entry>
 ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
@@ -101,15 +104,15 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
   return signaled ? -FI_EAGAIN : result;
 }
 
-/// Arms the queue before the engines. Arming the engines takes a turn of progress, and a completion of that
-/// turn must wake the sleeper.
+/// Arms the queue first and then the engines. Arming the engines takes a turn, and a completion in that turn
+/// must already wake the sleeper.
 bool Cq::prepare_sleep(engine::Sleeper& sleeper) {
   return queue_.wake_at_next(sleeper) && !signaled_.load() && progress_.arm() && queue_.empty();
 }
 
 int Cq::arm() {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
-  if (signaled_.exchange(false)) return -FI_EAGAIN;  // the signal is consumed here
+  if (signaled_.exchange(false)) return -FI_EAGAIN;  // this call consumes the signal
   engine::Sleeper* const sleep_on = progress_.sleeper();
   return sleep_on != nullptr && prepare_sleep(*sleep_on) ? 0 : -FI_EAGAIN;
 }
@@ -145,7 +148,8 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry, std::uint64_t) {
   return 1;
 }
 
-/// Sets err_data to the socket address of the peer, in the application's buffer or in error_data_.
+/// Returns the peer's socket address as err_data. If the application has passed a buffer, copies the address
+/// into it; otherwise err_data points to error_data_. `sized`: true if the entry has the field err_data_size.
 void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized) {
   const std::size_t size = peer.to(error_data_);
   if (sized && entry.err_data_size > 0) {
@@ -158,8 +162,8 @@ void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool
   if (sized) entry.err_data_size = size;
 }
 
-/// fi_cq_strerror does not pass the size of err_data. So the peer's name comes from the error that was read
-/// last, and is left out if that error had another status.
+/// Implements fi_cq_strerror. The call does not pass the size of err_data, so the peer's name is taken from
+/// the error that was read last. If that error had another status, the text contains no name.
 const char* Cq::error_text(int provider_error, char* buffer, std::size_t size) {
   const std::lock_guard guard(error_lock_);
   const auto status = static_cast<Status>(provider_error);

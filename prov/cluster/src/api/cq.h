@@ -1,9 +1,9 @@
-// A completion queue: a protocol::CompletionQueue that engines fill. The application reads it in the format
-// that it chose when it opened the queue.
+// A completion queue. Engines write completions to its protocol::CompletionQueue. The application reads them
+// in the format that it has chosen when it opened the queue.
 //
-// A read makes progress only if the queue is empty, so a batch of completions costs one turn of the engines.
-// Every kReadsPerProgress-th read makes progress in any case. Otherwise a reader that never empties its queue
-// would stop the engines.
+// A read makes progress only if the queue is empty. So the engines take one turn for a batch of completions,
+// not one for each. In addition, every kReadsPerProgress-th read makes progress, because otherwise the
+// engines would stop if a reader never empties its queue.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 
 namespace cluster::api {
 
-/// Returns exactly the flags that fi_cq(3) defines for the operation: some programs compare them for
+/// Returns exactly the flags that fi_cq(3) defines for the operation, because some programs compare them for
 /// equality.
 inline std::uint64_t flags_of(const protocol::Completion& completion) {
   using Kind = protocol::Completion::Kind;
@@ -44,7 +44,8 @@ inline std::uint64_t flags_of(const protocol::Success& arrival) {
   return FI_RECV | (arrival.tagged ? FI_TAGGED : FI_MSG);
 }
 
-/// Fills the fields that the entry format has. The formats with a data field report FI_REMOTE_CQ_DATA.
+/// Writes all fields that the entry format has. FI_REMOTE_CQ_DATA is reported only in formats with a data
+/// field.
 template <typename Entry, typename Outcome>
 void write_entry(Entry& entry, const Outcome& completion) {
   entry.op_context = completion.context;
@@ -60,8 +61,9 @@ void write_entry(Entry& entry, const Outcome& completion) {
   if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
 
-/// The entries of a caller that reads `queue`. While the queue is empty, arrivals of the fast lane go
-/// directly into these entries, and none is overtaken. The object lives for one turn of the engines.
+/// The entries of a caller that reads `queue`. While the queue is empty, messages that arrive by the fast
+/// lane are written directly into these entries. They cannot overtake other completions, because there are
+/// none in the queue. The object exists for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:
@@ -77,7 +79,7 @@ class DirectEntries {
     if (sources_ != nullptr) *sources_++ = arrival.source;
   }
   std::size_t taken() const { return taken_; }
-  /// Points behind the entries taken.
+  /// Returns the first entry that is still unused.
   Entry* next() const { return next_; }
   fi_addr_t* sources() const { return sources_; }
 
@@ -95,15 +97,17 @@ class Cq : public fid_cq, public RefCounted {
 
   static int open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context);
 
-  /// `sources` is null or has `count` elements.
+  /// Implements fi_cq_read and fi_cq_readfrom. `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Sleeps until the queue has an entry. Returns -FI_EAGAIN after `timeout` milliseconds or fi_cq_signal.
+  /// Waits until the queue has an entry, then reads like read(). Returns -FI_EAGAIN after `timeout`
+  /// milliseconds, or when fi_cq_signal is called.
   template <typename Entry>
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
   int signal();
-  /// fi_trywait: returns 0 if the descriptor is armed, and -FI_EAGAIN if there may be something to read.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
+  /// Returns -FI_EAGAIN if there may be something to read.
   int arm();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
@@ -131,13 +135,15 @@ class Cq : public fid_cq, public RefCounted {
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  std::atomic<std::uint32_t> reads_{0};  ///< imprecise with several readers, who then poll at other times
+  /// The number of reads. It is imprecise if several threads read, but it determines only which reads make
+  /// progress.
+  std::atomic<std::uint32_t> reads_{0};
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
   Ref<Domain> domain_;
   InheritedFid inherited_fid_{fid};
 
-  // The error read last, for fi_cq_strerror and err_data; guarded by error_lock_.
+  // The error that was read last, for fi_cq_strerror and err_data. error_lock_ guards these members.
   SpinLock error_lock_;
   Status error_ = Status::ok;
   SocketAddress error_peer_;
@@ -152,7 +158,7 @@ ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   return drain(entries, count, sources);
 }
 
-/// `flatten` makes one function of a turn of an idle engine.
+/// Makes progress, then reads. `flatten` inlines the whole turn of an idle engine into this function.
 template <typename Entry>
 [[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count,
                                                           fi_addr_t* sources) {
@@ -168,7 +174,8 @@ template <typename Entry>
     backoff_.record_event();
     return static_cast<ssize_t>(taken);
   }
-  // The turn may also have put entries into the queue. A failed one stays there for the next read.
+  // The turn may also have written completions to the queue. If the next one has failed, it stays there for
+  // the next read.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

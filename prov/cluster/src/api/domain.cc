@@ -27,8 +27,8 @@ constinit fi_ops_domain domain_ops = {
     .endpoint2 = open_object2<Endpoint, Domain>,
 };
 
-/// Returns true for the old enumeration's value, and for the bits that replaced it. The bits are granted
-/// together or not at all.
+/// Returns true for FI_MR_BASIC and for the bits that replace it. One bit is enough for the test, because
+/// these bits are granted together or not at all.
 bool is_basic(int mr_mode) { return mr_mode == FI_MR_BASIC || (mr_mode & FI_MR_PROV_KEY) != 0; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A domain: one network interface. Applications open endpoints, address vectors, queues and counters on it.
-// It owns the table of registered memory regions.
+// A domain, which stands for one network interface. Applications open endpoints, address vectors, queues and
+// counters on it. The domain owns the table of registered memory regions.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -20,26 +20,28 @@ class Domain : public fid_domain, public RefCounted {
   using Handle = fid_domain;
 
   static int open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context);
-  /// Returns the name with which the domain was opened; null if another provider opened it.
+  /// Returns the name with which the domain was opened, or null if another provider has opened it.
   static const std::string* name_of(const fid_domain& handle);
 
-  /// Binds an event queue. The provider does not support asynchronous registration, so it never writes an
-  /// event to this queue.
+  /// Binds an event queue. The provider never writes an event to it, because it does not support asynchronous
+  /// registration.
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }
   Platform& platform() { return fabric_->platform(); }
-  /// FI_SOCKADDR_IN or FI_SOCKADDR_IN6. With any other value the family of each address decides.
+  /// Returns FI_SOCKADDR_IN or FI_SOCKADDR_IN6 if all addresses have this format. With any other value, the
+  /// family of each address determines its format.
   std::uint32_t address_format() const { return address_format_; }
-  /// True with FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
+  /// Returns true with FI_PROGRESS_AUTO: the endpoints must make progress even if the application makes no
+  /// calls.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
-  /// True with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual. Otherwise the
-  /// application chooses keys, and addresses are offsets in the region.
+  /// Returns true with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual
+  /// addresses. Otherwise the application chooses the keys, and remote addresses are offsets in the region.
   bool basic_registration() const { return basic_registration_; }
-  /// The key of endpoints that have none of their own.
+  /// Returns the authorization key of all endpoints that have no key of their own.
   const AuthKey& auth_key() const { return auth_key_; }
 
  private:
@@ -55,7 +57,7 @@ class Domain : public fid_domain, public RefCounted {
   bool automatic_;
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ =
-      std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+      std::make_shared<engine::EndpointRoster>();  ///< the endpoints of this domain
   AuthKey auth_key_;
 };
 

@@ -45,14 +45,14 @@ ssize_t tx_size_left(fid_ep* handle) noexcept {
   return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
-/// The number of posted receives is limited only by memory.
+/// Returns the size from the attributes, although only memory limits the number of posted receives.
 ssize_t rx_size_left(fid_ep* handle) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
-// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h): an endpoint's counters and the path to each
-// peer.
+// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h), which returns an endpoint's counters and
+// how each peer is reached.
 
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
@@ -103,7 +103,8 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
-/// An endpoint without connections has a name but no peer.
+/// The table for connection management. The endpoint has no connections, so only the calls for names and
+/// groups are implemented.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
@@ -149,7 +150,7 @@ Endpoint::~Endpoint() {
   }
   served_regions_.reset();
   roster_entry_.reset();
-  owned_engine_.reset();  // before the objects that it reports to are released
+  owned_engine_.reset();  // before the release of the objects to which the engine reports
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
@@ -164,8 +165,8 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
   return 0;
 }
 
-/// Opens an alias. The flags name one direction and replace its operation flags; the other direction keeps
-/// the original's.
+/// The flags name one direction and replace its operation flags. In the other direction, the alias has the
+/// original's flags.
 int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
@@ -186,17 +187,19 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    bound_.add_engine(*owned_engine_, advances);  // needs no memory: the engine was listed a moment ago
+    // Needs no memory, because the engine was in the list a moment ago.
+    bound_.add_engine(*owned_engine_, advances);
     throw;
   }
   bound_.add_engine(*owned_engine_, advances);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
-    served_regions_.reset();  // this side counts accesses, so peers must no longer bypass it
+    served_regions_.reset();  // this side must count accesses, so peers must no longer bypass its library
   if (error == 0) connect_bound();
   return error;
 }
 
-/// Builds the engine when the application first asks for the endpoint's name, at the latest in enable().
+/// Builds the engine if there is none yet. Called when the application asks for the endpoint's name, and by
+/// enable().
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
   const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
@@ -218,7 +221,7 @@ int Endpoint::enable() {
     bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     connect_bound();
-  } catch (...) {  // no memory; nothing may poll an engine that is not enabled
+  } catch (...) {  // memory has run out; no queue may poll an engine that is not enabled
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
     throw;
@@ -226,7 +229,7 @@ int Endpoint::enable() {
   return 0;
 }
 
-/// From here on the engine writes to the bound objects, and data operations reach the engine.
+/// Connects the engine with the bound objects, and the data operations with the engine.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr) {
@@ -243,8 +246,8 @@ void Endpoint::connect_bound() {
   point_to_ops(true);
 }
 
-/// Chooses the ops tables, and so the operations of the endpoint, by its capabilities and by whether it is
-/// enabled.
+/// Sets the pointers to the ops tables. For each table there are three variants: for an enabled endpoint, for
+/// one that is not enabled yet, and for an endpoint without the capability.
 void Endpoint::point_to_ops(bool enabled) {
   const auto choose = [&]<typename Table>(std::uint64_t capability, Table& live, Table& disabled) {
     if (!(options_.caps() & capability)) return &unsupported_ops<Table>;
@@ -257,8 +260,8 @@ void Endpoint::point_to_ops(bool enabled) {
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
-/// If cancel() does not find the receive, a message has already matched it and its completion follows. That
-/// is no error.
+/// Returns 0 even if the engine does not find the receive. In that case a message has already matched it, and
+/// its completion follows.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   engine_->cancel(context);
@@ -271,7 +274,7 @@ ssize_t Endpoint::access(protocol::WriteOp& op, const TxFlags& flags) noexcept {
   return post<&engine::Engine::write>(op);
 }
 
-/// FI_INJECT has no meaning for buffers that are read into.
+/// Ignores FI_INJECT, which has no meaning for a buffer that the operation writes.
 ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
   if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
@@ -303,7 +306,8 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-/// Writes FI_SHUTDOWN. The peer and the cause follow its entry (include/rdma/fi_ext_cluster.h).
+/// Writes an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the cause of the
+/// loss (include/rdma/fi_ext_cluster.h).
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
   struct {
     std::byte entry[sizeof(fi_eq_cm_entry)];
@@ -320,7 +324,7 @@ void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer
   const fid_t fid = &endpoint.fid;
   std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
   static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
-  endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops it
+  endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
 }
 
 void Endpoint::Events::group_joined(void* context) {

@@ -1,14 +1,15 @@
-// An endpoint: a fid_ep over an engine. The application opens it, binds its queues (BoundFids) and enables
-// it. Only then do its ops tables lead to the engine, so data operations need not check the state.
+// An endpoint: the fid_ep of an engine. The application opens it, binds its queues (BoundFids) and enables
+// it. Until then its ops tables contain functions that fail. So data operations need not check whether the
+// endpoint is enabled.
 //
-// Counters may also be bound later. OpenSHMEM libraries first enable the endpoint of the process, and then
-// bind a counter for each context that they open on it.
+// Counters may also be bound after that. OpenSHMEM libraries first enable the endpoint of the process, and
+// later bind a counter for each context that they open on it.
 //
-// An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds its original and uses the
-// engine, bindings and name of the original. An alias of an alias is an alias of the original.
+// An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds a reference to its original,
+// and uses the original's engine, bindings and name. An alias of an alias refers to the original, too.
 //
-// libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint, so
-// nothing is locked here. The engine has its own lock.
+// libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint. So
+// this class has no lock. The engine has its own lock.
 #pragma once
 
 #include <rdma/fi_endpoint.h>
@@ -32,15 +33,17 @@ class Endpoint : public fid_ep, public RefCounted {
   static int open(Domain& domain, const fi_info* info, fid_ep** handle, void* context);
   ~Endpoint();
 
-  // Data operations of enabled endpoints only. `flags` are the flags of the call or of the endpoint.
+  // The data operations. They are called only if the endpoint is enabled. `flags` are the flags of the call
+  // or, if it has none, of the endpoint.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
-  /// Sends along the fast lane a message without flags of its own. If this returns kGeneralRoad, the caller
-  /// must use send().
+  /// Tries to send a message by the fast lane. The message has no flags of its own. If this returns
+  /// kGeneralRoad, nothing was done and the caller must call send(). `fast_end`: only shorter messages may
+  /// take the lane.
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
-  /// Posts a receive of one buffer without flags of its own. If this returns false, the caller must use
-  /// receive().
+  /// Tries to post a receive by the fast lane. The receive has one buffer and no flags of its own. If this
+  /// returns false, nothing was done and the caller must call receive().
   bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
@@ -48,20 +51,21 @@ class Endpoint : public fid_ep, public RefCounted {
 
   EpOptions& options() { return options_; }
 
-  /// Returns -FI_EOPBADSTATE before fi_enable.
+  /// Implements fi_ep_alias. Returns -FI_EOPBADSTATE before fi_enable.
   int open_alias(fid_t* handle, std::uint64_t flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// Returns null before fi_enable, unless the application has asked for the endpoint's name.
+  /// Returns the engine, or null if it does not exist yet. It is created by fi_enable, or earlier when the
+  /// application asks for the endpoint's name.
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
-  /// Returns true if `to` is one peer in a session. Only such a receiver reports that a receive has matched
-  /// the message.
+  /// Returns true if a message to `to` can have FI_MATCH_COMPLETE. Only a single peer with a session reports
+  /// that a receive has matched the message.
   bool learns_of_matches(fi_addr_t to) const {
     return type_ == engine::EndpointType::rdm && !engine::is_group(to);
   }
@@ -71,7 +75,7 @@ class Endpoint : public fid_ep, public RefCounted {
   Endpoint(Domain& domain, const fi_info& info, void* context);
   explicit Endpoint(Endpoint& original);
 
-  /// Writes events to the bound event queue.
+  /// Writes the engine's reports to the bound event queue.
   struct Events final : protocol::LossListener, protocol::GroupListener {
     explicit Events(Endpoint& of) : endpoint(of) {}
     void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) override;
@@ -87,19 +91,21 @@ class Endpoint : public fid_ep, public RefCounted {
   template <auto engine_call, typename Op>
   Status repeat_after_progress(const Op& op);
 
-  engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias uses its original's
+  engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's engine
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
-  Ref<Endpoint> original_;  ///< null unless this is an alias
+  Ref<Endpoint> original_;  ///< the original, if this is an alias
   Events events_{*this};
-  AuthKey auth_key_;                                           ///< empty: the domain's key applies
-  std::unique_ptr<engine::Engine> owned_engine_;               ///< made by fi_enable or the first get_name()
-  std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< while it has an engine
-  std::shared_ptr<void> served_regions_;  ///< while set, peers on this node reach the domain's regions
+  AuthKey auth_key_;  ///< empty if the domain's key applies
+  /// Created by fi_enable or the first get_name().
+  std::unique_ptr<engine::Engine> owned_engine_;
+  std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< exists while there is an engine
+  /// While set, peers on this node access the domain's regions without this side's library.
+  std::shared_ptr<void> served_regions_;
 };
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }
@@ -112,8 +118,8 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// Calls the engine. If the engine has no capacity, this takes a turn of progress, or waits for another
-/// thread's turn, and calls once more. Some applications only repeat their call and never make progress.
+/// Calls the engine. If the engine returns `again`, takes a turn and calls once more. The turn is needed
+/// because some applications only repeat their call and never read a queue.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

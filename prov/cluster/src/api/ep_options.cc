@@ -11,7 +11,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::size_t kSizeDefault = 1024;  ///< operations; used if fi_info has no size
+constexpr std::size_t kSizeDefault = 1024;  ///< the number of operations if fi_info sets no size
 
 std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
 
@@ -27,7 +27,8 @@ protocol::Ordering ordering_for(std::uint64_t order) {
   };
 }
 
-/// Returns FI_TRANSMIT or FI_RECV; 0 if `flags` does not name exactly one of them.
+/// Returns the direction in `flags`: FI_TRANSMIT or FI_RECV. Returns 0 if `flags` do not contain exactly one
+/// of them.
 std::uint64_t direction_of(std::uint64_t flags) {
   const std::uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
   return direction == FI_TRANSMIT || direction == FI_RECV ? direction : 0;
@@ -71,19 +72,20 @@ void EpOptions::set_completion_mode(const CompletionMode& mode) {
 
 void EpOptions::translate_flags() {
   tx_flags_ = tx_flags(tx_op_flags_);
-  tx_flags_.has_data = tx_flags_.more = false;  // each call sets these itself
+  tx_flags_.has_data = tx_flags_.more = false;  // only the flags of a call can set these two
   report_receives_ = report_receive(rx_op_flags_);
   inject_flags_ = {};
   inject_flags_.report = false;
   inject_flags_.inject = true;
-  // Only a counter sees the success of an injected message, and it counts at the completion level of the
-  // endpoint.
+  // Only a counter notices the success of an injected message. It counts the message at the completion level
+  // of the endpoint.
   inject_flags_.completion_level =
       mode_.counts_sends ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
   find_fast_ends();
 }
 
-/// Reduces all conditions of the fast lane to one length, so that a plain send makes one comparison.
+/// Expresses all conditions for the fast lane by one length, so that a send without flags needs only one
+/// comparison.
 void EpOptions::find_fast_ends() {
   const Limits& msg = limits(Operation::msg);
   const Limits& tagged = limits(Operation::tagged);
@@ -134,7 +136,8 @@ int EpOptions::set_option(int name, const void* value, std::size_t size) {
   if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
   std::memcpy(&wanted, value, sizeof wanted);
   if (name == FI_OPT_MIN_MULTI_RECV) {
-    *found = std::max<std::size_t>(wanted, 1);  // a full buffer is released whatever the minimum is
+    // A minimum of 0 is treated as 1, because a full buffer is always released.
+    *found = std::max<std::size_t>(wanted, 1);
     return 0;
   }
   if (wanted > *found) return -FI_EINVAL;

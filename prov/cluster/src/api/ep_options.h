@@ -1,7 +1,8 @@
-// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info;
-// fi_setopt and FI_SETOPSFLAG change them. The flags are translated into the form that operations need.
+// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info, and
+// fi_setopt and FI_SETOPSFLAG change them. This class translates the flags into the form that operations
+// need.
 //
-// libfabric forbids changes while other threads use the endpoint, so nothing here is locked.
+// libfabric forbids such changes while other threads use the endpoint, so this class has no lock.
 #pragma once
 
 #include <rdma/fi_endpoint.h>
@@ -11,8 +12,9 @@
 
 namespace cluster::api {
 
-/// Endpoint options that libfabric added in 1.18 to 1.20. The provider is compiled with the headers of 1.17,
-/// but programs built with newer headers use these options. The values are those of libfabric 2.x.
+/// Endpoint options that libfabric added in 1.18 to 1.20. They are defined here because the provider is
+/// compiled with the headers of 1.17, while programs built with newer headers use them. The values are those
+/// of libfabric 2.x.
 namespace compat {
 inline constexpr int kOptionMaxMessageSize = 12;
 inline constexpr int kOptionMaxTaggedSize = 13;
@@ -24,10 +26,10 @@ inline constexpr int kOptionInjectRmaSize = 18;
 inline constexpr int kOptionInjectAtomicSize = 19;
 }  // namespace compat
 
-/// The operation flags of transmits in the form that operations need. The flags of the endpoint are
-/// translated when they are set, so a plain fi_send tests no flag.
+/// The operation flags of transmits, in the form that operations need. The endpoint's flags are translated
+/// once, when they are set. So a call without flags, such as fi_send, tests no flag.
 struct TxFlags {
-  // The order is that of protocol::SendOp, so the compiler copies these at once.
+  // The members have the same order as in protocol::SendOp, so that the compiler copies them together.
   bool inject = false;
   bool report = true;
   bool more = false;
@@ -36,14 +38,15 @@ struct TxFlags {
   bool has_data = false;
 };
 
-/// Flags that the provider refuses because it cannot do what they ask for. FI_MATCH_COMPLETE is possible only
-/// for messages to one peer (Endpoint::learns_of_matches).
+/// Flags that the provider refuses because it does not support them. FI_MATCH_COMPLETE is supported only for
+/// messages to a single peer (Endpoint::learns_of_matches).
 inline constexpr std::uint64_t kMessageFlagsUnsupported = FI_COMMIT_COMPLETE | FI_TRIGGER;
 inline constexpr std::uint64_t kTxFlagsUnsupported = kMessageFlagsUnsupported | FI_MATCH_COMPLETE;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
 
-/// Translates operation flags. `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. If several
-/// completion levels are set, the strongest applies; if none is set, FI_TRANSMIT_COMPLETE.
+/// Translates operation flags. `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. If the flags
+/// contain several completion levels, the strongest applies. If they contain none, FI_TRANSMIT_COMPLETE
+/// applies.
 inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   TxFlags result;
   if (flags & FI_MATCH_COMPLETE) {
@@ -61,11 +64,12 @@ inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   return result;
 }
 
-/// How the queues and counters that are bound to an endpoint change its operations.
+/// How the queues and counters were bound to the endpoint, as far as it affects the endpoint's operations.
 struct CompletionMode {
-  bool tx_selective = false;  ///< the transmit queue reports only operations with FI_COMPLETION
+  /// True if only operations with FI_COMPLETION report their success to the transmit queue.
+  bool tx_selective = false;
   bool rx_selective = false;
-  bool counts_sends = false;  ///< a counter is bound with FI_SEND
+  bool counts_sends = false;  ///< true if a counter for sends (FI_SEND) is bound
 };
 
 class EpOptions {
@@ -74,7 +78,8 @@ class EpOptions {
     std::size_t max_size;
     std::size_t inject_size;
 
-    /// Returns 0, or a negative libfabric error if the operation, or data to inject, is too long.
+    /// Returns 0, or a negative libfabric error if `length` is too long for the operation or, with `inject`,
+    /// for an injected message.
     ssize_t check(std::size_t length, bool inject) const {
       if (length <= (inject ? inject_size : max_size)) [[likely]]
         return 0;
@@ -85,33 +90,35 @@ class EpOptions {
 
   explicit EpOptions(const fi_info& info);
 
-  /// Returns 0, or a negative libfabric error if no endpoint can be opened with this fi_info.
+  /// Returns 0 if an endpoint can be opened with this fi_info, else a negative libfabric error.
   static int check(const fi_info& info);
 
   int get_option(int name, void* value, std::size_t* size) const;
-  /// Limits and sizes can only be reduced; FI_OPT_MIN_MULTI_RECV takes any value.
+  /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
-  /// FI_GETOPSFLAG, FI_SETOPSFLAG: read and replace the flags of the one direction that `flags` names.
+  /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction,
+  /// which `flags` names by FI_TRANSMIT or FI_RECV.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
 
-  // Read by every operation.
+  // The following functions are called for every operation.
   const TxFlags& tx_flags() const { return tx_flags_; }
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
-  /// Messages shorter than this may take the fast lane (shm/fast_lane.h). It is 0 if plain sends need more
-  /// than the lane offers.
+  /// Returns a length in bytes. A shorter message that is sent without flags may take the fast lane
+  /// (shm/fast_lane.h). Returns 0 if the endpoint's flags ask for something that the lane does not support.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }
   bool report_receives() const { return report_receives_; }
   bool report_receive(std::uint64_t flags) const { return !mode_.rx_selective || (flags & FI_COMPLETION); }
-  /// Returns FI_OPT_MIN_MULTI_RECV if the flags make a multi-receive buffer, else 0.
+  /// Returns the value of FI_OPT_MIN_MULTI_RECV if `flags` contain FI_MULTI_RECV, else 0.
   std::size_t min_multi_recv(std::uint64_t flags) const {
     return flags & FI_MULTI_RECV ? min_multi_recv_ : 0;
   }
   std::size_t default_min_multi_recv() const { return min_multi_recv(rx_op_flags_); }
-  /// Returns the source to receive from: any source, unless the endpoint has FI_DIRECTED_RECV.
+  /// Returns the source from which a receive accepts messages: `address` if the endpoint has
+  /// FI_DIRECTED_RECV, else any source.
   std::uint64_t source(fi_addr_t address) const { return address | source_mask_; }
   const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
 
@@ -125,8 +132,8 @@ class EpOptions {
   void find_fast_ends();
   std::size_t* value_of(int option);
 
-  std::uint64_t source_mask_;  ///< all ones without FI_DIRECTED_RECV
-  Limits limits_[4];           ///< by Operation
+  std::uint64_t source_mask_;  ///< all bits set if the endpoint does not have FI_DIRECTED_RECV, else 0
+  Limits limits_[4];           ///< indexed by Operation
   TxFlags tx_flags_;
   TxFlags inject_flags_;
   std::size_t fast_send_end_ = 0;

@@ -11,7 +11,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::size_t kEventsMin = 1024;  ///< events; the capacity even if the attributes ask for less
+constexpr std::size_t kEventsMin = 1024;  ///< the smallest capacity of a queue, in events
 constexpr std::size_t kEventBytesMax = 4096;
 
 const char* eq_error_text(fid_eq*, int provider_error, const void*, char* buffer, std::size_t size) noexcept {
@@ -94,7 +94,7 @@ void Eq::note_overrun() {
   progress_.wake();
 }
 
-/// Accepts the event even if the queue is full, because nothing else reports the failure.
+/// Adds the event even if the queue is full, because nothing else reports the failure.
 void Eq::report_error(struct fid& object, Status cause) {
   fi_eq_err_entry entry{};
   entry.fid = &object;
@@ -106,7 +106,8 @@ void Eq::report_error(struct fid& object, Status cause) {
   if (!enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); })) note_overrun();
 }
 
-/// Writes no err_data: these fields of the entry stay as the caller set them.
+/// The provider has no err_data for events. So the err_data fields of the entry stay as the caller has set
+/// them.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);

@@ -1,9 +1,8 @@
-// An event queue. The provider writes lost peers, joined groups (endpoint.cc) and the results of joining a
-// team (mc.cc) to it. The application may write events of its own. Each read makes progress on endpoints that
-// may join teams.
+// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc), and
+// when joining a team succeeds or fails (mc.cc). The application may write events of its own. Each read makes
+// progress on endpoints that may join teams.
 //
-// Its descriptor becomes readable when an event is written, or when an engine that makes progress here has
-// work.
+// Its descriptor becomes readable when an event is written, or when one of these endpoints' engines has work.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -29,20 +28,21 @@ class Eq : public fid_eq, public RefCounted {
   /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is lost.
   /// After the events before it, one read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
-  /// Reports that an asynchronous operation of `object` has failed.
+  /// Adds an error event: an asynchronous operation of `object` has failed.
   void report_error(struct fid& object, Status cause);
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// fi_trywait: returns 0 if the queue is armed and has no event.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty, so that the
+  /// application may sleep on it.
   int arm();
-  /// The engines whose progress produces events: those of endpoints that join teams.
+  /// Returns the engines that make progress in each read: those of endpoints that may join teams.
   Progress& progress() { return progress_; }
 
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes;  ///< of an error: an fi_eq_err_entry
+    std::vector<std::byte> bytes;  ///< for an error event, an fi_eq_err_entry
     bool error = false;
   };
 

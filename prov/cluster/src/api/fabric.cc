@@ -19,7 +19,7 @@ int arm(fid* object) {
   }
 }
 
-/// Returns 0 if the descriptors of all objects are armed.
+/// Implements fi_trywait. Returns 0 if the descriptors of all objects are armed.
 int trywait(fid_fabric*, fid** objects, int count) noexcept {
   if (count < 0 || (count > 0 && objects == nullptr)) return -FI_EINVAL;
   return guarded([&]() -> int {

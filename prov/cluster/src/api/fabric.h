@@ -1,11 +1,11 @@
-// A fabric: the root of an application's objects. provider/ opens it and passes the Platform. All objects
-// below get their engines, clock and log from the Platform.
+// A fabric: the root of an application's objects. provider/ opens it and passes a Platform to it. From that
+// Platform all objects of the fabric get their engines, clock and log.
 //
-// This component checks and translates arguments. Each call that sends becomes one protocol::SendOp, and each
-// call that receives one protocol::RecvOp. Results come from protocol::CompletionQueue and become entries in
-// the queue's format.
+// The component api/ checks the arguments of calls and translates them. Each call that sends is translated to
+// one protocol::SendOp, and each call that receives to one protocol::RecvOp. Completions come from
+// protocol::CompletionQueue and are translated to entries in the queue's format.
 //
-// Sources: the manual pages of libfabric 1.17 to 2.x.
+// The behaviour follows the manual pages of libfabric 1.17 to 2.x.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -17,7 +17,7 @@
 
 namespace cluster::api {
 
-/// Serves fi_fabric of the provider. `platform` outlives the fabric.
+/// Implements fi_fabric. `platform` must outlive the fabric.
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform);
 
 class Fabric : public fid_fabric, public RefCounted {
@@ -26,7 +26,7 @@ class Fabric : public fid_fabric, public RefCounted {
 
   Fabric(Platform& platform, const fi_fabric_attr* attributes, void* context);
 
-  /// Returns the name with which the fabric was opened; null if another provider opened it.
+  /// Returns the name with which the fabric was opened, or null if another provider has opened it.
   static const std::string* name_of(const fid_fabric& handle);
 
   Platform& platform() { return platform_; }

@@ -47,7 +47,8 @@ int fi_errno_of_exception() noexcept {
 
 namespace {
 
-/// Never destroyed: applications close objects, and processes fork, while static destructors run.
+/// The objects that have an InheritedFid. It is never destroyed, because applications may close objects or
+/// fork while static destructors run.
 struct Registry {
   std::mutex mutex;
   std::vector<fid*> open;
@@ -110,7 +111,8 @@ InheritedFid::~InheritedFid() {
 void lock_fids_to_inherit() { registry().mutex.lock(); }
 void unlock_fids_to_inherit() { registry().mutex.unlock(); }
 
-/// Empties the registry, because all that the child opens later is its own.
+/// Makes all registered objects unusable. Then empties the registry, because the objects that the child opens
+/// later are its own.
 void disable_inherited_fids() {
   for (fid* object : registry().open) disable(object);
   registry().open.clear();

@@ -1,9 +1,10 @@
-// The base of all objects of this component. An object derives from libfabric's handle (fid_cq, fid_ep, ...),
-// whose first member is a fid. So a cast turns the handle into the object, and libfabric and its hooks find
-// the application's context in its usual place.
+// The base of all objects in api/. The class of an object derives from libfabric's handle type (fid_cq,
+// fid_ep, ...), whose first member is a fid. So a cast converts the handle to the object, and libfabric and
+// its hooking providers find the application's context in the fid.
 //
-// Invariants: no table and no entry of a table is null, because most inline functions of libfabric do not
-// check them. No exception crosses into C. An object that another object holds cannot be closed.
+// Invariants: No ops table and no entry of an ops table is null, because most inline functions of libfabric
+// do not check for null. No exception reaches C code. An object cannot be closed while another object holds a
+// reference to it.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -21,14 +22,15 @@
 
 namespace cluster::api {
 
-/// Returns the positive FI_E* of a status; 0 for Status::ok. Each cause has its own number where libfabric
-/// has one. So an application can tell a dead peer from a peer that refuses it.
+/// Returns the positive FI_E* number for a status, or 0 for Status::ok. Different causes have different
+/// numbers, as far as libfabric defines them. So an application can distinguish a dead peer from a peer that
+/// refuses it.
 int fi_errno_of(Status status);
-/// Returns the positive FI_E* for the exception that is being handled.
+/// Returns the positive FI_E* number for the exception that is being handled.
 int fi_errno_of_exception() noexcept;
 
-/// Converts to a function of any signature that returns -Error (or null). Such functions fill the entries of
-/// ops tables that the provider does not implement.
+/// An object that converts to a function pointer of any signature. The function returns -Error, or null if it
+/// returns a pointer. Such functions are the entries of ops tables that the provider does not implement.
 template <int Error>
 struct ErrorStub {
   template <typename Result, typename... Arguments>
@@ -47,7 +49,8 @@ struct ErrorStub {
 inline constexpr ErrorStub<FI_ENOSYS> kEnosys;
 inline constexpr ErrorStub<FI_EOPBADSTATE> kEopbadstate;
 
-/// An ops table in which every entry is `stub`. All of libfabric's tables are a size and function pointers.
+/// Returns an ops table in which every entry is `stub`. This works because every ops table of libfabric
+/// consists of its size and function pointers.
 template <typename Table, typename Stub>
 constexpr Table stub_ops(Stub stub) {
   constexpr std::size_t kEntries = (sizeof(Table) - sizeof(std::size_t)) / sizeof(void (*)());
@@ -57,7 +60,7 @@ constexpr Table stub_ops(Stub stub) {
   (std::make_index_sequence<kEntries>());
 }
 
-/// The entries of fi_ops that objects of this provider implement.
+/// The entries of fi_ops that objects of this provider can implement.
 struct FidOps {
   int (*close)(fid*);
   int (*bind)(fid*, fid*, std::uint64_t) = kEnosys;
@@ -68,7 +71,7 @@ constexpr fi_ops fid_ops(const FidOps& ops) {
   return {sizeof(fi_ops), ops.close, ops.bind, ops.control, ops.ops_open, kEnosys, kEnosys};
 }
 
-/// Calls a function that may throw, and turns an exception into a negative libfabric error.
+/// Calls a function that may throw. If it throws, returns a negative libfabric error.
 template <typename Call>
 auto guarded(Call&& call) noexcept -> decltype(call()) {
   try {
@@ -78,7 +81,7 @@ auto guarded(Call&& call) noexcept -> decltype(call()) {
   }
 }
 
-/// Returns the object behind its libfabric handle (Object::Handle), or behind the fid of this handle.
+/// Returns the object to which a libfabric handle (Object::Handle), or the fid in the handle, belongs.
 template <typename Object>
 Object& object_of(typename Object::Handle* handle) {
   return static_cast<Object&>(*handle);
@@ -88,9 +91,10 @@ Object& object_of(fid* plain) {
   return object_of<Object>(reinterpret_cast<typename Object::Handle*>(plain));
 }
 
-/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments. Methods
-/// that sleep catch exceptions themselves (api/wait.h): a thread may be cancelled in its sleep, and the entry
-/// must not stop the unwinding.
+/// Method<&Object::method>::entry is a function for an ops table. It calls the method with the same
+/// arguments. For methods that sleep there is sleeping_entry, which catches no exceptions: a thread may be
+/// cancelled in its sleep, and the entry must not stop the unwinding. Such methods catch exceptions
+/// themselves (api/wait.h).
 template <auto method>
 struct Method;
 template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
@@ -105,7 +109,7 @@ struct Method<method> {
   }
 };
 
-/// The table entry of a parent that opens an Object: fi_domain, fi_cq_open and the like.
+/// The entry in the parent's ops table that opens an Object, for example for fi_domain and fi_cq_open.
 template <typename Object, typename Parent, typename Attributes>
 int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,
                 void* context) noexcept {
@@ -113,14 +117,15 @@ int open_object(typename Parent::Handle* parent, Attributes* attributes, typenam
   return guarded([&] { return Object::open(object_of<Parent>(parent), attributes, handle, context); });
 }
 
-/// fi_domain2, fi_endpoint2. No flags are supported.
+/// The entry for fi_domain2 and fi_endpoint2. No flags are supported.
 template <typename Object, typename Parent>
 int open_object2(typename Parent::Handle* parent, fi_info* info, typename Object::Handle** handle,
                  std::uint64_t flags, void* context) noexcept {
   return flags == 0 ? open_object<Object, Parent>(parent, info, handle, context) : -FI_ENOSYS;
 }
 
-/// Returns the attributes that an application passes; all zero if it passes none.
+/// Returns the attributes that the application has passed. If it has passed none (null), returns attributes
+/// that are all zero.
 template <typename Attributes>
 const Attributes& attributes_at(const Attributes* attributes) {
   static constexpr Attributes kNone{};
@@ -129,13 +134,13 @@ const Attributes& attributes_at(const Attributes* attributes) {
 
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-/// The base of objects that others hold. It counts the holders.
+/// The base class of objects to which other objects hold references. It counts the references.
 class RefCounted {
  public:
   bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
   void add_ref() { count_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() { count_.fetch_sub(1, std::memory_order_release); }
-  /// Returns true in a forked child if the parent has opened the object.
+  /// Returns true if this process is a forked child and its parent has opened the object.
   bool inherited() const { return process_ != process_generation.load(std::memory_order_relaxed); }
 
  private:
@@ -143,7 +148,7 @@ class RefCounted {
   const unsigned process_ = process_generation.load(std::memory_order_relaxed);
 };
 
-/// A pointer that counts itself as a holder of its object, which is RefCounted. It may be null.
+/// A counted reference to an object that derives from RefCounted. It may be null.
 template <typename Object>
 class Ref {
  public:
@@ -171,8 +176,8 @@ class Ref {
   Object* object_ = nullptr;
 };
 
-/// fi_close of an object that others may hold. A forked child only forgets its copy of the parent's object,
-/// because everything behind the object still belongs to the parent.
+/// Implements fi_close of an object to which other objects may hold references. In a forked child, an object
+/// of the parent is not destroyed, because its resources still belong to the parent.
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);
@@ -182,10 +187,11 @@ int close_object(fid* plain) noexcept {
   return 0;
 }
 
-/// A member of each object whose operations must fail in a child of fork(): operations return
-/// -FI_EOPBADSTATE, and closing the object does nothing. The child has copies of the objects' memory. But
-/// rings, registered memory and sessions belong to the parent, and the parent's threads do not run in the
-/// child. The child exchanges the ops tables, so data operations need no check.
+/// Makes an object unusable in a child of fork(). Such objects have an InheritedFid as a member. In the
+/// child, the object's operations return -FI_EOPBADSTATE, and closing it does nothing. The child has a copy
+/// of the object's memory. But rings, registered memory and sessions belong to the parent, and the parent's
+/// threads do not run in the child. In the child, every object's ops tables are replaced by tables that fail,
+/// so data operations need no check.
 class InheritedFid {
  public:
   explicit InheritedFid(fid& object);
@@ -197,10 +203,10 @@ class InheritedFid {
   fid& object_;
 };
 
-/// Called around fork(). Between lock and unlock no object is opened or closed.
+/// Called before and after fork() in the parent. No object can be opened or closed between these calls.
 void lock_fids_to_inherit();
 void unlock_fids_to_inherit();
-/// Called in the child instead of unlock.
+/// Called in the child instead of unlock_fids_to_inherit().
 void disable_inherited_fids();
 
 }  // namespace cluster::api

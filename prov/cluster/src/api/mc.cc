@@ -1,4 +1,4 @@
-// What an endpoint has joined (fi_join) as a fid_mc: a multicast group, or a team for collective operations.
+// The objects that fi_join returns (fid_mc): a multicast group, or a team for collective operations.
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
@@ -13,13 +13,13 @@
 namespace cluster::api {
 namespace {
 
-/// A multicast group. Its fi_addr is the destination of messages to the group. fi_close leaves the group;
-/// messages sent before still reach the members.
+/// A multicast group. Its fi_addr is the destination for messages to the group. fi_close leaves the group.
+/// Messages already sent to the group still arrive.
 class Mc : public fid_mc, public RefCounted {
  public:
   using Handle = fid_mc;
 
-  /// The endpoint must be enabled.
+  /// Implements fi_join for a group. The endpoint must be enabled.
   static int join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle,
                   void* context);
   ~Mc();
@@ -30,16 +30,15 @@ class Mc : public fid_mc, public RefCounted {
   Ref<Endpoint> endpoint_;
 };
 
-/// A team, as fi_join_collective returns it. Its fi_addr is the identity of the team, and collective calls
-/// name the team by it.
+/// A team, which fi_join_collective returns. Its fi_addr identifies the team in collective calls.
 class CollectiveMc final : public fid_mc, public RefCounted, private collective::JoinListener {
  public:
   using Handle = fid_mc;
 
-  /// fi_join with FI_COLLECTIVE: reports the result in the event queue.
+  /// Implements fi_join with FI_COLLECTIVE. The result of joining is reported to the event queue.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
-  /// Aborts the operations under way. Returns -FI_EBUSY while a peer still reads a buffer of such an
-  /// operation.
+  /// Leaves the team and aborts its operations in progress. Returns -FI_EBUSY while a peer still reads a
+  /// buffer of such an operation.
   int leave();
 
  private:
@@ -47,13 +46,13 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   void joined(Status status) override;
 
   Ref<Endpoint> endpoint_;
-  Eq& eq_;  ///< the endpoint holds it
+  Eq& eq_;  ///< the endpoint holds a reference to it
   collective::Team* team_ = nullptr;
 };
 
 constinit fi_ops mc_fid_ops = fid_ops({.close = close_object<Mc>});
 
-/// Returns the same key at all members that name the same address.
+/// Returns the key of a group. Members that join the same address compute the same key.
 std::uint64_t key_of(const SocketAddress& address) {
   std::uint64_t key = 0xcbf29ce484222325;  // FNV-1a
   const auto mix = [&key](std::uint8_t byte) { key = (key ^ byte) * 0x100000001b3; };
@@ -63,8 +62,8 @@ std::uint64_t key_of(const SocketAddress& address) {
   return key;
 }
 
-/// Sets the roles that the flags name, or all that the endpoint has. Returns false if the endpoint lacks one
-/// of them.
+/// Sets `role` to the roles that the flags name or, if they name none, to all roles that the endpoint can
+/// have. Returns false if the endpoint cannot have one of the named roles.
 bool role_of(std::uint64_t flags, std::uint64_t caps, group::Role& role) {
   role = {(caps & FI_SEND) != 0, (caps & FI_RECV) != 0};
   if ((flags & (FI_SEND | FI_RECV)) == 0) return true;
@@ -83,7 +82,8 @@ int close_team(fid* plain) noexcept {
 
 constinit fi_ops team_fid_ops = fid_ops({.close = close_team});
 
-/// Returns the members in the order of the set. Sets `self` to the position of this endpoint.
+/// Returns the members of the team in the order of the set. Sets `self` to the position of this endpoint
+/// among them.
 std::vector<collective::MemberAddress> members_of(AvSet& set, const SocketAddress& own,
                                                   collective::Member& self) {
   std::vector<collective::MemberAddress> members;
@@ -143,7 +143,8 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
   if (self == collective::kNoMember || !known) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
-  *handle = mc.get();  // before the join, because the event names the team and may come before this returns
+  // Set before the join, because the event refers to the team and may be read before this call returns.
+  *handle = mc.get();
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());
     mc->fi_addr = mc->team_->id();

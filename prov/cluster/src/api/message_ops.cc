@@ -1,6 +1,6 @@
-// Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched separately, but
-// their calls differ only in the tag. So both tables use the same templates. `Tag...` is empty for fi_msg.
-// For fi_tagged it is one std::uint64_t, and for its receives a second one: the bits to ignore.
+// The ops tables of fi_msg and fi_tagged. Calls for untagged and for tagged messages differ only in the tag.
+// So both tables use the same templates. `Tag...` is empty for fi_msg. For sends of fi_tagged it is one
+// std::uint64_t, the tag. For receives of fi_tagged it is two: the tag and the bits to ignore.
 #include <algorithm>
 #include <type_traits>
 
@@ -20,7 +20,7 @@ struct TagMatch {
   std::uint64_t ignore = 0;
 };
 
-/// Copies the tag, which only fi_msg_tagged has.
+/// Copies the tag if the message has one (fi_msg_tagged).
 template <typename Op, typename Message>
 void take_tag(const Message& message, Op& op) {
   if constexpr (std::is_same_v<Message, fi_msg_tagged>) {
@@ -30,7 +30,8 @@ void take_tag(const Message& message, Op& op) {
   }
 }
 
-// --- sending: `op` still lacks the buffers. `flatten` inlines the fast lane where a function may take it ---
+// --- Sending. In these functions `op` has no buffers yet. `flatten` inlines the fast lane into the functions
+// that use it. ---
 
 template <typename... Tag>
 [[gnu::always_inline]] inline SendOp send_op(fi_addr_t to, void* context, Tag... tag) {
@@ -54,7 +55,8 @@ template <typename... Tag>
 
 static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
 
-/// Builds the message for the fast lane. The length is cut to kBytesMax + 1, which the lane refuses.
+/// Builds the message for the fast lane. A larger `size` is reduced to kBytesMax + 1. That fits into 32 bits,
+/// and the lane refuses it.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
   return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),
@@ -67,8 +69,8 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
-/// A function of its own, because the descriptor has an address here. On the fast lane it stays in a
-/// register.
+/// Sends a message that cannot take the fast lane. This is a separate function because it takes the address
+/// of `descriptor`. In the caller, `descriptor` can therefore stay in a register.
 [[gnu::noinline]] ssize_t send_generally(Endpoint& endpoint, const void* buffer, std::size_t size,
                                          void* descriptor, SendOp& op) noexcept {
   if (descriptor != nullptr) op.handles = &descriptor;
@@ -86,7 +88,7 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
   return send_generally(endpoint, buffer, size, descriptor, op);
 }
 
-/// Success of an injected message gets no completion; a failure does.
+/// The success of an injected message gets no completion, but a failure does.
 ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_inject_end();
@@ -120,7 +122,7 @@ ssize_t sendv(fid_ep* handle, const iovec* vector, void** descriptors, std::size
                      send_op(to, context, tag...));
 }
 
-/// The flags of the call replace the endpoint's.
+/// The flags of the call replace the endpoint's operation flags.
 template <typename Message>
 ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
@@ -152,10 +154,10 @@ template <typename... Tag>
   return inject_buffer(handle, buffer, size, with_data(data, send_op(to, nullptr, tag...)));
 }
 
-// --- receiving ---
+// --- Receiving. ---
 
-/// Builds a receive with the endpoint's flags and without buffers. FI_MULTI_RECV applies to untagged messages
-/// only.
+/// Builds a receive with the endpoint's operation flags and without buffers. FI_MULTI_RECV applies only to
+/// untagged messages.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {
@@ -211,14 +213,14 @@ ssize_t recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
   return endpoint.receive(op);
 }
 
-/// Makes a receive a peek or a claim. Returns false if the flags contradict each other.
+/// Turns the receive into a peek or a claim. Returns false if the flags contradict each other.
 bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
   const bool claim = flags & FI_CLAIM;
   const bool discard = flags & FI_DISCARD;
   if (flags & FI_PEEK) {
     if (claim && discard) return false;
     op.peek = claim ? protocol::Peek::claim : discard ? protocol::Peek::discard : protocol::Peek::look;
-    op.report = true;  // the completion is the only result of a peek
+    op.report = true;  // because the completion is the only result of a peek
     return true;
   }
   if (!claim || op.min_multi_recv != 0) return false;
@@ -228,7 +230,7 @@ bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
   return true;
 }
 
-/// The flags of the call replace the endpoint's.
+/// The flags of the call replace the endpoint's operation flags.
 template <typename Message>
 ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);

@@ -1,5 +1,5 @@
-// Memory regions: a fid_mr over an entry of the domain's region table. Registration neither pins nor reads
-// memory, so a region may be the whole address space.
+// Memory regions (fid_mr). A region that peers may access is an entry in the domain's region table.
+// Registration neither pins nor reads memory, so a region may cover the whole address space.
 #include <rdma/fi_domain.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cluster::api {
 namespace {
 
-/// A memory region. Its descriptor is the object itself.
+/// A memory region. Its descriptor (fi_mr_desc) is the address of the object.
 class Mr : public fid_mr {
  public:
   using Handle = fid_mr;
@@ -21,10 +21,10 @@ class Mr : public fid_mr {
   ~Mr();
 
   int bind(fid_t object, std::uint64_t flags);
-  /// Ends all accesses of peers to the region. Returns false if a peer does not stop; the caller may try
-  /// again.
+  /// Removes the region from the table and waits until no peer accesses it. Returns false if an access of a
+  /// peer does not end. Then the caller may try again.
   bool withdraw();
-  /// Returns true in a forked child: the region belongs to the parent.
+  /// Returns true if this process is a forked child and the region belongs to its parent.
   bool inherited() const { return domain_->inherited(); }
 
  private:
@@ -34,14 +34,14 @@ class Mr : public fid_mr {
   Ref<Domain> domain_;
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
-  bool listed_ = false;  ///< in the region table: peers may access it
+  bool listed_ = false;  ///< the region is in the region table, so peers may access it
 };
 
 constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteAccess;
 
-/// Fails while a peer on this node still accesses the region, because the application must not reuse the
-/// memory yet.
+/// Returns -FI_EBUSY while a peer on this node still accesses the region, because the application must not
+/// reuse the memory yet.
 int mr_close(fid* plain) noexcept {
   Mr& mr = object_of<Mr>(plain);
   if (mr.inherited()) return 0;
@@ -50,7 +50,7 @@ int mr_close(fid* plain) noexcept {
   return 0;
 }
 
-/// A region is usable once it is registered, so FI_ENABLE and FI_REFRESH do nothing.
+/// A region is usable as soon as it is registered. So FI_ENABLE and FI_REFRESH do nothing.
 int mr_control(fid*, int command, void*) noexcept {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
@@ -58,15 +58,15 @@ int mr_control(fid*, int command, void*) noexcept {
 constinit fi_ops mr_fid_ops =
     fid_ops({.close = mr_close, .bind = Method<&Mr::bind>::entry, .control = mr_control});
 
-/// Returns a key that no peer can guess. No other region has it, because 64 random bits do not repeat.
+/// Returns a random key of 64 bits, which no peer can guess. Two regions practically never get the same key.
 std::uint64_t draw_key(Domain& domain) {
   std::uint64_t key = FI_KEY_NOTAVAIL;
   while (key == FI_KEY_NOTAVAIL) key = domain.platform().random().next();
   return key;
 }
 
-/// Returns true if the region's key is the domain's, or the application gives none. A region serves only the
-/// peers of its domain's endpoints.
+/// Returns true if the application has passed no authorization key, or the domain's key. Any other key is
+/// refused, because only peers of the domain's endpoints can access a region.
 bool allows(Domain& domain, const GivenAuthKey& given) {
   return given.size == 0 || (given.refusal() == nullptr &&
                              std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));
@@ -114,15 +114,15 @@ bool Mr::withdraw() {
 }
 
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
-  // Checks the flags first, because unknown flags may change the meaning of the fields. FI_RMA_EVENT needs no
-  // preparation.
+  // The flags are checked first, because unknown flags may change the meaning of the fields. FI_RMA_EVENT
+  // needs no preparation.
   if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
   if (!allows(domain, {attributes, domain.fabric().api_version})) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
   mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
-  // A region without remote access needs no entry in the table, and its key may be any.
+  // A region without remote access needs no entry in the table, and may have any key.
   if (attributes.access & kRemoteAccess) {
     const iovec& memory = attributes.mr_iov[0];
     protocol::MemoryRegion region;
@@ -145,8 +145,9 @@ void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
   slot.set(cntr);
 }
 
-/// A counter counts accesses of peers. Binding an endpoint has no effect. Peers cannot access a region that
-/// is not in the table, and another region there may have the same key.
+/// A bound counter counts accesses by peers. Binding an endpoint has no effect. A region that is not in the
+/// table gets no counter there, because peers cannot access it and another region in the table may have the
+/// same key.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

@@ -1,5 +1,5 @@
-// The ops tables of an endpoint. Its capabilities, and whether it is enabled, decide which table an endpoint
-// points to. So data operations check neither.
+// The ops tables of endpoints. Which table an endpoint points to depends on its capabilities and on whether
+// it is enabled. So data operations need to check neither.
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -17,17 +17,17 @@
 
 namespace cluster::api {
 
-// Of enabled endpoints that have the capability.
+// The tables of enabled endpoints that have the capability.
 extern fi_ops_msg msg_ops;
 extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
 extern fi_ops_atomic atomic_ops;
 extern fi_ops_collective collective_ops;
-/// Of an endpoint that is not enabled yet.
+/// The table of an endpoint that is not enabled yet.
 template <typename Table>
 inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);
 extern fi_ops_atomic atomic_ops_disabled;
-/// Of an endpoint without the capability.
+/// The table of an endpoint without the capability.
 template <typename Table>
 inline constinit Table unsupported_ops = stub_ops<Table>(kEnosys);
 
@@ -37,10 +37,11 @@ int query_collective(fid_domain* domain, fi_collective_op coll, fi_collective_at
                      std::uint64_t flags) noexcept;
 extern fi_ops_mr mr_ops;
 
-/// fi_join (mc.cc): joins a multicast group or, with FI_COLLECTIVE, a team (fi_join_collective).
+/// Implements fi_join: joins a multicast group or, with FI_COLLECTIVE, a team (fi_join_collective). Defined
+/// in mc.cc.
 int join(fid_ep* endpoint, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept;
 
-/// The buffers of an iovec as spans, with their total length.
+/// Converts an array of iovec to spans, and adds up their lengths.
 template <typename Bytes>
 class IovecSpans {
  public:
@@ -50,7 +51,7 @@ class IovecSpans {
     for (std::size_t i = 0; i < count; ++i) add(as_bytes(vector[i].iov_base, vector[i].iov_len));
     return true;
   }
-  /// The object must hold fewer than kIovMax buffers.
+  /// Adds a buffer. The object must hold fewer than kIovMax buffers.
   void add(Bytes bytes) {
     spans_.add(bytes);
     length_ += bytes.size();

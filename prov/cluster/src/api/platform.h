@@ -1,5 +1,5 @@
-// What api/ needs from its surroundings. provider/ implements it over the operating system; unit tests
-// implement it in memory.
+// The services that api/ needs from outside. provider/ implements them with the operating system, and unit
+// tests in memory.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,15 @@
 
 namespace cluster::api {
 
-/// The properties that an endpoint asks of its engine.
+/// The properties that an endpoint's engine must have.
 struct EngineRequest {
-  const SocketAddress& wanted;  ///< port 0: any port; empty: the best interface
+  /// The endpoint's address; with port 0, any port; if empty, the best interface.
+  const SocketAddress& wanted;
   engine::EndpointType type;
-  ConstBytes auth_key;  ///< the application's authorization key; empty if it has set none
+  ConstBytes auth_key;  ///< the application's authorization key; empty if the application has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain
-  bool collectives = false;                              ///< true if FI_COLLECTIVE was asked for
+  /// True if the application has asked for FI_COLLECTIVE.
+  bool collectives = false;
 };
 
 class Platform {
@@ -27,22 +29,25 @@ class Platform {
   virtual Log& log() = 0;
   virtual Clock& clock() = 0;
   virtual Random& random() = 0;
-  /// Lets other threads run. Returns for how many ticks of clock() they had the processor, including the cost
-  /// of the system call.
+  /// Yields the processor to other threads. Returns how long the call took, in ticks of clock().
   virtual std::uint64_t yield_processor() = 0;
-  /// Sleeps for the shortest time that the system offers, about 50 us. A cancelled thread ends in this sleep.
+  /// Sleeps for the shortest time that the operating system offers, about 50 us. A cancelled thread ends in
+  /// this sleep.
   virtual void sleep_shortest() = 0;
-  /// Returns the fence of biased locks; null if locks are plain.
+  /// Returns the fence for biased locks, or null if all locks are to be plain spin locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// Returns an engine. On failure it logs one warning with cause and remedy, sets `error` to a positive
+  /// Builds an engine. On failure, logs one warning with cause and remedy, sets `error` to a positive
   /// libfabric error number, and returns null.
   virtual std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) = 0;
-  /// Returns how a domain offers its regions to peers on this node; null if it does not offer them.
+  /// Returns an object by which a domain offers its regions to peers on this node, or null if it must not
+  /// offer them.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
-  /// Returns what a queue sleeps on; null if no descriptor is available. Then waiting threads poll.
+  /// Returns an object on which threads that wait for a queue can sleep. Returns null if no descriptor is
+  /// available; then these threads poll.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
-  /// Returns the address of node and service in this family (none: any family). A null `service` means that
-  /// there is none or that `node` contains one. Returns an empty address if the name cannot be resolved.
+  /// Resolves a node and a service to an address of the given family, or of any family if the family is none.
+  /// `service` may be null, and `node` may itself contain a port. Returns an empty address if the name cannot
+  /// be resolved.
   virtual SocketAddress resolve(const char* /*node*/, const char* /*service*/, SocketAddress::Family) {
     return {};
   }

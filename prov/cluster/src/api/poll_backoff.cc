@@ -2,14 +2,15 @@
 
 namespace cluster::api {
 
-/// Returns how many ticks the turns of progress of kReadsPerCheck reads take, with a margin.
+/// Returns, with a margin, how many ticks the turns of progress in kReadsPerCheck reads take.
 std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void()>& turn) {
   const std::uint32_t checks = slow_checks_.load(std::memory_order_relaxed);
   slow_checks_.store(checks + 1, std::memory_order_relaxed);
   if (checks % kChecksPerTiming == 0) {
     turn();
     const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
-    // Takes the smaller of two timings: a timing during which the thread lost the processor is useless.
+    // Uses the smaller of the last two timings, because a timing is useless if the thread lost the processor
+    // during it.
     own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)),
                      std::memory_order_relaxed);
   }

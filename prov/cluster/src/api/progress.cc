@@ -14,7 +14,7 @@ void Progress::add(engine::Engine& engine) {
   members_.push_back({&engine, 1});
   if (owned_ == nullptr) return;
   owned_->add(engine);
-  owned_->wake();  // a sleeping thread has not armed this engine
+  owned_->wake();  // because a sleeping thread has not armed this engine
 }
 
 void Progress::remove(engine::Engine& engine) {
@@ -62,7 +62,7 @@ void MrProgress::add_counter(Progress& counter_progress) {
   counters_.push_back(&counter_progress);
   try {
     for (engine::Engine* engine : engines_) counter_progress.add(*engine);
-  } catch (...) {  // no memory
+  } catch (...) {  // memory has run out
     counters_.pop_back();
     for (engine::Engine* engine : engines_) counter_progress.remove(*engine);
     throw;

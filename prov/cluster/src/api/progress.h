@@ -1,8 +1,10 @@
-// The engines that write to a queue or counter. A read makes progress on all of them, because libfabric
-// demands progress on the whole endpoint from a read of any bound object. A wait sleeps on all of them.
+// The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
+// engines, because libfabric demands that a read of any bound object makes progress on the whole endpoint. A
+// thread that waits sleeps on all of them.
 //
-// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does
-// the same work. Only closing an endpoint and arming wait for the lock.
+// The lock makes sure that an engine is not destroyed while it is polled. If a reader finds the lock taken,
+// it does not wait, because the other reader does the same work. Only arming, and opening or closing an
+// endpoint, wait for the lock.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -24,11 +26,11 @@ class Progress {
   Progress(Platform& platform, fi_wait_obj wait_object)
       : platform_(platform), wait_object_(wait_object), lock_(platform.fence()) {}
 
-  /// Adds an engine, perhaps more than once; the caller must remove it as often.
+  /// Adds an engine. If an engine is added several times, it must be removed as often.
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
-  /// Polls all engines. Arrivals of the fast lane go into `read` if it accepts them.
+  /// Polls all engines. Messages that arrive by the fast lane are written to `read` if `read` accepts them.
   template <typename Read = protocol::NoDirectRead>
   void poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -39,12 +41,13 @@ class Progress {
 
   Platform& platform() { return platform_; }
   fi_wait_obj wait_object() const { return wait_object_; }
-  /// Opens the sleeper on first use. Returns null if waiting threads poll instead of sleeping, or no
-  /// descriptor is left.
+  /// Returns the sleeper, and opens it on first use. Returns null if the wait object lets threads poll
+  /// instead of sleeping, or if no descriptor is free.
   engine::Sleeper* sleeper();
-  /// Returns null if the sleeper has not been opened yet.
+  /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Polls every engine. Returns true if nothing came in, and the sleeper wakes when something does.
+  /// Arms every engine. To do so, it takes a turn of each engine. Returns true if nothing has arrived. From
+  /// then on the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {
@@ -65,16 +68,18 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access
-/// it through every endpoint of its domain that serves remote access. So a read of such a counter makes
-/// progress on the engines of all these endpoints, even those enabled later.
+/// Connects counters that are bound to memory regions with the engines of a domain. A region belongs to no
+/// single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read of
+/// such a counter must make progress on the engines of all these endpoints, including endpoints that are
+/// enabled later.
 class MrProgress {
  public:
-  /// Adds an engine that serves the regions of the domain.
+  /// Adds the engine of an endpoint through which peers access the domain's regions.
   void add_engine(engine::Engine& engine);
   void remove_engine(engine::Engine& engine);
 
-  /// Adds a counter that is bound to a region, perhaps more than once; the caller must remove it as often.
+  /// Adds a counter that is bound to a region. If a counter is added several times, it must be removed as
+  /// often.
   void add_counter(Progress& counter_progress);
   void remove_counter(Progress& counter_progress);
 

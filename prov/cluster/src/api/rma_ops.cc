@@ -1,4 +1,4 @@
-// Remote reads and writes (fi_rma).
+// The ops table of fi_rma: remote reads and writes.
 #include <array>
 #include <type_traits>
 
@@ -12,7 +12,7 @@ using protocol::ReadOp;
 using protocol::RmaIov;
 using protocol::WriteOp;
 
-// In all these functions `op` is a ReadOp or a WriteOp that still lacks buffers and ranges.
+// In the following functions `op` is a ReadOp or a WriteOp that has no buffers and remote ranges yet.
 
 template <typename Op>
 ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typename Op::Buffer> buffers,
@@ -23,7 +23,7 @@ ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typenam
   return endpoint.access(op, flags);
 }
 
-/// With `inject`, success gets no completion; a failure does.
+/// If `inject` is true, the success of the operation gets no completion, but a failure does.
 template <typename Op>
 ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, void* descriptor, std::uint64_t address,
                       std::uint64_t key, Op op, bool inject = false) noexcept {
@@ -45,7 +45,7 @@ ssize_t access_vector(fid_ep* handle, const iovec* vector, void** descriptors, s
   return access(endpoint, endpoint.options().tx_flags(), buffers.spans(), {&range, 1}, range.length, op);
 }
 
-/// The flags of the call replace the endpoint's.
+/// The flags of the call replace the endpoint's operation flags.
 template <typename Op>
 ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t flags) noexcept {
   if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;

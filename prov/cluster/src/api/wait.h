@@ -1,14 +1,15 @@
-// Waits for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep, and then sleeps
-// on the descriptors of the engines. Without such a descriptor (FI_WAIT_YIELD, or none is left) the thread
-// keeps polling and yields in between.
+// Waits for a completion, an event, or a value of a counter. A waiting thread polls for kSpinBeforeSleep, and
+// then sleeps on the descriptors of the engines. If it cannot sleep (FI_WAIT_YIELD was asked for, or no
+// descriptor is free), it keeps polling and yields the processor in between.
 //
 // A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
-// (os/cancellation.h). At that moment the thread has taken nothing and holds nothing. From the table entry
-// down to the sleep there is no lock, no object to destroy, no try and no noexcept. So the C library may
-// unwind the thread or just end it, and the unwinder need not understand the plugin's code.
+// (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The
+// functions from the ops table down to the sleep hold no lock, have no object to destroy, and contain no try
+// and no noexcept. So the C library may unwind the thread or just end it, and the unwinder need not
+// understand the plugin's code.
 //
-// fi_control(FI_GETWAIT) returns the same descriptor. An application may sleep on it only after fi_trywait,
-// which polls the engines and arms them if nothing came in.
+// fi_control(FI_GETWAIT) returns the descriptor on which waiting threads sleep. An application may sleep on
+// it only after fi_trywait. That call polls the engines, and arms them if nothing has arrived.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -23,7 +24,7 @@
 
 namespace cluster::api {
 
-/// Returns 0 if the provider supports this wait object.
+/// Returns 0 if the provider supports this wait object, else -FI_ENOSYS.
 inline int check_wait_object(const fi_wait_obj& object) {
   switch (number_of(object)) {
     case FI_WAIT_NONE:
@@ -34,7 +35,7 @@ inline int check_wait_object(const fi_wait_obj& object) {
   }
 }
 
-/// Serves fi_control of queues and counters.
+/// Implements fi_control of queues and counters.
 template <typename Object>
 int control_wait(fid* plain, int command, void* argument) noexcept {
   if (command != FI_GETWAITOBJ && command != FI_GETWAIT) return -FI_ENOSYS;
@@ -54,18 +55,18 @@ int control_wait(fid* plain, int command, void* argument) noexcept {
   });
 }
 
-/// How long a thread polls before it sleeps: about as long as a sleep and wake-up cost.
+/// How long a thread polls before it sleeps. A sleep with its wake-up costs about this much time.
 inline constexpr Duration kSpinBeforeSleep = 20us;
 inline constexpr unsigned kSpinsBeforeYield = 64;
 inline constexpr unsigned kSpinsPerSleep = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it returns anything but -FI_EAGAIN, or until `timeout` milliseconds have passed. A
-/// negative timeout means for ever, and 0 means one attempt. A signal does not end the wait: debuggers and
-/// resumed jobs send signals, and applications take an early return for a failure. `arm(sleeper)` returns for
-/// how long a sleep is safe. It returns kForever if the sleeper wakes as soon as another attempt may succeed.
-/// If either function throws, the error is the result.
+/// Repeats `attempt` until it returns a value other than -FI_EAGAIN, or until `timeout` milliseconds have
+/// passed. A negative timeout means no limit, and 0 means one attempt. `arm(sleeper)` returns how long the
+/// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
+/// succeed. If one of the two functions throws, returns the error number. A signal does not end the wait.
+/// Debuggers and resumed jobs send signals, and applications take an early return for a failure.
 template <typename Attempt, typename Arm>
 ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);
@@ -88,7 +89,7 @@ ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       sleep_on->wait(std::min(safe, left));
     }
-    result = guarded(attempt);  // even if sleeping was not safe, something may be there already
+    result = guarded(attempt);  // if sleeping was not safe, something may already have arrived
     if (result != -FI_EAGAIN) return result;
     if (safe > 0ms) continue;
     if (spins % kSpinsPerSleep == 0) {

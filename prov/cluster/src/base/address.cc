@@ -29,7 +29,7 @@ SocketAddress SocketAddress::v6(const std::byte* ip, std::uint16_t port, std::ui
 
 SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
   if (address == nullptr || size < sizeof(sockaddr_in)) return {};
-  // Callers keep addresses in byte arrays, so this one may be unaligned.
+  // The address may be unaligned, because some callers keep addresses in byte arrays.
   sa_family_t family;
   std::memcpy(&family, reinterpret_cast<const std::byte*>(address) + offsetof(sockaddr, sa_family),
               sizeof family);

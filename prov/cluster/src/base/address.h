@@ -1,5 +1,5 @@
-// A socket address: an IPv4 or IPv6 address and a port. It is the name of an endpoint. Text forms:
-// "10.0.0.1:9228", "[fd00::1]:9228".
+// A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
+// looks like "10.0.0.1:9228" or "[fd00::1]:9228".
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace cluster {
 
 class SocketAddress {
  public:
-  /// 16 bits wide, so that an address has no padding and can be compared as a whole.
+  /// The enumeration is 16 bits wide so that SocketAddress has no padding and can be compared as a whole.
   enum class Family : std::uint16_t { none, v4, v6 };
 
   SocketAddress() = default;
@@ -29,16 +29,17 @@ class SocketAddress {
   /// Converts a sockaddr_in or sockaddr_in6. Returns an empty address for anything else, or if `size` is too
   /// small.
   static SocketAddress from(const sockaddr* address, std::size_t size);
-  /// Writes sockaddr_in or sockaddr_in6 and returns its size (16 or 28).
+  /// Writes a sockaddr_in or sockaddr_in6 to `out` and returns its size (16 or 28). Returns 0 for an empty
+  /// address.
   std::size_t to(sockaddr_storage& out) const;
 
   Family family() const { return family_; }
   bool empty() const { return family_ == Family::none; }
-  /// True for 0.0.0.0 and ::.
+  /// Returns true for 0.0.0.0 and ::.
   bool wildcard() const;
-  /// True for 224.0.0.0/4 and ff00::/8.
+  /// Returns true for 224.0.0.0/4 and ff00::/8.
   bool multicast() const;
-  /// True for an IPv6 address that is valid on one link only (fe80::/10).
+  /// Returns true for an IPv6 address that is valid only on one link (fe80::/10).
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
@@ -46,14 +47,14 @@ class SocketAddress {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            scope_ == other.scope_;
   }
-  /// The IP address in network byte order: 4 or 16 bytes.
+  /// Returns the IP address in network byte order: 4 or 16 bytes, or none if the address is empty.
   ConstBytes ip() const;
   std::uint32_t scope() const { return scope_; }
   std::string text() const;
   std::string ip_text() const;
 
-  /// Returns the input for a keyed hash (base/siphash.h). Different addresses give different words. The hash
-  /// also covers `beside`.
+  /// Returns the address as input for a keyed hash (base/siphash.h). Different addresses give different
+  /// words. The last word is `beside`, so that the hash covers it as well.
   std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
     std::array<std::uint64_t, 4> made{};
     std::memcpy(made.data(), ip_.data(), ip_.size());
@@ -62,7 +63,7 @@ class SocketAddress {
     return made;
   }
 
-  /// Compares all bytes at once, because this runs for each frame that arrives.
+  /// Compares all bytes at once. This runs for each arriving frame, so it must be fast.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;
   }

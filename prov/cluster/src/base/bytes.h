@@ -1,5 +1,5 @@
-// Borrowed memory: spans, and a Gather, which is a window of a scattered buffer. Nothing here owns memory;
-// the caller keeps it alive.
+// Types that refer to memory of the caller: spans, and windows of buffers that consist of several slices.
+// They own no memory. The caller must keep it alive.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,8 @@ namespace cluster {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-/// Walks over the `length` bytes that begin `offset` bytes into the concatenation of `slices`. Calls
-/// visit(piece) for each contiguous piece of them, until visit() returns false. Returns how many bytes remain
-/// then, or when the slices end.
+/// Visits `length` bytes of the concatenation of `slices`, from `offset` on. Calls visit(piece) for each
+/// contiguous piece of these bytes, until visit() returns false. Returns the number of bytes not visited.
 template <typename Slice, typename Visitor>
 std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
                        Visitor&& visit) {
@@ -33,37 +32,37 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
-/// The handles by which the application names its registered memory (fi_mr_desc): one for each slice of a
-/// buffer, null for a slice that has none. A transport may compare a handle with those that it has
-/// registered. It must not dereference a handle.
+/// The handles by which the application names its registered memory (fi_mr_desc). There is one handle for
+/// each slice of a buffer, or null for a slice that is not registered. A transport may compare a handle with
+/// its own handles, but must not dereference it.
 using MemoryHandles = void* const*;
 
-/// `length` bytes that begin `offset` bytes into the concatenation of `slices`. Invariant, which the caller
-/// keeps: offset + length is at most the size of all slices.
+/// A window of memory to read from: `length` bytes of the concatenation of `slices`, from `offset` on. The
+/// caller makes sure that offset + length is at most the size of all slices together.
 struct Gather {
   std::span<const ConstBytes> slices;
   std::size_t offset = 0;
   std::size_t length = 0;
-  MemoryHandles handles = nullptr;  ///< null: the slices have none
+  MemoryHandles handles = nullptr;  ///< null if no slice has a handle
 
   /// Copies the whole window to `target` (at least `length` bytes).
   void copy_to(std::byte* target) const;
 
-  /// Writes the contiguous pieces of the window to `parts` and returns their number. Returns 0 if `parts` is
-  /// too short; then use copy_to().
+  /// Writes the contiguous pieces of the window to `parts` and returns their number. Returns 0 if `parts` has
+  /// too few elements. Use copy_to() in that case.
   std::size_t pieces(std::span<ConstBytes> parts) const;
 };
 
-/// Memory to write to, from `offset` bytes into the concatenation of `slices` on. The call that uses it says
-/// how many bytes.
+/// Memory to write to: the concatenation of `slices`, from `offset` on. The call that uses a Scatter says how
+/// many bytes it writes.
 struct Scatter {
   std::span<const Bytes> slices;
   std::size_t offset = 0;
   MemoryHandles handles = nullptr;
 };
 
-/// Copies `data` to position `offset` of the concatenation of `slices`. Leaves out what does not fit, and
-/// returns the number of bytes copied.
+/// Copies `data` to position `offset` of the concatenation of `slices`. Leaves out the bytes that do not fit.
+/// Returns the number of bytes copied.
 std::size_t scatter(std::span<const Bytes> slices, std::size_t offset, ConstBytes data);
 
 inline ConstBytes as_bytes(const void* data, std::size_t size) {
@@ -71,8 +70,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Makes the processor fetch bytes that are read soon. Of a long range it fetches only the beginning: the
-/// processor prefetches the rest by itself.
+/// Tells the processor to load bytes, which will be read soon, into its cache. For a long range it does so
+/// only for the beginning, because the processor then prefetches the rest by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;
@@ -80,8 +79,9 @@ inline void prefetch(ConstBytes bytes) {
     __builtin_prefetch(bytes.data() + at);
 }
 
-// For paths where nearly every message is short and nearly every buffer is contiguous. In that case these
-// functions take a few instructions; otherwise they call those above.
+// The following functions are for paths where nearly every message is short and nearly every buffer is
+// contiguous. For such a message they take a few instructions. For any other message they call the functions
+// above.
 
 inline void copy_short(std::byte* target, const std::byte* source, std::size_t size) {
   if (size == sizeof(std::uint64_t)) {
@@ -91,13 +91,13 @@ inline void copy_short(std::byte* target, const std::byte* source, std::size_t s
   }
 }
 
-/// Does what Gather::copy_to() does.
+/// Does the same as Gather::copy_to().
 inline void gather_short(const Gather& payload, std::byte* target) {
   if (payload.slices.size() != 1) return payload.copy_to(target);
   copy_short(target, payload.slices[0].data() + payload.offset, payload.length);
 }
 
-/// Does what scatter() does.
+/// Does the same as scatter().
 inline void scatter_short(std::span<const Bytes> slices, std::size_t offset, ConstBytes data) {
   if (slices.size() == 1 && offset + data.size() <= slices[0].size()) {
     copy_short(slices[0].data() + offset, data.data(), data.size());

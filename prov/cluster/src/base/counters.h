@@ -1,5 +1,5 @@
 // The counters of one engine: plain numbers, which only that engine writes. The table in counters.def is
-// their only list; everything else is generated from it.
+// their only list. The macros below generate the rest from it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Counters {
 #include "base/counters.def"
 #undef COUNTER
 
-  /// Calls visit(name, value, help) for every counter in the order of the table.
+  /// Calls visit(name, value, help) for every counter, in the order of the table.
   template <typename Visitor>
   void each(Visitor&& visit) const {
 #define COUNTER(name, help) visit(#name, name, help);

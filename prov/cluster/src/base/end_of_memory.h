@@ -1,32 +1,37 @@
-// The end of memory: what the provider does if the process has no memory left. This page is the whole policy.
+// What the provider does if the process has no memory left. These rules are complete:
 //
-//   1. A call of the application takes the memory that it needs before it changes anything, and returns
-//      -FI_ENOMEM without it. A call that cannot do so undoes what it has changed and lets the exception
-//      pass. An operation that has begun ends with that error instead.
-//   2. If a turn of the engine finds no memory for the work of one peer, that peer is lost:
-//      PeerTable::serve marks it with Status::no_memory. Its session or ring ends, and its operations end
-//      with FI_ENOMEM. The other side notices it like any other loss. So no object must be consistent after
-//      half an arrival, half an acknowledgement or half a timer: the object goes with its peer.
-//      ControlSender likewise loses the peer for which it has no memory. A carrier may refuse a segment
-//      without memory, as if the carrier were full; the protocol posts the segment again.
-//   3. Work that belongs to no single peer waits for a later turn. EventLoop::run_once ends the turn, and
-//      the next turn starts from the beginning. Frames that were read from a link are lost by then, as in
-//      the network, and their senders retransmit them. A group belongs to many peers, so it also goes on in
-//      a later turn. A collective operation fails its team, as if a member were lost.
-//   4. A completion or event without memory is lost, and its queue tells the application so (FI_EOVERRUN).
-//   5. What only saves time is omitted (an index, a buffer kept for reuse).
+//   1. A call of the application allocates the memory that it needs before it changes anything. If it gets
+//      none, it returns -FI_ENOMEM. A call that cannot allocate first undoes its changes and lets the
+//      exception pass. If an operation has already begun, the operation ends with that error instead.
+//   2. If a turn of the engine gets no memory for the work of one peer, that peer is lost: PeerTable::serve
+//      marks it with Status::no_memory. Its session or ring ends, and its operations end with FI_ENOMEM. The
+//      other side notices the loss like any other loss. So the peer's objects need not stay consistent when
+//      memory runs out in the middle of an arrival, an acknowledgement or a timer: they are closed with the
+//      peer. ControlSender likewise loses a peer for which it gets no memory. A carrier that gets no memory
+//      may also refuse the segment as if it were full. Then the protocol posts the segment again later.
+//   3. Work that belongs to no single peer waits for a later turn. EventLoop::run_once ends the turn, and the
+//      next turn starts from the beginning. Frames that were already read from a link are lost, as if the
+//      network had lost them, and their senders retransmit them. The work of a group also waits for a later
+//      turn, because a group has many peers. A collective operation without memory fails its team, as if a
+//      member were lost.
+//   4. If there is no memory for a completion or an event, it is lost, and its queue reports that to the
+//      application (FI_EOVERRUN).
+//   5. If there is no memory for something that only saves time (an index, a buffer kept for reuse), the
+//      provider works without it.
 //
-// Exceptions end at the doors to C (api/fid_object.h: guarded, api/endpoint.h: post, provider/entry.cc), at
-// the progress thread (os/progress_thread.cc), and where a crypto library is tried (os/libcrypto.cc).
+// Exceptions are caught where C code calls the provider (api/fid_object.h: guarded, api/endpoint.h: post,
+// provider/entry.cc), in the progress thread (os/progress_thread.cc), and where a crypto library is tried
+// (os/libcrypto.cc).
 //
-// docs/design/25-end-of-memory.md says why 2 and 4 are so harsh.
+// docs/design/25-end-of-memory.md explains rules 2 and 4.
 #pragma once
 
 #include <new>
 
 namespace cluster {
 
-/// Does `work`. Returns false if the work found no memory. Nothing undoes what it had changed by then.
+/// Calls `work`. Returns false if memory ran out during the call. Changes that `work` made before are not
+/// undone.
 template <typename Work>
 bool enough_memory_for(Work&& work) {
   try {

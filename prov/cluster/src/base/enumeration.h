@@ -1,5 +1,6 @@
-// A C caller may put any number into an enumeration. In C++, reading a number that is no enumerator is
-// undefined behaviour. So number_of() reads such a field as the integer in memory.
+// A C caller may store any number in a field of enumeration type. If the number is not a value of the
+// enumeration, reading the field is undefined behaviour in C++. So number_of() reads the field's memory as an
+// integer.
 #pragma once
 
 #include <cstring>

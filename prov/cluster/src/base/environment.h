@@ -1,5 +1,6 @@
-// What an engine needs from outside: a clock, random numbers, a log, counters. provider/ builds it from the
-// operating system; tests and the simulator build it from values. Constructors hand it down.
+// The services that an engine gets from outside: a clock, random numbers, a log, counters. provider/
+// implements them with the operating system. Tests and the simulator use their own implementations. Objects
+// get the environment as an argument of their constructors.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +15,26 @@ namespace cluster {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Returns monotonic time. engine/ reads the clock after it has polled the network, and passes the time
-  /// down.
+  /// Returns the monotonic time. engine/ reads the clock after it has polled the network, and passes the time
+  /// to the objects below it.
   virtual Time now() = 0;
-  /// Returns CLOCK_REALTIME minus now(). The kernel stamps arrivals by CLOCK_REALTIME. The offset jumps when
-  /// somebody sets the system time.
+  /// Returns CLOCK_REALTIME minus now(). It is needed because the kernel gives arriving frames timestamps by
+  /// CLOCK_REALTIME. The value jumps when somebody sets the system time.
   virtual Duration realtime_offset() { return Duration::zero(); }
-  /// Returns a free-running counter of about one tick per nanosecond, which may jump. It measures intervals
-  /// where now() is too expensive.
+  /// Returns a counter that advances by about one tick per nanosecond and may jump. Callers measure intervals
+  /// with it where now() is too expensive.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
 class Random {
  public:
   virtual ~Random() = default;
-  /// Returns 64 unpredictable bits. Other hosts must not be able to guess session identities.
+  /// Returns 64 unpredictable bits. Session numbers are made from them, and other hosts must not be able to
+  /// guess session numbers.
   virtual std::uint64_t next() = 0;
 };
 
-/// Holds references only. The objects behind them outlive every engine that is built with them.
+/// References to the services. The objects must outlive every engine that uses them.
 struct Environment {
   Clock& clock;
   Random& random;
@@ -41,8 +43,8 @@ struct Environment {
   ThreadFence fence = nullptr;  ///< for BiasedLock; may be null
 };
 
-/// Wakes the threads that sleep until an object has produced something. The object gets its Waker as an
-/// argument, like the clock, because only the operating system can make a thread sleep.
+/// Wakes threads that sleep until an object has produced something, such as a completion. The object gets its
+/// Waker as an argument, because only os/ can make a thread sleep.
 class Waker {
  public:
   virtual ~Waker() = default;

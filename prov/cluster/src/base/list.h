@@ -1,5 +1,6 @@
-// Intrusive lists: the items carry the links, so inserting and removing allocate nothing, and removing from
-// the middle is O(1). An item is in at most one list per hook, and must be removed before it is destroyed.
+// Intrusive lists: each item contains its links. So inserting and removing an item needs no allocation, and
+// removing an item from the middle takes constant time. For each hook, an item is in at most one list. An
+// item must be removed from its lists before it is destroyed.
 #pragma once
 
 #include <bit>
@@ -24,7 +25,7 @@ class List {
   Item* back() const { return tail_; }
   static Item* after(const Item& item) { return (item.*hook).next; }
   static Item* before(const Item& item) { return (item.*hook).previous; }
-  /// True if the item is in this list or in any other that uses the same hook.
+  /// Returns true if the item is in this list, or in any other list that uses the same hook.
   static bool linked(const Item& item) { return (item.*hook).linked; }
 
   void push_back(Item& item) {
@@ -55,10 +56,10 @@ class List {
   Item* tail_ = nullptr;
 };
 
-/// Lists by key: an intrusive hash table. Items with one key stay in the order in which they came. A list may
-/// also hold items with other keys that fall into the same bucket, so the caller compares keys. insert() may
-/// allocate, before it changes anything. `KeyOf` is called as key_of(item). It returns 64 bits, which must
-/// not change while the item is in the table.
+/// An intrusive hash table: it has one list for each bucket. Items with the same key stay in the order of
+/// their insertion. A list may also hold items with other keys that fall into the same bucket, so the caller
+/// must compare keys. insert() may allocate memory; it does so before it changes anything. key_of(item)
+/// returns the 64-bit key of an item. The key must not change while the item is in the table.
 template <typename Item, Hook<Item> Item::*hook, typename KeyOf>
 class HashedLists {
  public:
@@ -73,7 +74,8 @@ class HashedLists {
     --size_;
     bucket(key_of_(item)).remove(item);
   }
-  /// Returns the first item of the list for this key; null if that list is empty. Go on with after().
+  /// Returns the first item of the list that holds this key, or null if that list is empty. after() returns
+  /// the following items.
   Item* first(std::uint64_t key) { return size_ == 0 ? nullptr : bucket(key).front(); }
   static Item* after(const Item& item) { return List<Item, hook>::after(item); }
 

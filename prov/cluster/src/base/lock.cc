@@ -41,7 +41,8 @@ bool BiasedLock::owner_inside() const {
                              [](const Owner& owner) { return owner.inside.load(std::memory_order_acquire); });
 }
 
-/// Counts how often the thread has entered in a row. Only here can a thread become the owner.
+/// Called by a thread that has taken `taken_`. Counts how often the thread has done so in a row. Only here
+/// can a thread become the owner.
 void BiasedLock::note_entry() {
   inside_as_owner_ = nullptr;
   const ThreadId self = this_thread();
@@ -52,8 +53,8 @@ void BiasedLock::note_entry() {
   if (Owner* const place = place_of(self)) owner_.store(place, std::memory_order_release);
 }
 
-/// Returns the thread's place, after taking a free one on first use. Returns null if all places belong to
-/// other threads.
+/// Returns the thread's element of `owners_`. On first use the thread gets a free element. Returns null if
+/// all elements belong to other threads.
 BiasedLock::Owner* BiasedLock::place_of(ThreadId thread) {
   for (Owner& owner : std::span(owners_).subspan(1)) {
     if (owner.thread == nullptr) owner.thread = thread;

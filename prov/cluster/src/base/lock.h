@@ -1,4 +1,5 @@
-// Locks: one for data that threads rarely contend for, and one for data that one thread uses nearly always.
+// Two locks. SpinLock is for data for which threads rarely contend. BiasedLock is for data that one thread
+// uses nearly always.
 #pragma once
 
 #include <array>
@@ -8,9 +9,9 @@
 
 namespace cluster {
 
-/// A lock for data that threads rarely contend for. Locking takes one exchange, unlocking one store. A thread
-/// holds the lock for at most one library call. Waiters yield, so that the holder runs even on an
-/// oversubscribed machine.
+/// A lock for data for which threads rarely contend. Locking takes one atomic exchange, and unlocking takes
+/// one store. A thread holds the lock for at most one library call. Waiting threads yield the processor, so
+/// that the holder can run even if there are more threads than processors.
 class SpinLock {
  public:
   void lock() {
@@ -28,35 +29,36 @@ class SpinLock {
   std::atomic<bool> taken_{false};
 };
 
-/// Executes a full fence in every thread of the process; null where the system has none.
+/// Makes every thread of the process execute a full memory fence. Null if the operating system has no such
+/// call.
 using ThreadFence = void (*)();
 
-/// Identifies a living thread by a place in its own memory; null means no thread.
+/// Identifies a running thread by the address of its thread_mark. Null stands for no thread.
 using ThreadId = const void*;
-/// With this TLS model, two instructions find the place, without a call. It takes one byte of the memory that
-/// the loader reserves for this model.
+/// With this TLS model, two instructions compute the address, without a call. The variable takes one byte of
+/// the memory that the loader reserves for this model.
 [[gnu::tls_model("initial-exec")]] inline thread_local const char thread_mark = 0;
 inline ThreadId this_thread() { return &thread_mark; }
 
-/// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread a few plain
-/// instructions. An atomic exchange would drain its store buffer each time, which costs as much as fifty such
-/// instructions.
+/// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread only a few
+/// plain instructions. An atomic exchange would drain the thread's store buffer each time. That costs as much
+/// as fifty plain instructions.
 ///
-/// A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a
-/// plain store to its flag `inside` and a check that it is still the owner. Any other thread takes `taken_`,
-/// as in a spin lock, and ends the ownership. It then makes all threads of the process execute a full fence,
-/// and waits until no owner is inside. After that fence, either the owner's store is visible, or the owner's
-/// check, which follows the store, finds that the thread is no longer the owner. In the latter case the
-/// former owner clears its flag and waits like the others. Later holders of `taken_` need no fence of their
-/// own; they only wait until no flag is set. A thread can make only itself the owner, and only while it holds
-/// `taken_`.
+/// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. The owner locks by a
+/// plain store to its flag `inside` and a check that it is still the owner. Any other thread first takes
+/// `taken_`, as in a spin lock, and ends the ownership. It then makes all threads of the process execute a
+/// full fence, and waits until no owner's flag is set. There are two cases after the fence. Either the
+/// owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which follows its
+/// store, finds that the thread is no longer the owner. Then the former owner clears its flag and waits like
+/// the others. Later holders of `taken_` need no further fence. They only wait until no flag is set. A thread
+/// can make only itself the owner, and only while it holds `taken_`.
 ///
 /// Each owner has its own flag. A former owner may be interrupted just before its store, while another thread
-/// becomes the owner and enters. If both shared one flag, the former owner would clear the flag of the new
-/// one and so open its lock. A lock has kOwners flags; further threads use it as a spin lock.
+/// becomes the owner and locks. If both used the same flag, the former owner would then clear it and so
+/// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use it as a spin lock.
 ///
-/// Ending an ownership costs a system call and an interrupt on each processor that runs the process. Two
-/// threads that take turns pay this at most once in kEntriesToBias entries; otherwise the lock is a spin lock
+/// Ending an ownership costs a system call and an interrupt on each processor that runs the process. If two
+/// threads alternate, this happens at most once in kEntriesToBias entries. Otherwise the lock is a spin lock
 /// for them. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
@@ -83,10 +85,10 @@ class BiasedLock {
  private:
   static constexpr unsigned kSpinsBeforeYield = 1000;
 
-  /// A thread that is, was or may become the owner.
+  /// One thread that is, was or may become the owner.
   struct Owner {
-    ThreadId thread = nullptr;         ///< written once, before `owner_` first points here
-    std::atomic<bool> inside = false;  ///< the thread is inside, or checks whether it still owns the lock
+    ThreadId thread = nullptr;         ///< written once, before `owner_` first points to this element
+    std::atomic<bool> inside = false;  ///< the thread holds the lock, or is checking whether it still owns it
   };
 
   bool enter_as_owner() {
@@ -94,7 +96,7 @@ class BiasedLock {
     if (owner->thread != this_thread()) return false;
     owner->inside.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(
-        std::memory_order_seq_cst);  // the thread that ends the ownership supplies the other fence
+        std::memory_order_seq_cst);  // the thread that ends the ownership executes the matching full fence
     if (owner_.load(std::memory_order_acquire) == owner) [[likely]] {
       inside_as_owner_ = owner;
       return true;
@@ -110,11 +112,11 @@ class BiasedLock {
   void note_entry();
   Owner* place_of(ThreadId thread);
 
-  std::array<Owner, 1 + kOwners> owners_;  ///< the first one stands for no thread
+  std::array<Owner, 1 + kOwners> owners_;  ///< the first element stands for "no owner"
   std::atomic<Owner*> owner_{owners_.data()};
   std::atomic<bool> taken_{false};
-  Owner* inside_as_owner_ = nullptr;  ///< only the holder writes this and the next two
-  unsigned run_ = 0;                  ///< entries of `last_` in a row, except as owner
+  Owner* inside_as_owner_ = nullptr;  ///< only the holder of the lock writes this member and the next two
+  unsigned run_ = 0;                  ///< how often `last_` has locked in a row, not as the owner
   ThreadId last_ = nullptr;
   ThreadFence fence_;
 };

@@ -1,5 +1,6 @@
-// Log lines go to libfabric's log, and in tests to a string. A warning names cause and remedy in one line.
-// Info explains decisions, such as the choice of paths.
+// The interface of the log. provider/ writes the lines to libfabric's log, and tests write them to a string.
+// A warning names the cause and the remedy in one line. An info line explains a decision, such as the choice
+// of a path.
 #pragma once
 
 namespace cluster {

@@ -1,9 +1,9 @@
-// Work that is done at the end of a scope, like a destructor without a class of its own.
+// A guard that does some work at the end of a scope.
 #pragma once
 
 namespace cluster {
 
-/// Calls `act` at the end of its scope, however the program leaves the scope.
+/// Calls `act` at the end of the scope, even if an exception or a return leaves the scope.
 template <typename Act>
 struct [[nodiscard]] OnExit {
   explicit OnExit(Act&& what) : act(what) {}

@@ -1,6 +1,7 @@
-// A pool of objects of one type, in blocks of memory. Each has a 32-bit id (slot and generation), which can
-// travel over the wire and come back. The id of a released object finds nothing, even if its slot is in use
-// again, until the slot's generation has wrapped around (2048 uses).
+// A pool of objects of one type. It allocates memory in blocks. Each object has a 32-bit id, which consists
+// of its slot and the slot's generation. A peer can send the id back later. The id of a released object finds
+// nothing, even if another object uses its slot, until the generation has wrapped around after 2048 uses of
+// the slot.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace cluster {
 template <typename Item>
 class Pool {
  public:
-  /// At most `limit` objects are alive at once, and at most kSlotsMax.
+  /// Limits the number of objects that exist at once to `limit` or kSlotsMax, whichever is smaller.
   explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
 
   /// Returns a default-constructed object with its `id` set. Returns null if the limit is reached.
@@ -27,7 +28,7 @@ class Pool {
     Cell& cell = cell_at(slot);
     cell.taken = true;
     std::destroy_at(&cell.item);
-    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(), which would zero all of it first
+    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(), which would first set all its bytes to zero
     cell.item.id = (cell.generation << kSlotBits) | slot;
     return &cell.item;
   }
@@ -49,7 +50,7 @@ class Pool {
   }
 
   std::size_t alive() const { return alive_; }
-  /// So many more are acquired without memory.
+  /// Makes sure that the next `count` calls of acquire() need no memory.
   void reserve(std::size_t count) {
     while (free_.size() < count) grow();
   }
@@ -72,7 +73,7 @@ class Pool {
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
-    free_.reserve(first + kBlockItems);  // calls that can throw come first
+    free_.reserve(first + kBlockItems);  // the two calls that can throw are made first
     blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
     for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
   }

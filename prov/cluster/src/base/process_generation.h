@@ -1,5 +1,6 @@
-// The number of this process: a child of fork() has a larger one than its parent. A process must neither use
-// nor release objects that it has inherited (api/fid_object.h, os/descriptor.h).
+// Counts the forks that lead to this process: after fork() the child's number is larger than its parent's.
+// Objects compare this number to detect that the process has inherited them. A process must neither use nor
+// release inherited objects (api/fid_object.h, os/descriptor.h).
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,12 @@
-// A report about this node or a running endpoint (cluster-info): records of named facts. A program that
-// prints a report need not know every fact, so a later version can add some.
+// A report about this node or a running endpoint. cluster-info prints it. It consists of records, and a
+// record consists of named facts. A program can print facts that it does not know, so a later version can add
+// facts.
 //
-// Between processes a report travels as text, one line for each fact:
+// A process sends a report to another as text, with one line for each fact:
 //
 //   [peer                       a record of this kind begins
 //   =peer 10.0.0.2:9228         a text: printable ASCII
-//   #window_frames 32           a number: digits, perhaps behind a minus
+//   #window_frames 32 a number: digits, perhaps after a minus sign
 //   ?confirmed yes              yes or no
 //
 // read_report() trusts nothing: it refuses text that breaks these rules or exceeds the limits.
@@ -32,14 +33,15 @@ class Record {
  public:
   explicit Record(std::string_view kind) : kind_(kind) {}
 
-  /// Adds a text. Replaces unprintable characters by question marks, and cuts a value that is too long.
+  /// Adds a fact with a text as its value. Replaces unprintable characters by question marks, and truncates a
+  /// value that is too long.
   Record& text(std::string_view name, std::string_view value);
   Record& number(std::string_view name, std::uint64_t value);
   Record& flag(std::string_view name, bool value);
 
   const std::string& kind() const { return kind_; }
   const std::vector<Fact>& facts() const { return facts_; }
-  /// Returns the value of the fact with that name; empty if there is none.
+  /// Returns the value of the fact with this name, or an empty text if there is none.
   const std::string& operator[](std::string_view name) const;
 
  private:
@@ -52,7 +54,7 @@ class Record {
 using Report = std::vector<Record>;
 
 std::string write_report(const Report& report);
-/// Reads what write_report() has written. Returns nothing if the text is no report.
+/// Parses the text that write_report() has written. Returns nothing if the text is not a valid report.
 std::optional<Report> read_report(std::string_view text);
 
 inline constexpr std::size_t kReportBytesMax = 64u << 20;

@@ -1,5 +1,6 @@
-// A queue in one block of memory that doubles when full: no allocation in steady state. It is unbounded; its
-// owner limits what goes in.
+// A queue in one block of memory. If the block is full, the queue allocates a block of twice the size. Once
+// the block is large enough, the queue allocates nothing more. The queue has no limit; its owner limits the
+// number of items.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +15,30 @@ class RingQueue {
  public:
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
-  /// How many more items fit without more memory.
+  /// Returns how many more items fit without more memory.
   std::size_t free() const { return capacity_ - size(); }
-  /// Bytes of memory that the queue holds.
+  /// Returns the size of the queue's memory in bytes.
   std::size_t footprint() const { return capacity_ * sizeof(Item); }
   Item& front() { return items_[head_ & mask()]; }
   const Item& front() const { return items_[head_ & mask()]; }
-  /// The i-th item from the head.
+  /// Returns the i-th item, counted from the front.
   Item& operator[](std::size_t i) { return items_[(head_ + i) & mask()]; }
   const Item& operator[](std::size_t i) const { return items_[(head_ + i) & mask()]; }
-  /// `item` must not lie in this ring.
+  /// Appends `item`, which must not be an element of this queue.
   template <typename Value = Item>
   void push_back(Value&& item) {
     if (size() == capacity_) grow();
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
-  /// Appends an item with the old contents of its place, and returns it. The caller overwrites it member by
-  /// member.
+  /// Appends an item that still has the old contents of its place, and returns it. The caller must overwrite
+  /// its members.
   Item& push_back() {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];
   }
-  /// The same, without growing. free() must not be 0.
+  /// Does the same as push_back() but never allocates. Call it only if free() is not 0.
   Item& push_within() { return items_[tail_++ & mask()]; }
-  /// Doubles the capacity. Throws std::bad_alloc, and changes nothing, if there is no memory.
+  /// Doubles the capacity. If there is no memory, throws std::bad_alloc and changes nothing.
   void grow() {
     const std::size_t wider = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
     auto items = std::make_unique<Item[]>(wider);
@@ -48,7 +49,7 @@ class RingQueue {
     head_ = 0;
     tail_ = count;
   }
-  /// Removes the first item, and at once releases what it owns. An item that owns nothing may keep its bytes.
+  /// Removes the first item. Resets an item that owns resources, so that they are released at once.
   void pop_front() {
     if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
     ++head_;

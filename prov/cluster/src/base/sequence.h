@@ -1,6 +1,7 @@
-// Serial numbers that wrap around (RFC 1982): a comparison is right while the two numbers are less than 2^31
-// apart, which the windows guarantee. There are two kinds, which do not mix. A frame keeps its sequence for
-// life. Each transmission of the frame has its own transmission number.
+// Serial numbers that wrap around (RFC 1982). A comparison is correct if the two numbers differ by less than
+// 2^31. The windows guarantee that. There are two kinds, and the compiler does not let them be mixed. A frame
+// has one sequence number for all its transmissions. Each transmission of the frame has its own transmission
+// number.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct SerialNumber {
 
   friend bool operator==(SerialNumber, SerialNumber) = default;
   friend SerialNumber operator+(SerialNumber s, std::uint32_t n) { return {s.value + n}; }
-  /// Signed distance a - b.
+  /// Returns the signed distance a - b.
   friend std::int32_t operator-(SerialNumber a, SerialNumber b) {
     return static_cast<std::int32_t>(a.value - b.value);
   }

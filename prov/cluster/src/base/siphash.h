@@ -1,5 +1,5 @@
-// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash of a few words. Nobody can compute it without the
-// key, and its results do not reveal the key.
+// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash of a few words. Nobody can compute the hash
+// without the key, and the hash values do not reveal the key.
 #pragma once
 
 #include <bit>
@@ -10,9 +10,9 @@ namespace cluster {
 
 class SipHash {
  public:
-  /// Pass random numbers in braces, `hash{random.next(), random.next()}`. In parentheses, the compiler
-  /// chooses which number is drawn first. Then one seed of the simulator could give different runs on
-  /// different machines.
+  /// Pass random numbers in braces: `hash{random.next(), random.next()}`. Braces fix which of the two calls
+  /// comes first; with parentheses the compiler chooses. Then the same seed of the simulator could give
+  /// different runs on different machines.
   SipHash(std::uint64_t low, std::uint64_t high) : low_(low), high_(high) {}
 
   std::uint64_t operator()(std::span<const std::uint64_t> words) const {

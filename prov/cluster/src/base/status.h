@@ -1,30 +1,32 @@
-// The result of an operation, or the reason why it failed, in all components below api/. api/ turns it into
-// libfabric's error numbers.
+// The result of an operation: success, or the reason why it failed. All components below api/ use it, and
+// api/ translates it to libfabric's error numbers.
 #pragma once
 
 namespace cluster {
 
 enum class Status {
   ok,
-  again,           ///< no resources now; try again after progress
-  too_big,         ///< longer than allowed
-  bad_address,     ///< the handle is not in the address vector
-  truncated,       ///< the message was longer than the receive
-  canceled,        ///< by the application
-  no_message,      ///< a peek found nothing
-  unreachable,     ///< no carrier leads there, no answer within the timeout, or an ICMP error
+  again,        ///< there are no resources now; try again after progress
+  too_big,      ///< the message is longer than allowed
+  bad_address,  ///< the handle is not in the address vector
+  truncated,    ///< the message was longer than the receive
+  canceled,     ///< the application has canceled the operation
+  no_message,   ///< a peek found nothing
+  /// No transport reaches the peer, the peer did not answer within the timeout, or an ICMP error arrived.
+  unreachable,
   refused,         ///< the host answers, but no endpoint has that port
-  reset,           ///< the peer closed or restarted
-  ended,           ///< the peer's process has ended: its kernel says so
+  reset,           ///< the peer has closed or restarted
+  ended,           ///< the kernel on the peer's node reports that the peer's process has ended
   exhausted,       ///< the peer, on this node, has no free descriptor for the connection
   stuck,           ///< the peer's process exists, but its endpoint does not answer
   unknown_source,  ///< a message arrived whose sender is not in the address vector
-  access,          ///< the peer has no such region, or it is too short or not registered for this access
-  no_memory,       ///< this process has no memory for the peer's data, or an unknown peer holds too much
-  overrun,         ///< completions were lost, because there was no memory for them
+  /// The peer has no such region, or the region is too short or not registered for this access.
+  access,
+  no_memory,  ///< this process has no memory for the peer's data, or an unknown peer uses too much memory
+  overrun,    ///< completions were lost because there was no memory for them
 };
 
-/// A few words for logs: "peer unreachable", "message truncated"...
+/// Returns a few words for the log, such as "peer unreachable" or "message truncated".
 const char* describe(Status status);
 
 }  // namespace cluster

@@ -1,5 +1,6 @@
-// The minimum of the samples in a sliding window of time. The window has two halves, each with its own
-// minimum. So a sample counts for at least half the window and at most all of it.
+// Computes the minimum of the samples in a sliding window of time. The window has two halves, and each half
+// has its own minimum. So a sample counts for at least half the length of the window and for at most its full
+// length.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ class WindowedMin {
  public:
   explicit WindowedMin(Duration memory) : half_(memory / 2) {}
 
-  /// Adds a sample. Returns true if older samples have left the window.
+  /// Adds a sample. Returns true if a new half begins, so that older samples leave the window.
   bool sample(Time now, Duration value) {
     const bool turned = known() && now >= turn_at_;
     if (turned || !known()) {

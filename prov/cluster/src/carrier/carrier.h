@@ -1,6 +1,6 @@
-// A carrier delivers segments of the protocol to one peer, each exactly once and intact. There are three
-// carriers: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue by which an
-// endpoint reaches itself (self/).
+// A carrier delivers segments of the protocol to one peer, each segment exactly once and undamaged. There are
+// three kinds of carriers: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue
+// by which an endpoint reaches itself (self/).
 #pragma once
 
 #include <algorithm>
@@ -13,21 +13,23 @@
 
 namespace cluster::carrier {
 
-/// Names a segment whose acknowledgement the caller wants reported. 0 asks for no report. Carriers do not
-/// interpret it.
+/// Identifies a segment or a run of segments. When the peer has acknowledged it, the engine reports the token
+/// to the protocol. 0 asks for no report. Carriers do not interpret tokens.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
-  copy,       ///< the caller may change the payload when post() returns
-  reference,  ///< the payload stays valid until the token is reported (token not 0)
+  copy,       ///< post() copies the payload; afterwards the caller may change it
+  reference,  ///< the caller keeps the payload valid until the token is reported (the token is not 0)
 };
 
-/// What a carrier can do. The protocol reads these traits and never asks which kind of carrier it uses.
+/// Properties of a carrier. The protocol uses these properties instead of asking which kind of carrier it
+/// has.
 struct Traits {
-  /// A segment counts as acknowledged when post() returns, because it then lies in memory that its receiver
+  /// A segment counts as acknowledged when post() returns, because it is then in memory that the receiver
   /// reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The peer runs on this node, so pulls from it share no wire with pulls from other peers.
+  /// The peer runs on this node. So pulls from it do not share the capacity of a network interface with pulls
+  /// from other peers.
   bool on_this_node = false;
 };
 
@@ -38,28 +40,30 @@ class Carrier {
 
   const Traits& traits() const { return traits_; }
 
-  /// Returns the largest payload, in bytes, that post() takes now in a segment of this shape.
+  /// Returns the size in bytes of the largest payload that post() can take now in a segment with this header.
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
 
-  /// Returns the best size of the next segment of a payload that is longer than payload_max() and may be cut
-  /// anywhere. A segment of this size fills the bytes that earlier segments left free.
+  /// For a payload that is longer than payload_max() and may be divided anywhere: returns the best size of
+  /// its next segment. A segment of this size fills the space that earlier segments have left free.
   virtual std::size_t fragment_max(const wire::Segment& segment) const { return payload_max(segment); }
 
-  /// Returns the size of the largest message that may be sent eagerly. The receiver should pull longer ones,
-  /// because it knows what other peers send to it.
+  /// Returns the size of the largest message that may be sent eagerly. The receiver should pull longer
+  /// messages, because only the receiver knows how much other peers send to it.
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
-  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
-  /// enough free bytes; try again after progress. The carrier delivers ordered segments (wire::ordered) in
-  /// the order of posting, and other segments as they arrive. Unless the carrier acknowledges on post
-  /// (Traits), the engine reports the token once, and never from inside post(). It reports the token when the
-  /// peer's library has the segment and, if the segment is ordered, every ordered one before it. If the
-  /// carrier ends first, nobody reports the token.
+  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if the carrier has
+  /// too little free space; the caller tries again after progress. The carrier delivers ordered segments
+  /// (wire::ordered) in the order in which they were posted, and other segments as soon as they arrive.
+  /// Unless the carrier acknowledges on post (Traits), the engine reports the token once, but never during
+  /// post(). It does so when the peer's library has the segment. If the segment is ordered, the peer's
+  /// library must also have all ordered segments before it. If the carrier is closed earlier, the token is
+  /// never reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
-  /// segments like `segment`. Returns how many bytes it took; 0 if there are not enough free bytes. The
-  /// engine reports the token once, when the peer has all bytes that this call took.
+  /// Takes as many bytes as it can from the beginning of a payload that stays valid (PayloadMode::reference).
+  /// Sends them as one or more consecutive segments with the header `segment`. Returns the number of bytes it
+  /// took, or 0 if the carrier has too little free space. The engine reports the token once, when the peer
+  /// has all bytes that this call took.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;
     const std::size_t part = std::min(payload.length, fragment_max(segment));
@@ -72,8 +76,8 @@ class Carrier {
   const Traits traits_;
 };
 
-/// The fast lane of a peer. While it is open, short messages may take it, and skip the checks that the
-/// general path makes for each message. Only the transport that opened a lane knows its implementation
+/// The fast lane of a peer. While the lane is open, a short message may use it and skips the checks that the
+/// general path makes for each message. Only the transport that opened the lane knows its implementation
 /// (shm/fast_lane.h).
 class Lane {};
 
@@ -83,8 +87,8 @@ inline bool post_copy(Carrier& carrier, wire::Segment segment, ConstBytes payloa
   return carrier.post(segment, {{&payload, 1}, 0, payload.size()}, PayloadMode::copy, 0);
 }
 
-/// Returns the size of the next segment of a payload with `left` bytes left. Cuts the payload only if the
-/// rest does not fit into one segment.
+/// Returns the size of the next segment of a payload of which `left` bytes are not posted yet. If these bytes
+/// fit into one segment, they are not divided.
 inline std::size_t next_fragment(std::size_t left, const Carrier& carrier, const wire::Segment& segment) {
   return left <= carrier.payload_max(segment) ? left : std::min(left, carrier.fragment_max(segment));
 }

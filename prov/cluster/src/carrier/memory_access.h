@@ -1,7 +1,8 @@
-// Access to a peer's memory without the peer's library. MemoryAccess reaches registered memory. A transport
-// offers it for each of its peers, and performs it by loads and stores, system calls or hardware. An access
-// is over when the call that submits it returns, or later; in the latter case the transport reports its end
-// to Messenger::rma(). CrossMemory reaches the buffers of large messages.
+// Interfaces for access to a peer's memory without the peer's library. MemoryAccess reads and writes
+// registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it by loads
+// and stores, system calls or hardware. An access may end before its call returns, or later. If it ends
+// later, the transport reports the end to Messenger::rma(). CrossMemory reads and writes the buffers of large
+// messages.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +13,25 @@
 
 namespace cluster::carrier {
 
-/// A range of the peer's memory. `address` is a remote address: the registration of the region sets the
-/// address of its first byte.
+/// A range of the peer's memory. `address` is a remote address. The peer chose the remote address of the
+/// region's first byte when it registered the region.
 struct RemoteRange {
   std::uint64_t address = 0;
   std::uint64_t key = 0;
   std::size_t length = 0;
 };
 
-/// Names a pending access. The caller passes the ticket with the access, and the transport returns the ticket
-/// when the access is over. Transports do not interpret it. It fits into two registers.
+/// Identifies a pending access. The caller passes a ticket with the access, and the transport passes it back
+/// when it reports the end of the access. Transports do not interpret tickets. A ticket fits into two
+/// registers.
 class AccessTicket {
  public:
   AccessTicket() = default;
-  /// Makes the ticket of an operation that has no request.
+  /// Makes a ticket for an operation that has no request object.
   AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
-  /// Makes the ticket of an operation that has waited in a queue, and so has a request: queued() is true.
+  /// Makes a ticket for an operation that has waited in a queue and therefore has a request object. queued()
+  /// returns true for it.
   AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 
@@ -43,19 +46,21 @@ class AccessTicket {
   std::uint64_t bits_ = 0;
 };
 
-/// What an access requires. A transport that cannot guarantee it leaves the access to the peer's library
-/// (Outcome::unsuited). The terms are one word, because every short access passes them down.
+/// The conditions that an access must fulfil. A transport that cannot guarantee them returns
+/// Outcome::unsuited, and the peer's library performs the access. The terms are packed into one word, because
+/// every short access passes them as an argument.
 class AccessTerms {
  public:
   AccessTerms() = default;
   AccessTerms(bool copied, bool after_sends, bool after_puts)
       : bits_(unsigned{copied} | unsigned{after_sends} << 1 | unsigned{after_puts} << 2) {}
 
-  /// The caller may change the source of a put when the call returns.
+  /// Returns true if the caller may change the source of a put as soon as the call returns.
   bool copied() const { return (bits_ & 1) != 0; }
-  /// The access takes effect after everything that has been posted to the peer's carrier.
+  /// Returns true if the access must take effect after all segments that were posted to the peer's carrier
+  /// before.
   bool after_sends() const { return (bits_ & 2) != 0; }
-  /// The access takes effect after all pending puts.
+  /// Returns true if the access must take effect after all pending puts.
   bool after_puts() const { return (bits_ & 4) != 0; }
 
  private:
@@ -65,15 +70,16 @@ class AccessTerms {
 enum class Outcome : std::uint8_t {
   done,      ///< all bytes are in place
   denied,    ///< no region of the peer allows this access; nothing was copied
-  unsuited,  ///< the peer's library has to serve it; some bytes may have been copied
-  pending,   ///< the access goes on; the transport reports its end
+  unsuited,  ///< the peer's library has to perform the access; some bytes may already be copied
+  pending,   ///< the access is in progress; the transport reports its end later
 };
 
-/// Performs accesses to one peer. The remote range is as long as the local data. The spans are valid during
-/// the call only; the memory that they name stays valid until the access is over.
+/// Performs accesses to one peer's memory. The remote range has the same length as the local data. The spans
+/// are valid only during the call. The memory to which they refer stays valid until the access ends.
 class MemoryAccess {
  public:
-  /// `in_order`: a pending put takes effect before anything that is posted to the peer's carrier later.
+  /// `in_order`: true if a pending put takes effect before all segments that are posted to the peer's carrier
+  /// after it.
   explicit MemoryAccess(bool in_order) : in_order_(in_order) {}
   virtual ~MemoryAccess() = default;
 
@@ -82,28 +88,29 @@ class MemoryAccess {
                       AccessTicket ticket) = 0;
   virtual Outcome get(const RemoteRange& from, const Scatter& target, AccessTerms terms,
                       AccessTicket ticket) = 0;
-  /// Reports the accesses that are visibly over by now.
+  /// Checks the pending accesses and reports those that have ended.
   virtual void settle() {}
-  /// Ends all pending accesses, because the peer is lost. Reports each of them: as ok if it has visibly taken
-  /// effect, otherwise with the given status. Afterwards the transport touches no local memory for them.
+  /// Ends all pending accesses, because the peer is lost. Reports an access as ok if it has verifiably taken
+  /// effect, otherwise with the given status. After this call, the transport reads and writes no local memory
+  /// for these accesses.
   virtual void end(Status) {}
 
  private:
   const bool in_order_;
 };
 
-/// The memory of a peer process on the same node, if the kernel lets this process copy from and to it
-/// (cross-memory attach, CMA). Then a large message is copied once, instead of twice through a ring
-/// (protocol/direct_copy.h).
+/// The memory of a peer process on the same node. It exists only if the kernel lets this process copy from
+/// and to that memory (cross-memory attach, CMA). With it, a large message is copied once
+/// (protocol/direct_copy.h). Through a ring it would be copied twice.
 class CrossMemory {
  public:
   virtual ~CrossMemory() = default;
 
-  /// Copies `length` bytes from the peer's `address` to position `offset` of the concatenation of `slices`.
-  /// Returns false if it could not copy all bytes; another attempt would fail, too.
+  /// Copies `length` bytes from `address` in the peer's memory to position `offset` of the concatenation of
+  /// `slices`. Returns false if it could not copy all bytes. Then another attempt would fail as well.
   virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                     std::size_t length) = 0;
-  /// Copies in the other direction, to the peer.
+  /// Copies `source` to `address` in the peer's memory. Returns false as read() does.
   virtual bool write(std::uint64_t address, const Gather& source) = 0;
 };
 

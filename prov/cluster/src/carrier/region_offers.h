@@ -1,5 +1,5 @@
-// How a domain offers its registered memory to the peers on its node. This is an interface: shm/ implements
-// it in memory that processes share.
+// The interface by which a domain offers its registered memory to the peers on its node. shm/ implements it
+// with memory that processes share.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,34 @@
 
 namespace cluster::carrier {
 
-/// What peers may do with a region by themselves. This side's library serves or denies all other accesses.
+/// A region, and which accesses peers may perform without this side's library. All other accesses go to this
+/// side's library, which performs or denies them.
 struct OfferedRegion {
-  std::uint64_t base = 0;    ///< the virtual address of its first byte
+  std::uint64_t base = 0;    ///< the virtual address of the region's first byte
   std::uint64_t start = 0;   ///< the remote address of that byte
-  std::uint64_t length = 0;  ///< a region of all memory has ~0, from address 0 on
+  std::uint64_t length = 0;  ///< ~0, with `base` 0, for a region that covers all memory
   bool readable = false;
   bool writable = false;
-  bool reads_served = false;   ///< peers may read it, through this side's library
-  bool writes_served = false;  ///< peers may write it, through this side's library
+  bool reads_served = false;   ///< peers may read the region, but only through this side's library
+  bool writes_served = false;  ///< peers may write the region, but only through this side's library
 };
 
-/// The regions of one domain. Calls may be made by several threads at once.
+/// The regions of one domain. Several threads may call it at once.
 class RegionOffers {
  public:
   virtual ~RegionOffers() = default;
 
-  /// Offers a region. Withdraw a key before you offer it again.
+  /// Offers a region under this key. A key must be withdrawn before it is offered again.
   virtual void offer(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Changes what peers may do; base, start and length stay the same.
+  /// Changes which accesses peers may perform. `region` must have the same base, start and length as before.
   virtual void change(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Closes the region to new accesses, and waits until no peer reads or writes it. Returns false if an
-  /// access takes unreasonably long; then the caller may call again.
+  /// Stops new accesses to the region, and waits until no peer reads or writes it any more. Returns false if
+  /// an access takes unreasonably long. Then the caller may call again.
   virtual bool withdraw(std::uint64_t key) = 0;
 
-  /// Lets the peers of this endpoint reach the regions until the handle is dropped. Dropping it waits for
-  /// accesses in progress. `reads_served`, `writes_served`: this endpoint's library has to see all reads or
-  /// all writes.
+  /// Lets the peers of this endpoint access the regions until the returned handle is destroyed. Its
+  /// destruction waits for accesses in progress. `reads_served`, `writes_served`: all reads or all writes
+  /// have to go through this endpoint's library.
   virtual std::shared_ptr<void> serve(const SocketAddress& endpoint, bool reads_served,
                                       bool writes_served) = 0;
 };

@@ -4,8 +4,8 @@
 
 namespace cluster::engine {
 
-/// True if the only turns since the last run come from a thread that woke and went back to sleep. A thread
-/// that wakes for each message takes more turns.
+/// Returns true if there were no turns since the last run. Also returns true if one thread woke, took a few
+/// turns and went back to sleep. A thread that wakes for each message takes more turns.
 bool BackgroundRunner::none_since() const {
   const std::uint32_t turns = loop_.turns();
   const std::uint32_t taken = turns - turns_seen_;
@@ -33,15 +33,15 @@ os::NextWake BackgroundRunner::run() {
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
   os::NextWake next = kAway;
   if (!polled) {
-    // Arming fails if something has arrived, if sleeping is impossible, or while a target takes writes (its
-    // process may be stopped there).
+    // arm() fails if something has arrived, if sleeping is impossible, or while a target is taking writes. A
+    // target's process may be stopped while it takes them.
     const bool armed = loop_.arm();
     const bool at_once = waiter_.can_sleep() && !messenger_.rma().pending();
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
                  : os::NextWake{at_once ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {
-    // No other thread sleeps here. So this run clears the descriptor without arming the rings again, and
-    // leaves deadlines to the application.
+    // No other thread sleeps on the engine. So this run handles the descriptor's events without arming the
+    // rings again, and leaves deadlines to the application.
     loop_.handle_events();
     waiter_.cancel_alarm();
     next = {kStandBy, loop_.descriptor()};
@@ -52,7 +52,7 @@ os::NextWake BackgroundRunner::run() {
   return next;
 }
 
-/// Takes a turn in place of the application, which may be busy.
+/// Performs one run with manual progress: takes a turn if the application may be too busy to take one.
 os::NextWake BackgroundRunner::run_manual() {
   packing_.apply_review();
   const bool slept = std::exchange(sleeps_, false);
@@ -62,7 +62,8 @@ os::NextWake BackgroundRunner::run_manual() {
     sleeps_ = true;
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
-  // The event that woke this thread wakes the application too, which may handle it and go back to sleep.
+  // The event that woke this thread also wakes the application's thread. So this thread first gives that
+  // thread time to handle the event and go back to sleep.
   if (slept && !packing_.in_stream()) return by_time(kIdle);
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();

@@ -1,27 +1,29 @@
-// The turns that the progress thread (os/progress_thread.h) takes while the application does something else.
+// Takes turns of the engine on the progress thread (os/progress_thread.h) while the application does
+// something else.
 //
-// With manual progress these turns are rare: just enough that acknowledgements, keep-alives, and messages
-// that wait to share a frame (packing_policy.h) do not wait forever. If a thread of the application sleeps
-// and nothing has happened for kQuietRuns runs, the progress thread sleeps on the same descriptor. So a
-// waiting process uses no processor, and the next event wakes both threads. If the event was only a deadline
-// and the application goes back to sleep, so does the progress thread.
+// With manual progress these turns are rare. They only make sure that acknowledgements, keep-alives, and
+// messages that wait to share a frame (packing_policy.h) leave eventually. If a thread of the application
+// sleeps and nothing has happened for kQuietRuns runs, the progress thread sleeps on the same descriptor. So
+// a waiting process uses no processor time, and the next event wakes both threads. If the event was only a
+// deadline and the application's thread goes back to sleep, the progress thread does the same.
 //
-// If there are more processes than processors, runs come late and take time from applications that wait for a
-// processor. So after a run that is late by more than kLate, the thread rests for kLateRest times the delay.
+// If there are more processes than processors, the runs begin late, and they take time from applications that
+// wait for a processor. So after a run that began late by kLate or more, the thread rests for kLateRest times
+// the delay.
 //
-// With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
+// With automatic progress (FI_PROGRESS_AUTO), each run chooses one of three states:
 //   serving      The application has taken no turn since the last run, so the progress thread takes one. If
-//                nothing has arrived, it sleeps with everything armed, and the next frame or segment wakes
-//                it.
-//   standing by  The application polls, and nothing has come over the network. The progress thread sleeps
-//                without asking local peers to ring, since each doorbell would cost them a useless system
-//                call. If the application stops polling, a peer that waits rings unasked
-//                (LocalPeers::ring_unheard). A peer that does not wait is served within kStandBy.
-//   away         The application polls while frames arrive, or sleeps and wakes by itself. The progress
-//                thread sleeps for a short time without the descriptor, because each frame would wake both
-//                threads.
+//                nothing has arrived, the thread sleeps with all sources armed, and the next frame or segment
+//                wakes it.
+//   standing by  The application polls, and no frame has arrived. The progress thread sleeps without asking
+//                local peers to ring the doorbell, because each ring would cost them a useless system call.
+//                If the application stops polling, a peer that waits for an answer rings without being asked
+//                (LocalPeers::ring_unheard). Any other peer is served within kStandBy.
+//   away         The application polls while frames arrive, or one of its threads sleeps on the engine. The
+//                progress thread sleeps for a short time without the descriptor. With the descriptor, each
+//                frame would wake both threads.
 //
-// Call it under the engine lock, unless a comment says otherwise.
+// Call all methods under the engine lock, unless a comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -39,7 +41,8 @@ namespace cluster::engine {
 
 class BackgroundRunner {
  public:
-  static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
+  /// The next run in the state `away`, and if another thread holds the engine lock.
+  static constexpr os::NextWake kAway{200us};
   static constexpr os::NextWake kInStream{transport::PackingPolicy::kStreamInterval};
   static constexpr Duration kIdle = 10ms;
   static constexpr unsigned kQuietRuns = 4;
@@ -53,27 +56,28 @@ class BackgroundRunner {
         clock_(clock),
         counters_(counters) {}
 
-  /// Stores the registration of run() with the progress thread. Null ends it and waits for the current run.
+  /// Stores the handle that keeps run() registered with the progress thread. Passing null unregisters run()
+  /// and waits until the current run ends.
   void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
-  /// A thread of the application is about to sleep on the engine.
+  /// Called when a thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
-  /// True if the application has polled since the last call, so that there is nothing to do. The progress
-  /// thread calls this without the lock. So a thread that uses the lock alone (base/lock.h) need not share
-  /// it.
+  /// Returns true if the application has polled since the last call. Then the progress thread has nothing to
+  /// do. The progress thread calls this without the engine lock, so that a polling application remains the
+  /// only user of that lock (base/lock.h).
   bool application_polls();
-  /// When to ask again after application_polls() was true.
+  /// Returns when to call application_polls() again after it has returned true.
   os::NextWake next_check();
-  /// Returns how long the application has taken no turn, at least. Zero: unknown, for example because it
-  /// sleeps here. For the progress thread.
+  /// Returns a lower bound on the time since the application last took a turn. Returns zero if that is
+  /// unknown, for example because the application sleeps on the engine. Only the progress thread calls this.
   Duration application_away() const;
-  /// Takes a turn if one is needed, and returns when to come again.
+  /// Takes a turn if one is needed, and returns when the progress thread must call again.
   os::NextWake run();
 
  private:
   static constexpr Duration kSoon = 1ms;
-  static constexpr Duration kLate = 1ms;  ///< a longer delay is not accidental
-  static constexpr int kLateRest = 4;     ///< rest: this many times the delay
+  static constexpr Duration kLate = 1ms;  ///< a delay of at least this counts as late
+  static constexpr int kLateRest = 4;     ///< after a late run, the thread rests this many times the delay
   static constexpr Duration kRestMax = 40ms;
   static constexpr Duration kStandBy = 1ms;
   static constexpr std::uint32_t kTurnsOfAWake = 8;
@@ -83,7 +87,7 @@ class BackgroundRunner {
     if (loop_.turns() != turns_seen_) turn_noted_at_ = now;
   }
   os::NextWake run_manual();
-  /// Returns when to come again: after `rest`, or later if this run was late.
+  /// Returns when the progress thread must call again: after `rest`, or later if this run was late.
   os::NextWake by_time(Duration rest);
 
   EventLoop& loop_;
@@ -94,15 +98,16 @@ class BackgroundRunner {
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;
-  unsigned quiet_runs_ = 0;  ///< quiet runs in a row, with manual progress
-  bool sleeps_ = false;      ///< the thread sleeps after them
-  // With manual progress:
-  Time wanted_{};                  ///< the time set for the next run; Time{}: none
-  Time began_{};                   ///< the start of the current run...
-  Duration late_{};                ///< ...and its delay
-  std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
-  Time turn_noted_at_{};           ///< the last run that found a turn of the application; Time{}: none has
-  std::uint64_t frames_seen_ = 0;  ///< frames received until the end of the last run
+  unsigned quiet_runs_ = 0;  ///< with manual progress: the number of runs in a row without an event
+  bool sleeps_ = false;      ///< the last run let the progress thread sleep until the descriptor is readable
+  // The next three members are used only with manual progress.
+  Time wanted_{};                 ///< the time at which the next run is due; Time{} if none is set
+  Time began_{};                  ///< the time at which the current run began
+  Duration late_{};               ///< how late the current run began
+  std::uint32_t turns_seen_ = 0;  ///< loop_.turns() at the end of the last run
+  /// The time of the last run that noticed a turn of the application; Time{} if none has.
+  Time turn_noted_at_{};
+  std::uint64_t frames_seen_ = 0;  ///< the counter of received frames at the end of the last run
   std::shared_ptr<void> registration_;
 };
 

@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::uint16_t kTeamPort = 9228;
 
-/// Returns an address from the ranges that every network may use freely: 239.192.0.0/14 (RFC 2365) and
-/// ff15::/16. Teams with the same address tell their frames apart by the key.
+/// Returns a multicast address for a team. The address is from a range that every network may use freely:
+/// 239.192.0.0/14 (RFC 2365) or ff15::/16. If two teams get the same address, the key in each frame tells
+/// them apart.
 SocketAddress address_of_team(std::uint64_t key, SocketAddress::Family family) {
   const std::uint64_t bits = key * 0x9e3779b97f4a7c15u;
   if (family == SocketAddress::Family::v6) {

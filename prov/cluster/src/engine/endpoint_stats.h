@@ -1,6 +1,6 @@
-// The state of an endpoint for reports: its counters, its peers, and which carrier reaches each and why. The
-// values belong to one moment and are collected under the engine lock. Sending and receiving messages costs
-// nothing extra for them.
+// The state of an endpoint for reports: its counters, its peers, and for each peer which carrier reaches it
+// and why. All values belong to one moment, because they are collected under the engine lock. They cost
+// nothing when messages are sent and received.
 #pragma once
 
 #include <span>
@@ -22,20 +22,20 @@ struct EndpointStats {
   Time now{};
   Time since{};  ///< when the endpoint was opened
   Counters counters;
-  std::size_t unexpected = 0;  ///< messages that wait for their receive
+  std::size_t unexpected = 0;  ///< messages that wait for a matching receive
   std::vector<PeerStats> peers;
   std::vector<protocol::PendingOperation>
-      operations;  ///< of the application, in progress; at most kOperationsMax
+      operations;  ///< the application's operations in progress; at most kOperationsMax
   std::size_t operations_under_way = 0;
-  std::vector<protocol::StoredMessage> messages;  ///< the first of `unexpected`; at most kMessagesMax
-  Duration application_away{};  ///< the application has taken no turn for at least this time; zero: unknown
+  std::vector<protocol::StoredMessage> messages;  ///< the first kMessagesMax of the unexpected messages
+  Duration application_away{};  ///< the application has taken no turn for at least this time; zero if unknown
 };
 
-/// The limits of the two lists. Further operations and messages are only counted.
+/// The largest numbers of entries in the two lists. Further operations and messages are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
 inline constexpr std::size_t kMessagesMax = 64;
 
-/// Returns the name in PeerStats::carrier.
+/// Returns the name for PeerStats::carrier.
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer);
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
                             std::span<transport::Transport* const> transports,

@@ -59,7 +59,7 @@ Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
   return status;
 }
 
-/// Returns the action of a remote write or read once its peer has a carrier.
+/// Returns the function that starts a remote write or read. It is called once the peer has a carrier.
 template <typename Op>
 auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger, const Op& op) {
   return [&](protocol::Channel& channel) {
@@ -72,7 +72,8 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// If the fast lane is open, an access that needs no help from the target does not disturb the event loop.
+/// If the fast lane is open and the access needs no help from the target's library, the event loop keeps
+/// taking calm turns.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
@@ -105,7 +106,8 @@ Status Engine::receive(const protocol::RecvOp& op) {
     if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
   }
-  if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek must see all messages that have arrived
+  // A peek must see all messages that have arrived.
+  if (op.peek != protocol::Peek::none) loop_.run_once();
   if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
   if (from == nullptr) reach_.end_abandoned();

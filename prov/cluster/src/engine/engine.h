@@ -1,9 +1,9 @@
-// One endpoint, entered only here: each method takes the engine lock and calls the objects behind it. These
-// objects are single-threaded, know only objects declared before them, and take no lock. Only the progress
-// thread reads without the lock, and only what run_in_background() needs to see whether the application
-// polls.
+// The engine of one endpoint. All calls from outside go through this class: each method takes the engine lock
+// and calls the objects below. These objects take no lock, and each knows only the objects declared before
+// it. There is one exception: the progress thread reads a few values without the lock, to see whether the
+// application polls (run_in_background()).
 //
-//   down   send() -> Messenger -> the carrier of the peer -> its transport
+//   down   send() -> Messenger -> the peer's carrier -> the peer's transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
 //   PeerTable         peers by name and handle          PeerReach         how a peer is reached; losses
@@ -12,7 +12,8 @@
 //   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
 //   CollectiveEndpoint  collective operations
 //
-// Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
+// The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
+// reads a queue or waits.
 #pragma once
 
 #include <cstdint>
@@ -45,23 +46,24 @@ using transport::AddressTable;
 class Engine {
  public:
   explicit Engine(EngineParts parts);
-  /// Waits until peers have what they are owed, at most for the `linger` setting.
+  /// Waits until all messages have left and are acknowledged, but not longer than the `linger` setting.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const SocketAddress& name() const { return parts_.name; }
-  /// Call it before the first send or receive, and again for each counter bound later. The address table
-  /// outlives the engine.
+  /// Call it before the first send or receive, and again for each counter that is bound later. The address
+  /// table must outlive the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
-  /// Returns `ok` if the operation is accepted: its outcome goes to the bindings. Returns `again` if
-  /// resources are missing now: poll and repeat. Any other status refuses the operation, and no outcome
-  /// follows.
+  /// Returns `ok` if the operation is accepted; its completion later goes to the bindings. Returns `again` if
+  /// there are no resources now; the caller must poll and call again. Any other status means that the
+  /// operation is refused and no completion follows.
   Status send(const protocol::SendOp& op);
   Status receive(const protocol::RecvOp& op);
-  /// Does a ShortSend to the peer, or a ShortReceive from it (or kAddrUnspec), if the fast lane to it is
-  /// open. Returns false if nothing was done: call send() or receive().
+  /// If the fast lane of the peer is open, performs a ShortSend to the peer or posts a ShortReceive from it.
+  /// The `handle` of a ShortReceive may also be kAddrUnspec (any sender). Returns false if it did nothing;
+  /// the caller then calls send() or receive().
   template <typename ShortOp>
   bool take_fast_lane(std::uint64_t handle, const ShortOp& op) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -78,62 +80,67 @@ class Engine {
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
-  /// Joins a group and returns its address in `handle`. With `op` null, leaves the group `handle`.
+  /// Joins a group and sets `handle` to the handle of the group. If `op` is null, leaves the group with this
+  /// handle.
   Status change_membership(const JoinOp* op, std::uint64_t& handle);
-  /// Calls act(collectives) with the teams and collective operations of this endpoint.
+  /// Calls act(collectives), where `collectives` are the teams and collective operations of this endpoint.
   template <typename Act>
   auto with_collectives(Act&& act) {
     return locked([&] { return act(collective_.collectives()); });
   }
-  /// Cancels one receive by its context. Returns false if no such receive waits.
+  /// Cancels one receive that has this context. Returns false if no such receive waits.
   bool cancel(void* context) {
     return locked([&] { return messenger_.matcher().cancel(context); });
   }
 
-  /// Stores the registration of run_in_background() with the progress thread. It ends before the engine does.
+  /// Stores the handle that keeps run_in_background() registered with the progress thread. The engine drops
+  /// it before the engine itself ends.
   void set_progress_client(std::shared_ptr<void> registration) {
     background_.set_registration(std::move(registration));
   }
-  /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
-  /// last run. Returns when to come again.
+  /// Called by the progress thread, which never waits for the engine lock. Takes a turn if no thread has
+  /// polled since the last run. Returns when to call again.
   os::NextWake run_in_background();
-  /// FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call before attach().
+  /// Switches to FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call it
+  /// before attach().
   void enable_auto_progress() {
     locked([&] { background_.set_automatic(); });
   }
 
-  /// Returns when the endpoint needs a turn if nothing arrives and nobody calls; kNever: never.
+  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
+  /// kNever if it needs none.
   Time next_deadline() const {
     return locked([&] { return loop_.next_deadline(); });
   }
   Counters counters() const {
     return locked([&] { return Counters(parts_.environment.counters); });
   }
-  /// Returns how many more operations are certainly accepted (fi_tx_size_left).
+  /// Returns how many more operations the engine will certainly accept (fi_tx_size_left).
   std::size_t tx_size_left() const {
     return locked([&] { return messenger_.tx_size_left(); });
   }
   std::size_t unexpected_messages() const {
     return locked([&] { return messenger_.matcher().stored(); });
   }
-  /// Returns how the peer is reached: the name of a link, "shm", "self", or "none" (yet). Returns null if the
-  /// handle is not in the address vector.
+  /// Returns how the peer is reached: the name of a link, "shm", "self", or "none" if it has no carrier.
+  /// Returns null if the handle is not in the address vector.
   const char* carrier_name_of(std::uint64_t handle) const;
-  /// Returns the state for reports, or nothing if another thread is inside. For the progress thread.
+  /// Called by the progress thread. Returns the state for reports, or nothing if another thread holds the
+  /// engine lock.
   std::optional<EndpointStats> stats() const;
-  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
-  /// acknowledged.
+  /// Returns true if this endpoint owes nothing to any peer: all posted data has left, and everything that
+  /// has arrived is acknowledged.
   bool quiescent() const {
     return locked([&] { return loop_.quiescent(); });
   }
 
-  /// Takes one turn of the event loop that looks at everything. Waits for the engine lock.
+  /// Waits for the engine lock, and takes a turn that checks every source of work (PollScope::all).
   void poll() {
     locked([&] { loop_.run_once(PollScope::all); });
   }
-  /// Takes a turn for a caller that comes again soon. It skips the turn if another thread is inside, and
-  /// makes system calls only when they are due (PollScope::due). Arrivals of the fast lane go into `read` if
-  /// it accepts them.
+  /// Takes a turn for a caller that calls again soon. Does nothing if another thread holds the engine lock.
+  /// Omits system calls that were made only a short time ago (PollScope::due). Messages that arrive by the
+  /// fast lane are written to `read` if `read` accepts them.
   template <typename Read = protocol::NoDirectRead>
   void try_poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -141,13 +148,13 @@ class Engine {
     const std::lock_guard lock(lock_, std::adopt_lock);
     if (!loop_.run_calm(read)) loop_.run_once(PollScope::due);
   }
-  /// Returns a descriptor that becomes readable when poll() has work to do, if arm() has returned true; -1:
-  /// there is none.
+  /// Returns a descriptor, or -1 if there is none. After arm() has returned true, the descriptor becomes
+  /// readable as soon as poll() has work.
   int descriptor() {
     return locked([&] { return loop_.descriptor(); });
   }
-  /// Takes one turn, after which a thread may sleep on the descriptor. Returns false if something arrived or
-  /// sleeping is impossible: then keep polling.
+  /// Takes one turn. Returns true if a thread may now sleep on the descriptor. Returns false if something has
+  /// arrived or sleeping is impossible; the caller must keep polling.
   bool arm();
 
  private:
@@ -158,7 +165,8 @@ class Engine {
   }
 
   mutable BiasedLock lock_;
-  /// Outlives all other members, which count events while they are destroyed.
+  /// Holds the counters. Declared first so that it outlives the other members, which still count events while
+  /// they are destroyed.
   const std::shared_ptr<void> resources_;
   EngineParts parts_;
   mutable PeerTable peers_;
@@ -168,7 +176,7 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
-  shm::FastLane no_lane_;  ///< used without shared memory: it is never open
+  shm::FastLane no_lane_;  ///< stands in for the fast lane if there is no shared memory; it is never open
   Transports transports_;
   shm::FastLane* const lane_;
   EventLoop loop_;

@@ -1,5 +1,5 @@
-// The parts of an engine. provider/ builds them from the operating system; tests and the simulator use their
-// own objects.
+// The parts from which an engine is built. provider/ builds them with the operating system. Tests and the
+// simulator use their own objects.
 #pragma once
 
 #include <cstdint>
@@ -28,31 +28,37 @@ using transport::Peer;
 using transport::PeerTable;
 using transport::PollScope;
 
-/// FI_EP_RDM or FI_EP_DGRAM.
+/// The endpoint types FI_EP_RDM and FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
-/// `link` may be null: only shared memory. `local_listener` may be null: no shared memory.
+/// If `link` is null, the endpoint uses only shared memory. If `local_listener` is null, it uses no shared
+/// memory.
 struct EngineParts {
   Environment environment;
   EngineSettings settings;
-  SocketAddress name;       ///< as fi_getname returns it: routable, port bound
-  std::uint64_t epoch = 0;  ///< real time in ns; orders the incarnations of one name, across restarts
+  /// The name that fi_getname returns: an address that peers can reach, with a bound port.
+  SocketAddress name;
+  std::uint64_t epoch = 0;  ///< real time in ns; a later incarnation of the name has a larger epoch
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::LocalListener> local_listener;
-  std::shared_ptr<void> resources;        ///< destroyed last, after everything else of the engine
-  EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
-  /// The interfaces behind `link` by number. The first has the address of the name. Empty: one interface.
+  std::shared_ptr<void> resources;        ///< destroyed after everything else in the engine
+  EndpointType type = EndpointType::rdm;  ///< for dgram there must be a link, and no listener is used
+  /// The interfaces behind `link`, by number. The first interface has the address of `name`. Empty if there
+  /// is only one interface.
   std::vector<multipath::Rail> rails = {};
-  /// Asks the kernels of peers whether their processes exist. Null: only the peer's silence shows that it is
-  /// gone.
+  /// Asks the kernel of a peer's node whether the peer's process exists. If `probe` is null, a peer counts as
+  /// gone only when it stays silent.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
-  /// Accesses registered memory of peers on this node. Null: their libraries serve all accesses.
+  /// Gives access to the registered memory of peers on this node. If `region_connector` is null, the peers'
+  /// libraries perform all accesses.
   std::unique_ptr<shm::RegionConnector> region_connector = nullptr;
-  /// Receives what is sent to multicast groups. Null: members of groups get messages by unicast only.
+  /// Opens sockets that receive frames of multicast groups. If `multicast` is null, members of groups get
+  /// messages only by unicast.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
-  /// The endpoints of this process, for peers that know one of them; null: this one is alone.
+  /// The endpoints of this endpoint's domain. A peer that knows one of them can ask it to confirm the others.
+  /// Null if this endpoint is the only one.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
-  /// Transports nearer than the network, in addition to those of transports.cc.
+  /// Makes further transports, in addition to those of transports.cc. They count as nearer than the network.
   std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
       further_transports = {};
 };

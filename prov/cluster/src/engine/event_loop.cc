@@ -10,13 +10,17 @@ using transport::Turn;
 
 namespace {
 
-/// No event says that memory, or space in the unexpected store, is free again.
+/// While memory or space in the unexpected store is missing, a turn is taken at this interval. No event
+/// announces that memory or space is free again.
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
-constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
-/// A closing endpoint waits this long for peers outside the address vector to acknowledge: enough to
-/// retransmit a lost frame several times. Any host can be such a peer, and may never acknowledge.
+/// drain_on_close() sleeps after each of this many turns without arrivals. After the others it only yields
+/// the processor.
+constexpr std::uint32_t kTurnsPerSleep = 256;
+/// How long a closing endpoint waits for acknowledgements from peers outside the address vector. The time is
+/// enough to retransmit a lost frame several times. The limit is needed because any host can be such a peer
+/// and may never acknowledge.
 constexpr Duration kLingerForUnknown = 250ms;
 
 }  // namespace
@@ -26,9 +30,9 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// The next turn continues what this one had no memory for (base/end_of_memory.h). An endpoint that is not
-/// enabled yet has no address vector by which to judge senders, and nowhere to report to. Until then arrivals
-/// wait in its sockets.
+/// If memory runs out, the turn ends, and the next turn continues its work (base/end_of_memory.h). An
+/// endpoint that is not enabled yet has no address vector to check senders, and no queue for completions.
+/// Until it is enabled, arrivals wait in its sockets.
 bool EventLoop::run_once(PollScope scope) {
   if (!peers_.attached()) [[unlikely]]
     return false;
@@ -81,7 +85,8 @@ bool EventLoop::calm() const {
          all_of([](const Transport& each) { return each.silent(); });
 }
 
-/// Marks the peers that got control segments outside of pumps. Their transports send these segments next.
+/// Tells the transports which peers have new control segments. The next flush() or transmit() sends these
+/// segments.
 void EventLoop::mark_control() {
   messenger_.control().take_pending([](protocol::Channel& channel) {
     Peer& peer = transport::peer_of(channel);
@@ -103,12 +108,12 @@ void EventLoop::deliver_held() {
   for (Transport* const each : transports()) each->flush();
 }
 
-/// Time in which this process did not run does not count against peers: at most kTurnMax counts between two
-/// turns.
+/// The time in which this process did not run must not count as waiting. So at most kTurnMax is counted
+/// between two turns.
 void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
   for (Transport* const each : transports()) {
-    each->flush();  // even with a short limit
+    each->flush();  // so that messages leave even if `linger` is short
     each->begin_close();
   }
   Duration waited{};
@@ -155,7 +160,7 @@ void EventLoop::handle_events() {
   waiter_.dispatch();
 }
 
-/// Wakes sleeping threads by the alarm: they do not know what this call has done.
+/// Sets the alarm so that sleeping threads wake in time for the work that this call has caused.
 void EventLoop::wake_by_deadline() {
   const bool now =
       !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });

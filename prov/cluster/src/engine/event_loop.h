@@ -1,13 +1,14 @@
-// One turn of the engine, and when the next turn is due. A turn takes in what has arrived, continues what
-// waited, and sends what is then ready. So the answer to a peer leaves in the turn in which the question
-// arrived.
+// Takes the turns of an engine, and computes when the next turn is due. A turn receives what has arrived,
+// continues operations that had to wait, and then sends what is ready. So the answer to a peer leaves in the
+// same turn in which the question arrived.
 //
-// The loop asks all transports the same, nearest first (transport/transport.h). Each transport decides how
-// rarely it makes its expensive checks. The loop knows only the fast lane by name: a calm turn reads only the
-// rings of peers whose short messages may take it (shm/fast_lane.h).
+// The loop calls the same methods of all transports, nearest first (transport/transport.h). Each transport
+// decides how rarely it makes its expensive checks. There is one special case, the calm turn. It reads only
+// the rings of peers on this node. Everything that does not belong to the fast lane (shm/fast_lane.h) waits
+// for a full turn.
 //
 // Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). Call wake_sleepers() after
-// everything that may concern a sleeping thread.
+// every change for which a sleeping thread must take a turn.
 #pragma once
 
 #include <algorithm>
@@ -38,41 +39,46 @@ class EventLoop {
 
   /// Takes one turn. Returns true if something arrived.
   [[gnu::noinline]] bool run_once(PollScope scope = PollScope::all);
-  /// Takes a cheaper turn for a caller that comes again soon. It also settles posted writes. Such a turn is
-  /// possible while the last full turn left no work, and only short messages and writes of this node can have
-  /// come since. Returns false if no turn was taken and run_once() is due. Arrivals go into `read` if it
-  /// accepts them.
+  /// Takes a calm turn for a caller that calls again soon. A calm turn is cheaper than a full turn. It
+  /// receives short messages from this node and settles posted writes. It is possible only if the last full
+  /// turn has left no work, and if only short messages and writes from this node can have arrived since.
+  /// Returns false if it could not take the turn; the caller must then call run_once(). Arriving messages are
+  /// written to `read` if `read` accepts them.
   template <typename Read>
   bool run_calm(Read& read);
-  /// The common part of send, write, read, atomic and collectives. It closes the peer's fast lane, finds the
-  /// peer, and opens its carrier. The operation leaves at once, or (`more`) with those that follow.
+  /// The common part of send, write, read, atomic and collective operations. It finds the peer, closes the
+  /// peer's fast lane, and opens a carrier if the peer has none. Then it calls act(channel), which starts the
+  /// operation. The operation leaves at once or, if `more` is true, together with the operations that follow.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  /// Work was done outside of turns, and the next turn must continue it.
+  /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
+  /// work for the turn.
   void disturb() { calm_turns_ = 0; }
-  /// The number of turns so far; also read outside the engine lock.
+  /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
-  /// A receive was posted: messages that wait for space in the unexpected store may find it now.
+  /// Called after a receive was posted. Messages that wait for space in the unexpected store may be
+  /// deliverable now.
   void receive_posted() {
     if (holding()) [[unlikely]]
       deliver_held();
     if (messenger_.control().pending()) flush_control();
   }
-  /// True once this endpoint owes nothing to any peer: all that was promised has left, and all that came is
-  /// acknowledged.
+  /// Returns true if this endpoint owes nothing to any peer: all posted data has left, and everything that
+  /// has arrived is acknowledged.
   bool quiescent() const {
     return !messenger_.busy() && groups_.quiescent() &&
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
-  /// Runs turns until quiescent(), at most for the `linger` setting. Peers outside the address vector get
-  /// less time.
+  /// Takes turns until quiescent() is true, but not longer than the `linger` setting. For peers outside the
+  /// address vector it waits less long.
   void drain_on_close();
 
-  /// Returns when the endpoint needs a turn if nothing arrives and nobody calls; kNever: never.
+  /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
+  /// kNever if it needs none.
   Time next_deadline() const;
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
-  /// Takes one turn, after which a thread may sleep on the descriptor. Returns false if something arrived or
-  /// sleeping is impossible.
+  /// Takes one turn. Returns true if a thread may now sleep on the descriptor. Returns false if something has
+  /// arrived or sleeping is impossible.
   bool arm();
   void handle_events();
   void wake_sleepers() {
@@ -81,10 +87,11 @@ class EventLoop {
   }
 
  private:
-  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< if some rings are read in turns
+  /// If there are so many rings that a turn reads only some of them, one turn in this many is a full turn.
+  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;
 
-  /// Takes a turn that is due by the clock and not because of a message. The test of the budget of messages
-  /// knows it by this name and ignores it.
+  /// Takes a full turn because of the time, not because of a message. It is a function of its own so that the
+  /// test of the instruction budget can recognize it by name and leave it out.
   [[gnu::noinline]] bool run_by_clock();
   bool take_turn(PollScope scope);
   std::span<transport::Transport* const> transports() const { return reach_.transports(); }
@@ -92,17 +99,18 @@ class EventLoop {
   bool all_of(Holds&& holds) const {
     return std::ranges::all_of(transports(), [&](const transport::Transport* each) { return holds(*each); });
   }
-  /// Messages that have arrived wait for a receive, or for space in the unexpected store.
+  /// Returns true if arrived messages wait for a matching receive or for space in the unexpected store.
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// True if only posted writes are left to settle, and memory or the clock reveals everything that may come.
+  /// Returns true if the next turns may be calm: the only work left is to settle posted writes, and no
+  /// transport needs a system call soon.
   bool calm() const;
   void mark_control();
   void flush_control();
   void deliver_held();
   void wake_by_deadline();
-  /// When a thread that sleeps wakes by the clock.
+  /// Returns the time at which a sleeping thread must wake even if nothing arrives.
   Time next_turn() const;
 
   const EngineParts& parts_;
@@ -110,15 +118,15 @@ class EventLoop {
   protocol::Messenger& messenger_;
   transport::Waiter& waiter_;
   transport::PeerReach& reach_;
-  shm::ShmTransport* const lane_;  ///< null: the endpoint has no fast lane
+  shm::ShmTransport* const lane_;  ///< null if the endpoint has no fast lane
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  /// Not 0: the last turn left no work, and nothing was done since. Turns whose number has one of these bits
-  /// may be calm.
+  /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
+  /// Then a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
-  bool ended_early_ = false;  ///< the last turn, for lack of memory
-  std::uint64_t ticks_ = 0;   ///< the last reading of the clock...
-  std::uint64_t rest_ = 0;    ///< ...and for how many ticks a calm loop need not look at all transports again
+  bool ended_early_ = false;  ///< the last turn ended early because memory ran out
+  std::uint64_t ticks_ = 0;   ///< the clock at the last full turn that read it
+  std::uint64_t rest_ = 0;    ///< for how many ticks after `ticks_` calm turns may replace full turns
 };
 
 template <typename Act>
@@ -153,7 +161,8 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == Arrivals::other) return false;
   lane_->settle_posted();
   if (arrivals == Arrivals::none) {
-    // Posted writes need the clock as well: settling takes back writes that a target does not read.
+    // While writes are posted, full turns are needed more often, because a full turn takes back writes that a
+    // target does not read.
     const bool posted = !lane_->posted_idle();
     const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : rest_;
     if (parts_.environment.clock.ticks() - ticks_ > rest) return run_by_clock();

@@ -20,27 +20,31 @@ using wire::SegmentKind;
 namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
-constexpr std::size_t kBurstsMax = 64;       ///< per turn
-constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member, per turn
+constexpr std::size_t kBurstsMax = 64;       ///< the largest number of bursts that one turn reads
+constexpr std::size_t kBodiesPerTurn = 256;  ///< the largest number that one turn delivers for each member
 constexpr std::size_t kBodyMin = 256;
-constexpr Duration kRetryInterval = 10ms;     ///< no event says that memory is free again
-constexpr std::size_t kAllBodies = SIZE_MAX;  ///< for a lost member, which gets no further turn
+/// The time after which work is retried that got no memory. No event announces that memory is free again.
+constexpr Duration kRetryInterval = 10ms;
+/// Used for a lost member, because its data cannot be delivered later.
+constexpr std::size_t kAllBodies = SIZE_MAX;
 
-/// Time between two reads of an empty socket. Each read is a system call, and a waiting member would make it
-/// all the time. (A socket wakes a sleeping thread anyway.) Members of a team mostly wait for something else.
-/// So the interval grows for a team's socket, unless an operation waits for it.
+/// The time between two reads of an empty socket. Each read is a system call, and without this limit a
+/// waiting member would make it in every turn. (A sleeping thread needs no reads, because the socket wakes
+/// it.) The members of a team mostly wait for something other than the group. So the interval grows for a
+/// team's socket, unless an operation waits for the group.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
-/// True if the sender of this kind waits for a membership or a stream here, and must hear if there is none.
+/// Returns true if the sender of such a segment expects a membership or a stream at this endpoint. If there
+/// is none, the sender must be told.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
          kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 
-/// Returns the largest body. Such a body also fits into a segment of a flow, whose frames have the same
-/// length.
+/// Returns the size of the largest body. A body of this size also fits into a segment of a flow, because the
+/// frames of a flow have the same length.
 std::size_t body_max(const link::Link* link) {
   const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
   return std::max(kBodyMin, frame - group::kBodyOverhead);
@@ -129,7 +133,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
-  // It becomes one of the groups last, when nothing can throw any more. Otherwise nobody would close it.
+  // The entry is added to the groups last, when nothing can throw any more. If something threw after that,
+  // nobody would close the group.
   groups_.reserve(groups_.size() + 1);
   if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
     waiter_.watch(entry->socket->descriptor(), *this);
@@ -148,8 +153,8 @@ void GroupTable::expect(std::uint64_t handle, bool waits) {
   if (GroupEntry* const entry = find(handle)) entry->expect(waits);
 }
 
-/// Makes the next turn read all sockets: an unread socket stays readable and would wake the thread again at
-/// once.
+/// Makes the next turn read all sockets. A socket that is not read stays readable and would wake the thread
+/// again at once.
 void GroupTable::on_ready(bool) {
   for (const std::unique_ptr<GroupEntry>& entry : groups_) entry->next_poll = {};
 }
@@ -232,7 +237,7 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
-/// Reads until the socket is empty, because unread frames would be reported as missing.
+/// Reads until the socket is empty, because the group would report unread frames as missing.
 std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;
@@ -248,7 +253,7 @@ std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   return arrivals;
 }
 
-/// Takes in the frames of one arrival. Returns how many were for the group.
+/// Processes the frames of one arrival. Returns how many of them belong to the group.
 std::size_t GroupTable::receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame) {
   if (frame.from.to == parts_.name) return 0;
   const wire::Integrity integrity =
@@ -287,7 +292,8 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
   return false;
 }
 
-/// Opens carriers to members that were met. It is safe here, because nothing iterates over peers.
+/// Opens carriers to members that have none. Opening a carrier can change the peer table. At this point that
+/// is safe, because nothing iterates over peers.
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
@@ -300,7 +306,7 @@ void GroupTable::reach_members(GroupEntry& entry) {
     if (opening == OpenResult::unreached) lost.push_back(&member);
     later |= opening == OpenResult::later;
   });
-  entry.unreached = later;  // set last: if memory runs out above, the next turn continues
+  entry.unreached = later;  // set last, so that the next turn tries again if memory runs out above
   for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
 }
 
@@ -331,8 +337,8 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
   return entry.unfinished = true;
 }
 
-/// If memory runs out, the turn ends early, and a later one continues. It must not throw, because its caller
-/// has already taken in what made it necessary.
+/// Takes a turn of one group. If memory runs out, the turn ends early and a later turn continues. It must not
+/// throw, because its caller has already accepted an operation or read frames.
 void GroupTable::turn(Time now, GroupEntry& entry) {
   if (enough_memory_for([&] { take_turn(now, entry); })) [[likely]]
     return;
@@ -355,15 +361,15 @@ void GroupTable::take_turn(Time now, GroupEntry& entry) {
   if (group.news().take_ends() && !entry.incoming.empty()) entry.drop_ended_streams(protocol_);
 }
 
-/// Takes a turn outside of the engine's turns. What the turn makes ready leaves at once.
+/// Takes a turn of one group outside the engine's turns, and sends at once what the turn has posted.
 void GroupTable::turn_now(GroupEntry& entry) {
   const Time now = parts_.environment.clock.now();
   turn(now, entry);
   for (transport::Transport* const each : reach_.transports()) each->flush();
 }
 
-/// Reports what a turn has brought: complete messages, members that are gone, the begin of the membership.
-/// What throws is reported the next time.
+/// Reports the results of a turn: completed messages, lost members, and the beginning of the membership. If
+/// reporting throws, the remaining results are reported in a later turn.
 void GroupTable::report(GroupEntry& entry) {
   Group& group = *entry.group;
   for (auto& finished = group.stream().finished(); !finished.empty(); finished.pop_front()) {
@@ -427,7 +433,7 @@ void GroupTable::deliver_held() {
 
 bool GroupTable::run() {
   const Time now = parts_.environment.clock.now();
-  holding_ = false;  // groups with news are due, and their turns set it again
+  holding_ = false;  // the turns of the groups set it again
   std::size_t arrivals = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     GroupEntry& entry = *groups_[i];

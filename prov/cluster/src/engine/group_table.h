@@ -1,13 +1,14 @@
-// The groups of an endpoint. They connect the protocol objects of group/ with the peers, carriers and sockets
-// of the engine.
+// The multicast groups of an endpoint. This table connects the protocol objects of group/ with the peers,
+// carriers and sockets of the engine.
 //
-//   down   send() -> GroupProtocol (what completes) -> SenderStream -> link, or carriers of members
+//   down   send() -> GroupProtocol (completions) -> SenderStream -> link, or carriers of members
 //   up     run(): sockets of the groups -> Group -> ReceiverStream -> GroupProtocol (matching), in order
-//          on_group_segment(): what members say over their carriers, from Messenger
+//          on_group_segment(): control segments that members send over their carriers, from Messenger
 //
-// In sends, a group's handle takes the place of a peer's handle. Members are peers like others: each is
-// reached as soon as it is met, and a member whose peer is lost is lost to the group. Without a roster, only
-// peers in the address vector are met.
+// To send to a group, the application passes the group's handle instead of a peer's handle. Each member is
+// also a peer of this endpoint. When the group learns of a member, this endpoint opens a carrier to it. When
+// the peer is lost, the group loses the member. If the group has no roster, only peers in the address vector
+// can become members.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +30,25 @@
 
 namespace cluster::engine {
 
-/// Handles of groups have this bit; handles of peers do not.
+/// Handles of groups have this bit set, and handles of peers do not.
 inline constexpr std::uint64_t kGroupHandles = std::uint64_t{1} << 62;
 inline constexpr bool is_group(std::uint64_t handle) { return (handle >> 62) == 1; }
 
 struct JoinOp {
-  SocketAddress address;  ///< of IP multicast, with a port
-  std::uint64_t key = 0;  ///< the same at all members; distinguishes groups of one address
+  SocketAddress address;  ///< an IP multicast address with a port
+  std::uint64_t key = 0;  ///< the same at all members; distinguishes groups with the same address
   group::Role role;
-  std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
-  void* context = nullptr;                 ///< for GroupListener
-  /// GroupListener tells the application that it is a member. A team asks joined().
+  /// The names of the members; if empty, members find each other by announcements.
+  std::vector<SocketAddress> roster = {};
+  void* context = nullptr;  ///< passed to GroupListener
+  /// Says whether the group transports messages of the application or of collective operations. For the
+  /// application, GroupListener reports when the membership has begun. A team calls joined() instead.
   protocol::GroupProtocol::Content content = protocol::GroupProtocol::Content::application;
 };
 
-/// One group of an endpoint: its membership, its socket, and the messages that are arriving from members.
+/// One group of an endpoint: its members, its socket, and the messages that are arriving from members.
 struct GroupEntry {
-  /// The message whose segments are arriving from a member.
+  /// A message from a member of which some segments have arrived.
   struct Incoming {
     std::uint32_t stream = 0;
     protocol::Assembly assembly;
@@ -58,23 +61,25 @@ struct GroupEntry {
   std::unique_ptr<link::MulticastReceiver> socket;
   std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
   bool joined = false;
-  bool unreached = false;   ///< a member may have no carrier yet
-  bool unfinished = false;  ///< the last turn left data that can be delivered
-  bool unread = false;      ///< the socket has more frames
-  std::size_t awaited = 0;  ///< operations that wait for the group
+  bool unreached = false;   ///< at least one member may have no carrier yet
+  bool unfinished = false;  ///< the last turn did not deliver all data that can be delivered
+  bool unread = false;      ///< the socket may hold more frames
+  std::size_t awaited = 0;  ///< the number of operations that wait for messages of the group
   Time next_poll{};         ///< when to read the socket next
   Duration poll_interval{};
-  Time close_by = kNever;  ///< the latest time to end a group that is being left
+  /// If this endpoint is leaving the group, the time at which the group is closed even if work is left.
+  Time close_by = kNever;
 
-  /// True if the group needs a turn. Arrivals from members and actions of this side move its deadline or make
-  /// news.
+  /// Returns true if the group needs a turn. An arrival from a member, or an action of this side, changes the
+  /// group's deadline or adds to its news.
   bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
-  /// One more operation waits for the group, or (`waits` false) one less.
+  /// Counts one more operation that waits for the group or, if `waits` is false, one fewer.
   void expect(bool waits);
-  /// The socket was read. `arrivals`: it had frames. `more`: it may have further ones.
+  /// Called after the socket was read. `arrivals`: frames for this group were read. `more`: the socket may
+  /// hold more frames.
   void note_poll(Time now, bool arrivals, bool more);
-  /// Aborts messages whose stream has ended, because their member is gone or has restarted.
+  /// Aborts incomplete messages whose stream has ended because the member is gone or has restarted.
   void drop_ended_streams(protocol::GroupProtocol& protocol);
   void drop_streams(protocol::GroupProtocol& protocol, Status status);
 };
@@ -89,21 +94,21 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
         waiter_(context.waiter),
         protocol_(context.messenger) {}
 
-  /// Joins a group. Returns `ok`; GroupListener is called when the membership has begun. If it throws, there
-  /// is no membership.
+  /// Joins a group. Returns `ok` if joining has begun; GroupListener reports later that the membership has
+  /// begun. If the call throws, the group is not joined.
   Status join(const JoinOp& op, std::uint64_t& handle);
-  /// Leaves the group. Messages that were sent still reach all members.
+  /// Begins to leave the group. Messages already sent to the group still arrive.
   Status leave(std::uint64_t handle);
   Status send(const protocol::SendOp& op);
   bool joined(std::uint64_t handle);
-  /// One more operation waits for the group, or (`waits` false) one less.
+  /// Counts one more operation that waits for the group or, if `waits` is false, one fewer.
   void expect(std::uint64_t handle, bool waits);
 
   bool active() const { return !groups_.empty(); }
-  /// Takes one turn of all groups. Returns true if something arrived. Marks peers for transmission if
-  /// segments were posted to them.
+  /// Takes one turn of all groups. Returns true if something has arrived.
   bool run();
-  /// Messages wait in streams until a receive is posted for them, or there is space in the unexpected store.
+  /// Returns true if messages wait in the streams for a matching receive or for space in the unexpected
+  /// store.
   bool holding() const { return holding_; }
   void deliver_held();
   Time deadline() const;
@@ -115,20 +120,22 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
-  /// A group's socket has woken a thread, so it must be read now, however rarely it was read before.
+  /// Called when the socket of a group has woken a thread. The next turn must read the socket, even if its
+  /// next poll is later.
   void on_ready(bool trouble) override;
   GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void reach_members(GroupEntry& entry);
-  /// Delivers at most `bodies` bodies. Returns true if more data is left.
+  /// Delivers at most `bodies` frame bodies from a member. Returns true if more data is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
   void take_turn(Time now, GroupEntry& entry);
   void turn_now(GroupEntry& entry);
   void report(GroupEntry& entry);
-  /// False: the end of its messages cannot be reported yet.
+  /// Closes a group that this endpoint is leaving. Returns false if the completions of its messages cannot be
+  /// reported yet.
   bool close(Time now, GroupEntry& entry);
 
   const EngineParts& parts_;
@@ -138,7 +145,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   transport::Waiter& waiter_;
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<GroupEntry>> groups_;
-  std::uint64_t opened_ = 0;  ///< groups opened so far
+  std::uint64_t opened_ = 0;  ///< the number of groups opened so far
   bool holding_ = false;
 };
 

@@ -1,5 +1,6 @@
-// What a thread that waits for a queue sleeps on: the descriptors of the queue's engines, and a signal that
-// any thread may raise. Its own descriptor stands for all of them, and the application may use it.
+// Lets a thread that waits for a queue sleep until one of the queue's engines has work or another thread
+// wakes it. It combines the descriptors of the engines and of a signal into one descriptor. The application
+// may also sleep on that descriptor.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@ namespace cluster::engine {
 
 class Sleeper final : public Waker {
  public:
-  /// Returns null if there are no descriptors left.
+  /// Returns null if no descriptor is free.
   static std::unique_ptr<Sleeper> open() {
     std::unique_ptr<os::WaitSet> set = os::WaitSet::open();
     std::unique_ptr<os::Signal> signal = os::Signal::open();
@@ -25,7 +26,8 @@ class Sleeper final : public Waker {
   }
 
   int descriptor() const { return set_->descriptor(); }
-  /// An engine without a descriptor is never armed, so no thread sleeps while that engine matters.
+  /// Adds the engine's descriptor. An engine without a descriptor is ignored. Such an engine can never be
+  /// armed, so no thread sleeps while it is bound to the queue.
   void add(Engine& engine) {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->add(descriptor, &engine);
   }
@@ -33,15 +35,16 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
-  /// Lets one thread at a time sleep until it is woken. Returns false if another thread already sleeps.
-  /// release() or the end of the thread ends the claim.
+  /// Claims the sleeper for the calling thread, because only one thread may sleep on it until it is woken.
+  /// Returns false if another thread holds the claim. The claim ends with release() or with the end of the
+  /// thread.
   bool claim() { return claimed_.try_take(); }
   void release() { claimed_.give_back(); }
 
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
-  /// Sleeps at most for `limit`. Every engine must be armed.
+  /// Sleeps until the descriptor is readable, but not longer than `limit`. All engines must be armed.
   os::WaitSet::Wake wait(std::chrono::milliseconds limit) const {
     return set_->sleep(limit == kForever ? std::nullopt : std::optional(limit));
   }

@@ -28,7 +28,7 @@ Transports make_transports(const EngineParts& parts, const transport::TransportC
     add(std::move(shm));
   }
   for (const auto& make : parts.further_transports) add(make(context));
-  // The last resort: the network accepts every peer.
+  // The network is last, because it accepts every peer.
   if (parts.link != nullptr) {
     const bool datagrams = parts.type == EndpointType::dgram;
     auto network = std::make_unique<network::NetworkTransport>(

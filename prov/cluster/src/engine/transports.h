@@ -1,5 +1,5 @@
-// The transports of an endpoint, nearest first. To add a transport, change transports.cc. The engine then
-// treats it like all others (transport/transport.h).
+// The transports of an endpoint, nearest first. To add a transport, change only transports.cc. The engine
+// treats all transports alike (transport/transport.h).
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace cluster::engine {
 
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
-  /// Transports to which some messages go directly; null: the endpoint has no such transport.
-  shm::ShmTransport* lane = nullptr;               ///< short messages inside the node
-  network::NetworkTransport* datagrams = nullptr;  ///< an endpoint of datagrams uses only this
+  /// The next two transports get some messages directly. They are null if the endpoint has no such transport.
+  shm::ShmTransport* lane = nullptr;               ///< gets short messages inside the node
+  network::NetworkTransport* datagrams = nullptr;  ///< gets all messages of an FI_EP_DGRAM endpoint
 };
 
-/// Makes the transports. The arguments must outlive them.
+/// Makes the transports. The arguments must outlive the transports.
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

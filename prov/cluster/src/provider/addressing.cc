@@ -18,8 +18,8 @@ int socket_family(Family family) {
   return family == Family::v4 ? AF_INET : family == Family::v6 ? AF_INET6 : AF_UNSPEC;
 }
 
-/// Returns the first IPv4 address, else the first address of any kind. Returns an empty address, with the
-/// resolver's error in `reason`, if there is none.
+/// Returns the first IPv4 address of the name or, if it has none, its first address. If the name has no
+/// address, returns an empty address and sets `reason` to the resolver's error.
 SocketAddress resolve(const char* host, const char* service, Family family, std::uint64_t flags,
                       std::string& reason) {
   addrinfo hints{};
@@ -46,7 +46,8 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
   return first;
 }
 
-/// Resolves node and service as the caller gave them. The node may be an address text that has its own port.
+/// Resolves the node and the service that the caller of fi_getinfo passes. `node` may also be an address in
+/// libfabric's text form with a port of its own.
 SocketAddress resolve_node(const char* node, const char* service, Family family, std::uint64_t flags,
                            std::string& reason) {
   const std::optional<AddressText> text = node != nullptr ? parse_address_text(node) : std::nullopt;
@@ -63,13 +64,13 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
       return {};
     }
   } else if (node == nullptr && family == Family::none) {
-    family = Family::v4;  // a wildcard without a format may be of either family; every node has IPv4
+    family = Family::v4;  // the caller accepts both families; every node has IPv4
   }
   return resolve(node, service, family, flags, reason);
 }
 
-/// Returns an address of the hints; empty, with the cause in `reason`, if it is not in the format that the
-/// hints name.
+/// Converts an address from the hints. If it is not in the format that the hints name, returns an empty
+/// address and sets `reason` to the cause.
 SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::string& reason) {
   const Family family = api::family_of_format(format);
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);

@@ -1,5 +1,5 @@
-// The source and destination addresses that a caller of fi_getinfo asks for by node, service, flags and
-// hints. Names are resolved here and nowhere else, so only these functions may wait for a name server.
+// Determines the source and destination addresses that a caller of fi_getinfo asks for by node, service,
+// flags and hints. Only the functions of this file resolve names, so only they may wait for a name server.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -14,18 +14,20 @@
 namespace cluster::provider {
 
 struct Addresses {
-  SocketAddress source;       ///< empty or a wildcard: any address of this node
+  SocketAddress source;       ///< if it is empty or a wildcard, the caller accepts any address of this node
   SocketAddress destination;  ///< empty if the caller gives none
-  std::uint16_t port = 0;     ///< of the source; set even if the caller names only a service
-  SocketAddress::Family family = SocketAddress::Family::none;  ///< none: either family
+  std::uint16_t port = 0;     ///< the port of the source; set even if the caller names only a service
+  /// The family that the caller asks for; `none` if the caller accepts both families.
+  SocketAddress::Family family = SocketAddress::Family::none;
 };
 
-/// Returns 0; or -FI_EINVAL or -FI_ENODATA, with the cause in `reason`.
+/// Returns 0. On failure returns -FI_EINVAL or -FI_ENODATA and sets `reason` to the cause.
 int read_addresses(const char* node, const char* service, std::uint64_t flags, const fi_info* hints,
                    Addresses& out, std::string& reason);
 
-/// libfabric's text form of a socket address: "fi_sockaddr_in://10.0.0.1:9228",
-/// "fi_sockaddr_in6://[fd00::1]:9228", or fi_sockaddr:// with either. Port and host may be missing.
+/// A socket address in libfabric's text form, divided into its parts. The text form is
+/// "fi_sockaddr_in://10.0.0.1:9228" or "fi_sockaddr_in6://[fd00::1]:9228". With fi_sockaddr:// the address
+/// may be of either family. Host and port may be missing.
 struct AddressText {
   SocketAddress::Family family = SocketAddress::Family::none;
   std::string host;

@@ -11,10 +11,11 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns true if mr_mode is an enumeration (FI_MR_BASIC or FI_MR_SCALABLE) for callers of this version.
+/// Returns true if callers of this API version use mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
+/// For newer callers it is a set of bits.
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Compares hints with what is offered, and keeps the first mismatch.
+/// Compares hints with the offer, and stores the first mismatch.
 class Check {
  public:
   void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
@@ -58,7 +59,7 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  // Flow control by credit decides how much is buffered.
+  // An application cannot choose the size of the buffers, because the flow control by credit determines it.
   check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
@@ -76,7 +77,8 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_order_raw_size", hint.max_order_raw_size, capabilities.ordered_max);
   check.at_most("max_order_war_size", hint.max_order_war_size, capabilities.ordered_max);
   check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
-  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest value
+  // This also refuses FI_SHARED_CONTEXT, which is the largest value.
+  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   check.none(api::GivenAuthKey(hint, version).refusal());
 }
@@ -87,15 +89,17 @@ bool is_progress(const fi_progress& field) {
          level == kProgressControlUnified;
 }
 
-/// FI_MR_BASIC and FI_MR_SCALABLE are values of an enumeration and must stand alone. Since 1.5 mr_mode has
-/// other bits, which say what the caller permits.
+/// Returns true if the value is allowed for callers of this API version. FI_MR_BASIC and FI_MR_SCALABLE are
+/// values of an enumeration and must not be combined with other bits. Since 1.5 there are other bits, by
+/// which the caller says what it supports.
 bool is_registration_mode(int mode, std::uint32_t version) {
   if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
   return mode == 0 || !old_registration(version);
 }
 
 void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
-  // Control operations are complete when their call returns, which satisfies every control_progress.
+  // Every value of control_progress is accepted, because control operations are complete when their call
+  // returns.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
   check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,
@@ -115,7 +119,7 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
   check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
   check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
-  if (old_registration(caller.version)) return;  // for such callers the fields below do not exist
+  if (old_registration(caller.version)) return;  // these callers do not have the fields below
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
@@ -131,14 +135,15 @@ bool known_format(std::uint32_t format) {
          format == FI_SOCKADDR_IN6 || format == kSockaddrIp;
 }
 
-/// Adds the implied bits: messages and remote access without a direction have all directions.
+/// Adds the bits that the hints imply: messages and remote access without a direction mean all directions.
 std::uint64_t with_direction(std::uint64_t caps) {
   if ((caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0) caps |= kDirectionCaps;
   if ((caps & kRemoteCaps) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
   return caps;
 }
 
-/// Returns what the endpoint gets. It also gets what the hints of only one side ask for.
+/// Returns the capabilities of the endpoint. A capability is included even if only tx_attr or only rx_attr of
+/// the hints asks for it.
 std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
   const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitSide) |
                                  (api::attributes_at(asked.rx_attr).caps & kReceiveHints);
@@ -146,18 +151,19 @@ std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& aske
   return with_direction(all | of_sides) | kDomainCaps;
 }
 
-/// Returns the granted capabilities of one side: all of them, or those that the hint of the side names.
+/// Returns the granted capabilities of one side. If the side's hint names some of them, returns only those.
 std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hinted) {
   const std::uint64_t all = granted & side;
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-/// Programs ask for a traffic class that they do not need. The answer says that all traffic has one class.
+/// Returns the traffic class for the answer. A request for any class is accepted, because many programs ask
+/// for one that they do not need. The answer says FI_TC_BEST_EFFORT, because all traffic has one class.
 std::uint32_t traffic_class(std::uint32_t asked) {
   return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT;
 }
 
-/// Writes the fields that fi_tx_attr and fi_rx_attr have in common.
+/// Writes the fields that exist in both fi_tx_attr and fi_rx_attr.
 template <typename Attributes>
 void describe_side(Attributes& attributes, const Capabilities& capabilities, std::uint64_t granted,
                    std::uint64_t side, const Attributes* hint) {
@@ -187,13 +193,13 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities,
   attributes.rx_ctx_cnt = 1;
 }
 
-/// The three bits that have replaced FI_MR_BASIC since 1.5.
+/// The three bits that replace FI_MR_BASIC since 1.5.
 constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
-/// Callers before 1.5 get one of two models: the one that they name, or else FI_MR_SCALABLE. Newer callers
-/// that name exactly one of the two get it as well. Callers that permit all three bits of FI_MR_BASIC get
-/// these bits, because nobody can guess random keys. All others get 0: the application chooses keys, and
-/// offsets start at 0.
+/// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets it. Other
+/// callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get these
+/// bits, because then the provider draws random keys, which nobody can guess. All other callers get 0: the
+/// application chooses the keys, and remote addresses begin at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
@@ -209,7 +215,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.resource_mgmt = FI_RM_ENABLED;
   attributes.av_type = FI_AV_UNSPEC;
   if (hint != nullptr) {
-    // Programs compare these fields with what they asked for.
+    // These fields repeat the caller's values, because some programs compare the answer with their hints.
     if (hint->threading != FI_THREAD_UNSPEC) attributes.threading = hint->threading;
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;

@@ -1,5 +1,5 @@
-// The offer of fi_getinfo: the table of capabilities, the limits and defaults of the two endpoint types, the
-// comparison with a caller's hints, and the answer.
+// What fi_getinfo offers: the table of capabilities, and the limits and defaults of the two endpoint types.
+// hint_mismatch() compares the offer with a caller's hints, and describe() writes it into the answer.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,14 +17,14 @@
 namespace cluster::provider {
 
 enum class Grant : std::uint8_t {
-  always,   ///< granted in any case, because it costs nothing
-  primary,  ///< granted on request, or if the hints name no capability
-  request,  ///< granted only on request, because it costs something
-  never,    ///< defined by libfabric, but the provider lacks it
+  always,   ///< always granted, because it costs nothing
+  primary,  ///< granted if the hints ask for it or name no capability at all
+  request,  ///< granted only if the hints ask for it, because it costs something
+  never,    ///< not supported by the provider
 };
 
-/// The attributes in which libfabric lists a capability: tx_attr, rx_attr, or with kNoSide only those of the
-/// domain.
+/// The attributes in which libfabric lists a capability: tx_attr, rx_attr, or both. A capability with kNoSide
+/// is listed only in the attributes of the domain.
 enum Side : std::uint8_t { kNoSide = 0, kTransmit = 1, kReceive = 2, kBothSides = kTransmit | kReceive };
 
 struct CapabilityRow {
@@ -34,9 +34,10 @@ struct CapabilityRow {
   bool datagrams = false;  ///< FI_EP_DGRAM endpoints also have it
 };
 
-/// The table of all capabilities. FI_SOURCE costs a look-up per message. Endpoints without FI_COLLECTIVE need
-/// not keep messages of teams. Members of a group receive without FI_MULTICAST in rx_attr, because libfabric
-/// lists this capability for the sender.
+/// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per
+/// message. FI_COLLECTIVE is granted only on request because an endpoint with it has to store messages of
+/// teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for the sender; members of
+/// a group receive without it.
 inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_MSG, Grant::primary, kBothSides, true},
     {FI_TAGGED, Grant::primary, kBothSides},
@@ -65,7 +66,7 @@ inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_VARIABLE_MSG, Grant::never, kReceive},
 };
 
-/// Returns the bits of the rows whose value in `column` is one of `wanted`.
+/// Returns the bits of all rows whose value in `column` is one of `wanted`.
 template <typename Value>
 constexpr std::uint64_t capabilities_with(Value CapabilityRow::*column, std::initializer_list<Value> wanted) {
   std::uint64_t bits = 0;
@@ -80,13 +81,13 @@ inline constexpr std::uint64_t kDomainCaps = capabilities_with(&CapabilityRow::g
 inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
 inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
-/// The capabilities that tx_attr and rx_attr may list. Old callers put the whole capability word into both,
-/// so hints of one side that belong to the other are ignored.
+/// The capabilities that tx_attr and rx_attr may list. Old callers put all capabilities into both attributes.
+/// So bits that belong only to the other side are ignored.
 inline constexpr std::uint64_t kTransmitSide =
     capabilities_with(&CapabilityRow::side, {kTransmit, kBothSides});
 inline constexpr std::uint64_t kReceiveSide = capabilities_with(&CapabilityRow::side, {kReceive, kBothSides});
-/// What the hints of the receive side may ask of the endpoint. A receiver that asks for FI_MULTICAST wants to
-/// join groups.
+/// The capabilities that the hints in rx_attr may ask for. FI_MULTICAST in rx_attr means that the caller
+/// wants to join groups.
 inline constexpr std::uint64_t kReceiveHints = kReceiveSide | FI_MULTICAST;
 
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
@@ -94,13 +95,14 @@ inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-// Flags that may be the default of all operations. FI_MORE may not be: the last operation would wait for
-// another that never comes.
+// The flags that may be the default of all operations. FI_MORE is not among them, because the last operation
+// would wait for another one that never follows.
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MULTI_RECV;
-/// Every order is supported, at any size. Orders that cost nothing are always granted. The others may delay
-/// operations (protocol/ops.h: Ordering), so they are granted only on request.
+/// The orders of operations that are always granted, because they cost nothing. All other orders are
+/// supported as well, for operations of any size. But they may delay operations (protocol/ops.h: Ordering),
+/// so they are granted only if the hints ask for them.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR |
                                             FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 inline constexpr std::uint64_t kMessageOrder =
@@ -112,21 +114,22 @@ inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
 /// The answer to hints without a tag format: 64 fields of one bit, so any mask is possible.
 inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;
 
-inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless the hints name one
+/// The size in tx_attr and rx_attr, unless the hints name one.
+inline constexpr std::size_t kQueueSize = 1024;
 inline constexpr std::size_t kReceivesMax = 1 << 20;
 inline constexpr std::size_t kKeySize = 8;
 inline constexpr std::size_t kRegionSlicesMax = 1;
 inline constexpr std::size_t kRegionsMax = 1 << 20;
 inline constexpr std::size_t kCompletionDataSize = 8;
-inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
-inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket address
+inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< objects of each kind in one domain
+inline constexpr std::size_t kErrorDataMax = 64;     ///< enough for any socket address
 
 struct Capabilities {
   fi_ep_type type;
   std::uint64_t caps;
   std::uint64_t transmit_flags;
   std::uint64_t message_order;
-  std::size_t ordered_max;  ///< the longest remote access that can be ordered relative to others
+  std::size_t ordered_max;  ///< the longest remote access whose order relative to others is guaranteed
   std::size_t message_max;
   std::size_t remote_ranges_max;
 };
@@ -139,7 +142,7 @@ inline constexpr Capabilities kRdmCapabilities{
     .message_max = kMessageMax,
     .remote_ranges_max = protocol::kRmaIovMax,
 };
-/// Datagrams: untagged messages, without order or reliability.
+/// The capabilities of FI_EP_DGRAM: untagged messages without order and reliability.
 inline constexpr Capabilities kDgramCapabilities{
     .type = FI_EP_DGRAM,
     .caps = kDatagramCaps,
@@ -149,27 +152,28 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// Returns the capabilities on an interface whose frames have at most `frame_max` bytes.
+/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. For datagrams, this
+/// reduces the message size.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
-/// The caller of fi_getinfo, and the limits that depend on settings.
+/// Properties of the caller of fi_getinfo, and a limit that depends on the settings.
 struct GetinfoCaller {
-  std::uint32_t version = 0;       ///< the API version that the caller was written for
-  std::uint32_t core_version = 0;  ///< the core's version, which decides the length of its structs
-  std::size_t sends_max = 4096;    ///< concurrent sends of one endpoint
+  std::uint32_t version = 0;       ///< the API version that the caller uses
+  std::uint32_t core_version = 0;  ///< the core's version, which determines the length of its structs
+  std::size_t sends_max = 4096;    ///< the largest number of concurrent sends of one endpoint
   std::uint32_t provider_version = 0;
 };
 
-/// Returns an empty text if the provider can satisfy the hints, else the first mismatch for the log. Hints
-/// and each part of them may be missing. Zero means "any", except for modes, where it means "the caller
-/// supports none"; this provider needs none. Names and addresses are checked elsewhere
-/// (interface_addresses.h).
+/// Returns an empty text if the provider can satisfy the hints, else a text for the log that names the first
+/// mismatch. Any attribute struct in the hints may be missing. A field of zero means that the caller accepts
+/// any value. A mode field of zero means that the caller supports no mode. This is accepted, because the
+/// provider needs none. Names and addresses are checked in interface_addresses.h.
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);
 
-/// Writes `capabilities` and the attributes into `info`, which comes from the core's fi_allocinfo. Fields
-/// that are not written stay zero. The hints, if any, have passed hint_mismatch(). Addresses and names are
-/// written elsewhere.
+/// Writes the capabilities and all attributes into `info`, which the core's fi_allocinfo has returned. Fields
+/// that are not written stay zero. If there are hints, hint_mismatch() must have accepted them. The caller
+/// writes addresses and names itself.
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version);
 

@@ -20,10 +20,10 @@ constexpr std::size_t kLineMax = 1024;
 #define CORE_FUNCTIONS(EACH) \
   EACH(version) EACH(dupinfo) EACH(freeinfo) EACH(log_enabled) EACH(log) EACH(param_define) EACH(param_get)
 
-/// The core's functions as dlsym found them; null before bind_core(). They are plain pointers, so they are
-/// usable until the process ends.
+/// The core's functions as dlsym has found them, or null before bind_core(). They are plain pointers without
+/// a destructor, so they can be called until the process ends.
 struct CoreFunctions {
-  const void* base = nullptr;  ///< where the core's shared object begins
+  const void* base = nullptr;  ///< the address at which the core's shared object begins
 #define POINTER(name) decltype(&::fi_##name) name = nullptr;
   CORE_FUNCTIONS(POINTER)
 };
@@ -55,7 +55,8 @@ bool bind_core(const void* caller, std::string& reason) {
   }
   void* handle = dlopen(object.file, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr)
-    handle = dlopen(nullptr, RTLD_LAZY);  // for the program itself the first dlopen() may fail
+    // The first dlopen() may fail if the core is linked into the program itself.
+    handle = dlopen(nullptr, RTLD_LAZY);
   if (handle == nullptr) {
     reason = std::string(object.file) + " cannot be opened again";
     return false;
@@ -65,7 +66,7 @@ bool bind_core(const void* caller, std::string& reason) {
   std::string missing;
   const auto find = [&](const char* name, auto& function) {
     void* symbol = dlsym(handle, name);
-    // dlsym also searches the objects on which this one depends, and one of them may be another libfabric.
+    // dlsym also searches the objects on which this object depends, and one of them may be another libfabric.
     if (symbol == nullptr || object_of(symbol).base != object.base) {
       missing += missing.empty() ? name : std::string(", ") + name;
       return;
@@ -85,7 +86,7 @@ bool bind_core(const void* caller, std::string& reason) {
 
 }  // namespace cluster::provider
 
-// --- libfabric's own names, hidden in this plugin. libfabric's headers call them. ---
+// --- Functions with libfabric's own names, hidden in this plugin. libfabric's headers call them. ---
 
 using cluster::provider::core;
 
@@ -118,7 +119,7 @@ void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsy
 int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help,
                     ...) {
   if (core.param_define == nullptr) return -FI_ENOSYS;
-  const cluster::os::PutOffCancellation off;  // because it also logs
+  const cluster::os::PutOffCancellation off;  // because this function also logs
   char text[cluster::provider::kLineMax];
   va_list arguments;
   va_start(arguments, help);

@@ -1,23 +1,26 @@
-// Binds the provider to one libfabric: the one that loaded it (the core). A process may hold several: MPI
-// packages bring their own under any file name, and some are loaded RTLD_LOCAL. A wrong one has another
-// version and other struct sizes, so the plugin has no DT_NEEDED on libfabric. bind_core() finds the core by
-// the address that called fi_prov_ini, and its functions by dlsym. dlsym returns the newest version of each
-// function, which keeps the fields that later versions appended to fi_info.
+// Binds the provider to the libfabric that has loaded it. That libfabric is called the core. A process may
+// contain several libfabrics: some MPI packages include their own copy under another file name, and some load
+// it with RTLD_LOCAL. Another libfabric may have another version and other struct sizes. Therefore the plugin
+// is not linked to libfabric (it has no DT_NEEDED entry). bind_core() finds the core by the address from
+// which fi_prov_ini was called, and the core's functions by dlsym. dlsym returns the newest version of each
+// function, which supports the fields that later versions appended to fi_info.
 //
-// The functions of this file have libfabric's own names, are hidden inside the plugin, and call the core. So
-// the inline functions of libfabric's headers (fi_allocinfo, FI_WARN, ...) work as usual. Without a core, for
-// example before bind_core(), they do nothing: no info, no log, no parameters, version 0.
+// core_binding.cc defines functions that have libfabric's own names and call the core. They are hidden inside
+// the plugin. With them, the inline functions of libfabric's headers (fi_allocinfo, FI_WARN, ...) work as
+// usual. Before bind_core() they do nothing: they return no info, no parameters and version 0, and log
+// nothing.
 //
-// Once bound, the core stays loaded until the process ends. Threads that do not notice a dlclose may still
-// make progress and write log lines.
+// Once bound, the core stays loaded until the process ends, even after a dlclose. Threads of the provider may
+// still run after a dlclose and write log lines.
 #pragma once
 
 #include <string>
 
 namespace cluster::provider {
 
-/// Binds to the shared object that `caller` points into; binding to the same one again is fine. Returns
-/// false, with the cause in `reason`, if the object lacks a function or another object is already bound.
+/// Binds to the shared object that contains the address `caller`. If that object is already bound, returns
+/// true. Returns false and sets `reason` to the cause if the object lacks a function or another object is
+/// already bound.
 bool bind_core(const void* caller, std::string& reason);
 
 }  // namespace cluster::provider

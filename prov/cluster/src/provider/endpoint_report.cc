@@ -5,7 +5,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns the unit that follows a value. Sizes contain their unit; choices and names have none.
+/// Returns the unit of the option's value. The text of a size already contains its unit; choices and names
+/// have no unit.
 const char* unit_of(const OptionRow& row) {
   return row.kind == OptionKind::duration || row.kind == OptionKind::number ? row.unit : "";
 }

@@ -1,5 +1,5 @@
 // Writes records about the provider's options and endpoints for cluster-info. The values come from the tables
-// and objects in use, so a report always shows what is in force.
+// and objects that the provider itself uses, so a report always shows the current state.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace cluster::provider {
 
-/// Adds one record of kind option for each option, with the value in force and its origin.
+/// Adds one record of kind option for each option, with its current value and where the value comes from.
 void report_options(const Options& options, Report& report);
 
 struct EndpointSetup {
   SocketAddress name;
-  std::vector<std::string> interfaces;  ///< by link; the first is the interface of the name
+  std::vector<std::string> interfaces;  ///< one for each link; the first is the interface of the name
   std::string link;
-  std::string not_packet_reason;  ///< why the link is not the packet link; empty if it is
+  std::string not_packet_reason;  ///< why the link is not the packet link; empty if it is the packet link
   std::size_t frame_max = 0;
   bool shm = false;
   std::string no_shm_reason;
   bool datagrams = false;
 };
 
-/// Adds one record of kind endpoint and one of kind counters. For each peer it adds one of kind peer and, for
-/// each network path to the peer, one of kind rail. Then it adds one of kind operation for each operation
-/// under way, and one of kind message for each stored message.
+/// Adds one record of kind endpoint and one of kind counters. For each peer, adds one record of kind peer
+/// and, for each network path to the peer, one of kind rail. Then adds one record of kind operation for each
+/// operation in progress, and one of kind message for each stored message.
 void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& stats, Report& report);
 
 }  // namespace cluster::provider

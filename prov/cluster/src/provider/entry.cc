@@ -1,7 +1,7 @@
-// fi_prov_ini, the only symbol that the plugin exports. libfabric calls it when it loads the file, once per
-// path on which it finds the file. libfabric holds a lock meanwhile, so fi_prov_ini must not call fi_getinfo
-// and the like. The provider reports the version of the core that loads it, because callers of a newer
-// version skip providers of an older one.
+// Defines fi_prov_ini, the only symbol that the plugin exports. libfabric calls it when it loads the file,
+// once for each path at which it finds the file. libfabric holds a lock during the call, so fi_prov_ini must
+// not call functions such as fi_getinfo. As its API version, the provider reports the version of the core
+// that has loaded it, because libfabric hides providers of an older version from callers of a newer one.
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -25,8 +25,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Writes log lines to libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select them. Without FI_LOG_LEVEL
-/// libfabric writes nothing, not even warnings.
+/// Writes log lines to libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select which lines appear. Without
+/// FI_LOG_LEVEL, libfabric writes nothing, not even warnings.
 class CoreLog final : public Log {
  public:
   explicit CoreLog(const fi_provider& provider) : provider_(provider) {}
@@ -52,7 +52,8 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   std::vector<std::string> errors;
   Options options(
       [&](const OptionRow& row) -> std::optional<std::string> {
-        if (row.kind == OptionKind::secret) {  // libfabric would write it to its log
+        // A secret is read without libfabric, because libfabric would write the value to its log.
+        if (row.kind == OptionKind::secret) {
           const char* const secret = secure_getenv(variable(row).c_str());
           return secret != nullptr ? std::optional<std::string>(secret) : std::nullopt;
         }
@@ -67,10 +68,10 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   return options;
 }
 
-/// The provider of this process: its options, and the objects that need them. fi_prov_ini creates it once;
+/// The provider of this process: its options, and the objects that use them. fi_prov_ini creates it once, and
 /// nothing destroys it.
 struct Provider {
-  /// Defines the options with the core and reads them. libfabric allows this only at load.
+  /// Defines the options in the core and reads them. libfabric allows this only while it loads the provider.
   explicit Provider(fi_provider& handle)
       : log(handle),
         options(read_options(handle, log, refused)),
@@ -78,7 +79,7 @@ struct Provider {
         machine(log, options) {}
 
   CoreLog log;
-  bool refused = false;  ///< true if an option has a value that is not allowed
+  bool refused = false;  ///< an option has a value that is not allowed
   Options options;
   GetInfo getinfo;
   Machine machine;
@@ -110,7 +111,7 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
 void clean_up() {}
 
 constinit fi_provider handle = {
-    .version = FI_VERSION(CLUSTER_VERSION_MAJOR, CLUSTER_VERSION_MINOR),  // from CMake's project()
+    .version = FI_VERSION(CLUSTER_VERSION_MAJOR, CLUSTER_VERSION_MINOR),  // set by CMake's project()
     .fi_version = 0,
     .context = {},
     .name = "cluster",
@@ -127,7 +128,7 @@ extern "C" FI_EXT_INI {
   try {
     std::string reason;
     if (!bind_core(__builtin_return_address(0), reason)) {
-      // Writes only if a core is already bound: without a core there is no log.
+      // This line appears only if a core is already bound, because without a core there is no log.
       FI_WARN(&handle, FI_LOG_CORE, "not loaded: %s\n", reason.c_str());
       return nullptr;
     }

@@ -25,13 +25,13 @@ struct FreeInfo {
 };
 using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 
-/// Returns the name of an object that the hints name; empty if they name none.
+/// Returns the name of an open object to which the hints refer, or an empty text if they refer to none.
 template <typename Object>
 std::string opened_name(const typename Object::Handle* handle) {
   return handle == nullptr ? "" : *Object::name_of(*handle);
 }
 
-/// Returns false if the hints name an object that another provider opened.
+/// Returns false if the hints refer to an object that another provider has opened.
 bool opened_here(const fi_info& hints) {
   const fid_domain* const domain = api::attributes_at(hints.domain_attr).domain;
   const fid_fabric* const fabric = api::attributes_at(hints.fabric_attr).fabric;
@@ -51,7 +51,7 @@ AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const
           .routed = {}};
 }
 
-/// Copies the address into memory that fi_freeinfo frees. Returns false if memory is short.
+/// Copies the address into memory that fi_freeinfo frees. Returns false if there is no memory.
 bool copy_address(const SocketAddress& address, void*& target, std::size_t& size) {
   sockaddr_storage storage;
   size = address.to(storage);
@@ -73,8 +73,8 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// Copies the application's key into the answer. Callers before 1.5 set no key. Returns false if memory is
-/// short.
+/// Copies the application's key into the answer. Callers before 1.5 have no key. Returns false if there is no
+/// memory.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
   const api::AuthKey key = api::AuthKey(api::GivenAuthKey(api::attributes_at(hint), version));
@@ -86,16 +86,16 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
   return true;
 }
 
-/// Returns true if endpoints of this caller seal their frames. The hints are not checked yet, so a key that
-/// is not allowed also counts.
+/// Returns true if the endpoints of this caller will seal their frames. The hints are not checked yet, so a
+/// key that is not allowed counts as well.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
          api::GivenAuthKey(api::attributes_at(hints.ep_attr), version).size != 0 ||
          api::GivenAuthKey(api::attributes_at(hints.domain_attr), version).size != 0;
 }
 
-/// Returns the endpoint types that satisfy the hints, FI_EP_RDM first. If none does, `reason` names the first
-/// mismatch.
+/// Returns the capabilities of each endpoint type that satisfies the hints, FI_EP_RDM first. If no type does,
+/// sets `reason` to the first mismatch.
 std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
@@ -113,7 +113,7 @@ std::vector<Capabilities> matching_capabilities(const fi_info* hints, const Geti
 
 }  // namespace
 
-/// Returns the interface for the answer. Returns null, after one log line, if no interface fits.
+/// Returns the interface address for the answer. If none fits, logs one line and returns null.
 const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, int listing_error,
                                               const fi_info* hints, const Addresses& addresses) {
   AddressFilter filter = filter_for(addresses, hints, options_);
@@ -129,7 +129,8 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   const std::string reason = no_address_reason(filter, places, listing_error);
   AddressFilter plain;
   plain.interface = filter.interface;
-  // If no caller would get an interface, the node's configuration is the cause and not these hints.
+  // If not even a caller without hints would get an interface, the cause is the configuration of the node and
+  // not these hints.
   const bool concerns_all = choose_address(places, plain) == nullptr;
   if (concerns_all && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
@@ -142,8 +143,8 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
 int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
-  // The caller is a layering provider (rxm, rxd) that looks for one to build on. This provider is reliable
-  // already.
+  // With this flag the caller is a layered provider (rxm, rxd) that looks for a provider to build on. It gets
+  // nothing, because this provider is already reliable.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints is another provider's";
@@ -165,7 +166,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
   std::vector<Capabilities> all = matching_capabilities(hints, caller, frame_max, reason);
-  std::ranges::reverse(all);  // each is put before those that follow it
+  std::ranges::reverse(all);  // the loop inserts each entry at the front of the list
   for (const Capabilities& capabilities : all) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;

@@ -1,11 +1,11 @@
-// fi_getinfo: returns one entry for each endpoint type, on the interface that the caller asks for, or
-// nothing.
+// Implements fi_getinfo. It returns one entry for each endpoint type on one interface, or no entry.
 //
-// It compares the hints with the capabilities (capabilities.h), reads addresses and resolves names
-// (addressing.h), and chooses the interface (interface_addresses.h). Then it writes the answer
-// (capabilities.h) into memory of the core. The chosen interface has the address asked for, else it routes to
-// the peer, else it is the best one. Nothing of the hints is kept. The core sets the provider's name: it
-// would read a name in the entry as that of a layered provider.
+// It reads addresses and resolves names (addressing.h), chooses the interface (interface_addresses.h), and
+// compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h) into
+// memory of the core. If the caller asks for a source address, it chooses the interface that has this
+// address. Otherwise it chooses the interface by which the kernel reaches the destination or, without a
+// destination, the best one. No part of the hints is kept. An entry contains no provider name: the core adds
+// it, and would take a name in the entry for the name of a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -27,7 +27,8 @@ class GetInfo {
   GetInfo(Log& log, const Options& options, std::uint32_t core_version, std::uint32_t provider_version)
       : log_(log), options_(options), core_version_(core_version), provider_version_(provider_version) {}
 
-  /// Serves fi_getinfo: returns 0 and a list in memory of the core, or a negative libfabric error.
+  /// Performs a call of fi_getinfo. Returns 0 and sets `list` to entries in memory of the core, or returns a
+  /// negative libfabric error.
   int get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
           const fi_info* hints, fi_info** list);
 
@@ -39,7 +40,7 @@ class GetInfo {
   const Options& options_;
   std::uint32_t core_version_;
   std::uint32_t provider_version_;
-  std::atomic<bool> warned_{false};  ///< the warning "nothing is offered" was logged
+  std::atomic<bool> warned_{false};  ///< the warning "nothing is offered" has been logged
 };
 
 }  // namespace cluster::provider

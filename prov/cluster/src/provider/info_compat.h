@@ -1,5 +1,6 @@
-// Constants that libfabric added after 1.17, and the end of fi_domain_attr, each with the version that added
-// it. The provider is compiled with the headers of 1.17. Later versions do not change the values.
+// Constants, and fields of fi_domain_attr, that libfabric added after 1.17, each with the version that added
+// it. They are defined here because the provider is compiled with the headers of 1.17. Later versions do not
+// change their values.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -10,12 +11,11 @@
 
 namespace cluster::provider {
 
-// A flag of fi_getinfo that only the core uses (include/ofi.h of every version): a layered provider looks for
-// a core provider.
+// A flag of fi_getinfo for internal use (include/ofi.h of every version of libfabric). It means that a
+// layered provider looks for a core provider.
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
-// Address formats.
-inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, 2.3
+inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, since 2.3
 
 // FI_PROGRESS_CONTROL_UNIFIED, since 1.21.
 inline constexpr int kProgressControlUnified = FI_PROGRESS_MANUAL + 1;
@@ -24,14 +24,14 @@ inline constexpr int kProgressControlUnified = FI_PROGRESS_MANUAL + 1;
 template <typename Value>
 struct DomainTail {
   std::size_t offset;
-  std::uint32_t since;  ///< FI_VERSION of the first core that has it
+  std::uint32_t since;  ///< the FI_VERSION of the first core that has the field
 
-  /// Writes the field; does nothing if the core has no such field.
+  /// Writes the field. Does nothing if the core does not have the field.
   void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
     if (FI_VERSION_GE(core_version, since))
       std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
   }
-  /// Returns the field; zero if the core has no such field.
+  /// Returns the value of the field, or zero if the core does not have the field.
   Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {
     Value value{};
     if (FI_VERSION_GE(core_version, since))

@@ -1,5 +1,5 @@
-// The interface addresses of this node that endpoints can use, best first, and the choice among them. In
-// libfabric's terms the fabric is the network and the domain is the interface. list_interface_addresses()
+// Lists the interface addresses of this node that endpoints can use, best first, and chooses one of them. In
+// libfabric's terms, the network is the fabric and the interface is the domain. list_interface_addresses()
 // asks the kernel; choose_address() depends only on its arguments.
 #pragma once
 
@@ -14,28 +14,32 @@ namespace cluster::provider {
 
 using link::InterfaceAddress;
 
-/// Returns every address of every interface that is up: first the best address of each interface in rank
-/// order, then the other addresses. Adds `wanted` at the end if it is local only by a route. Returns an empty
-/// list if no interface is usable. If the kernel did not list the interfaces, `error` gets an errno.
+/// Returns all addresses of all interfaces that are up: first the best address of each interface, best
+/// interface first, and then the other addresses. If `wanted` belongs to no interface but is local by a
+/// route, adds it at the end. Returns an empty list if no interface is usable. If the kernel cannot list the
+/// interfaces, sets `error` to an errno.
 std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error);
 
-/// Returns "10.88.0.0/24" for an address and the length of its prefix.
+/// Returns the name of the address's network, for example "10.88.0.0/24".
 std::string network_name(const SocketAddress& address, unsigned prefix_bits);
 
-/// The wishes of the caller; empty fields match everything.
+/// The conditions that an interface address must fulfil. An empty field is no condition.
 struct AddressFilter {
   std::string interface;      ///< the option FI_CLUSTER_IFACE
   std::string domain;         ///< hints->domain_attr->name
   std::string fabric;         ///< hints->fabric_attr->name
-  std::string opened_domain;  ///< name of hints->domain_attr->domain
-  std::string opened_fabric;  ///< name of hints->fabric_attr->fabric
+  std::string opened_domain;  ///< the name of the object hints->domain_attr->domain
+  std::string opened_fabric;  ///< the name of the object hints->fabric_attr->fabric
   SocketAddress::Family family = SocketAddress::Family::none;
-  SocketAddress source;  ///< only this address, unless empty or a wildcard; overrides FI_CLUSTER_IFACE
-  SocketAddress routed;  ///< preferred: the address that the kernel would use towards the peer
+  /// The required address, unless it is empty or a wildcard; overrides FI_CLUSTER_IFACE.
+  SocketAddress source;
+  /// The preferred address: the source address that the kernel would use to reach the peer.
+  SocketAddress routed;
 };
 
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
-/// Returns why there is no match, and the remedy. `error` comes from list_interface_addresses().
+/// Returns a text for the log: why no address matches, and the remedy. `error` comes from
+/// list_interface_addresses().
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
                               int error);
 

@@ -28,7 +28,7 @@ seal::Mode mode_of(const std::string& security) {
   return security == "encrypt" ? seal::Mode::encrypt : seal::Mode::auth;
 }
 
-/// Converts hexadecimal digits that were checked before.
+/// Converts hexadecimal digits, which parse_keys() has already checked, to bytes.
 std::vector<std::byte> bytes_of(std::string_view digits) {
   const auto value = [](char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0 ? c - '0' : (c | 0x20) - 'a' + 10;
@@ -41,7 +41,7 @@ std::vector<std::byte> bytes_of(std::string_view digits) {
   return bytes;
 }
 
-/// Returns the next item and removes it from the text; empty at the end.
+/// Removes the next item from the text and returns it. Returns an empty text if there is no further item.
 std::string_view take_item(std::string_view& text) {
   constexpr std::string_view kSeparators = ", \t\r\n";
   for (;;) {
@@ -103,11 +103,11 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
   return std::nullopt;
 }
 
-/// Reads the text of the keys. Returns false if there is an error, or no key anywhere.
+/// Reads the text of the keys from the file or the option. Returns false if there is an error or no key.
 bool KeySource::read_text(std::string& text, KeyFindings& findings) const {
   const std::string& path = options_.text(Options::Name::key_file);
   if (!path.empty()) {
-    options_.wipe(Options::Name::key);  // the file replaces it
+    options_.wipe(Options::Name::key);  // the key in the file takes precedence
     std::optional<std::string> read = read_secret_file(path, findings.error);
     if (!read) return false;
     text = std::move(*read);

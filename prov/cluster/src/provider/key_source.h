@@ -1,5 +1,6 @@
-// Finds the keys of an endpoint: from its application (auth_key), a file, or the environment. Every fault in
-// a key is an error, so no endpoint opens without the protection that the user asked for.
+// Finds the keys of an endpoint. They come from the application (auth_key), from a file, or from the
+// environment. Any fault in a key is an error. So no endpoint opens without the protection that the user has
+// asked for.
 #pragma once
 
 #include <memory>
@@ -14,17 +15,19 @@
 
 namespace cluster::provider {
 
-/// The keys of an endpoint that opens, or the reason why it must not open.
+/// The keys of an endpoint that is being opened, or the reason why it must not be opened.
 struct KeyFindings {
-  std::optional<seal::Credentials> credentials;  ///< empty if there is no key and none is demanded
-  std::string error;                             ///< cause and remedy; if not empty, no endpoint may open
-  std::string source;                            ///< where the keys come from, in words for the log
+  std::optional<seal::Credentials> credentials;  ///< empty if there is no key and none is required
+  /// The cause and the remedy, if the endpoint must not be opened; otherwise empty.
+  std::string error;
+  std::string source;  ///< where the keys come from, as a text for the log
 
   seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
-/// There may be two keys: the first is used, the second is also accepted. `auth_key` is the application's
-/// key; empty if it has set none. Once the keys of FI_CLUSTER_KEY are derived, its text is wiped.
+/// Finds and derives keys. There may be two keys: endpoints seal frames with the first key and accept frames
+/// with either. `auth_key` is the application's key, or empty if the application has set none. After deriving
+/// the keys from FI_CLUSTER_KEY, it wipes the text of that option.
 class KeySource {
  public:
   explicit KeySource(Options& options) : options_(options) {}
@@ -35,20 +38,20 @@ class KeySource {
   using Materials = std::vector<std::vector<std::byte>>;
 
   bool read_text(std::string& text, KeyFindings& findings) const;
-  /// Derives the keys into `findings`, and wipes the materials.
+  /// Derives the keys from `materials`, stores them in `findings`, and wipes `materials`.
   void derive(Materials& materials, KeyFindings& findings);
 
   Options& options_;
-  seal::JobKeys derived_;  ///< from FI_CLUSTER_KEY; its text is no longer in the options
+  seal::JobKeys derived_;  ///< derived from FI_CLUSTER_KEY, whose text was then wiped from the options
   std::mutex lock_;
   std::shared_ptr<const crypto::Cryptography> cryptography_;
 };
 
-/// Returns the text of a file that only its owner can read; nothing, with the cause in `error`, for any other
-/// file.
+/// Returns the text of a file that only its owner can read. For any other file, returns nothing and sets
+/// `error` to the cause.
 std::optional<std::string> read_secret_file(const std::string& path, std::string& error);
-/// Parses at most two keys in hexadecimal digits, separated by white space or commas. Comments from # to the
-/// end of a line are ignored. Returns nothing, with the cause in `error`, for any other text.
+/// Parses one or two keys in hexadecimal digits, separated by white space or commas. Ignores comments, which
+/// begin with # and end with the line. For any other text, returns nothing and sets `error` to the cause.
 std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::string& error);
 
 }  // namespace cluster::provider

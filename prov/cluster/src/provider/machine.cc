@@ -24,10 +24,11 @@
 namespace cluster::provider {
 namespace {
 
-/// An endpoint that opens warns if fewer descriptors are free: each peer on its node takes one.
+/// If fewer descriptors than this are free after an endpoint was opened, a warning is logged. The endpoint
+/// will need one descriptor for each peer on the same node.
 constexpr std::size_t kSpareDescriptors = 8;
 
-/// Returns the counters that are not 0 as " name=value".
+/// Returns a text with " name=value" for each counter that is not 0.
 std::string text_of(const Counters& counters) {
   std::string text;
   counters.each([&text](const char* name, std::uint64_t value, const char*) {
@@ -43,11 +44,11 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Objects that live as long as an engine. Their destructor logs the counters.
+/// The objects that must exist as long as an engine. The destructor logs the engine's counters.
 struct EngineResources {
   EngineResources(const SocketAddress& engine_name, Log& to) : name(engine_name), log(to) {}
   ~EngineResources() {
-    // Uses write(), because info() would truncate a line of this length.
+    // Calls write(), because info() would truncate such a long line.
     if (log.enabled(LogLevel::info))
       log.write(LogLevel::info, ("endpoint " + name.text() + " closed:" + text_of(counters)).c_str());
   }
@@ -58,11 +59,11 @@ struct EngineResources {
   SocketAddress name;
   Log& log;
   std::vector<std::shared_ptr<void>> keep_alive_responders;  ///< one for each rail
-  std::shared_ptr<void> keys;                                ///< in EndpointKeys
+  std::shared_ptr<void> keys;                                ///< the handle of the keys in EndpointKeys
 };
 
-/// An engine and its report server as clients of the progress thread. Members are destroyed in reverse order,
-/// so each client stops before its object goes.
+/// Registers an engine and its report server as clients of the progress thread. The members are destroyed in
+/// reverse order, so the thread stops calling the report server before it is destroyed.
 struct BackgroundClients {
   std::shared_ptr<void> engine;
   std::unique_ptr<ReportServer> report_server;
@@ -74,8 +75,8 @@ bool reaches_memory(const transport::EngineSettings& settings) {
   return settings.shm && settings.single_copy;
 }
 
-/// Opens the listener for peers on this node. Returns null, with the cause in `reason`, if they are not
-/// reached through shared memory.
+/// Opens the listener for peers on this node. If this endpoint cannot use shared memory, returns null and
+/// sets `reason` to the cause.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
                                              const transport::EngineSettings& settings,
@@ -95,8 +96,8 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
-/// Answers keep-alives that carry what the frames of this endpoint carry: a seal if there is a key, else a
-/// checksum.
+/// Returns the function that answers keep-alives. Like all frames of this endpoint, they are sealed if there
+/// is a key. Otherwise they carry a checksum.
 os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials) {
   if (!credentials) return os::answer_plain_keep_alive;
   return [credentials = *credentials](ConstBytes frame, const SocketAddress& asked,
@@ -108,8 +109,8 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
   };
 }
 
-/// Returns an epoch from the real time. So it grows from one incarnation of an address to the next, even if
-/// the process or the node restarts.
+/// Returns an epoch made from the real time. So each incarnation of an address has a larger epoch than the
+/// one before, even if the process or the node has restarted.
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
@@ -160,7 +161,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(name, log_);
-  // Before the first thread starts: the kernel registers a process with one thread without waiting.
+  // This call must be made before the first thread starts. While a process has one thread, the kernel
+  // registers it without waiting.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
   const bool sessions = request.type == engine::EndpointType::rdm;
@@ -202,7 +204,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   return engine;
 }
 
-/// Warns at most once in a process.
+/// Logs this warning at most once in a process.
 void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
   log_.warn(
@@ -217,7 +219,8 @@ std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
       clock_, random_, log_, [this](const SocketAddress& endpoint) { return endpoint_keys_.of(endpoint); });
 }
 
-/// The progress thread runs the engine and answers cluster-info about it until the handle is released.
+/// Makes the progress thread run the engine and answer cluster-info's requests about it, until the returned
+/// handle is destroyed.
 std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const EndpointSetup& setup) {
   auto clients = std::make_shared<BackgroundClients>();
   int error = 0;

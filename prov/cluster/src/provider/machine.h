@@ -1,6 +1,6 @@
-// api::Platform over the operating system: clock, random numbers, and ports, links and a shared-memory
-// listener for each endpoint. Engines hold references to it. It is never destroyed, because libfabric closes
-// objects after the destructors of static objects have run.
+// Implements api::Platform with the operating system: clock, random numbers, and for each endpoint the ports,
+// the links and the listener for shared memory. Engines hold references to the Machine. It is never
+// destroyed, because applications may still close objects after the destructors of static objects have run.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@
 
 namespace cluster::provider {
 
-/// The keys of the endpoints of this process, by endpoint name. Objects that serve several
-/// endpoints, such as a domain's registered memory, look keys up here. All threads may use it.
+/// The keys of the endpoints of this process, by endpoint name. Objects that serve several endpoints, such as
+/// the registered memory of a domain, look keys up here. Any thread may call it.
 class EndpointKeys {
  public:
-  /// Adds keys, which stay until the handle is dropped.
+  /// Adds keys. They are removed when the returned handle is destroyed.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
-    // Made before the lock is taken: if there is no memory for the handle, its deleter runs and takes the
-    // lock.
+    // The handle is made before the lock is taken. If there is no memory for it, its deleter runs at once and
+    // takes the lock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;
@@ -51,8 +51,8 @@ class EndpointKeys {
 
 class Machine final : public api::Platform {
  public:
-  /// `log` and `options` must outlive the machine. The machine wipes the key in `options` once it has derived
-  /// it.
+  /// `log` and `options` must outlive the machine. When the machine has derived the keys, it wipes the key
+  /// text in `options`.
   Machine(Log& log, Options& options) : log_(log), options_(options), keys_(options) {}
 
   Log& log() override { return log_; }
@@ -76,7 +76,7 @@ class Machine final : public api::Platform {
   EndpointKeys endpoint_keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
-  std::atomic<bool> few_descriptors_{false};  ///< the warning was logged
+  std::atomic<bool> few_descriptors_{false};  ///< the warning about few descriptors has been logged
 };
 
 }  // namespace cluster::provider

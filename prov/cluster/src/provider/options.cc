@@ -29,7 +29,7 @@ std::string each_letter(std::string_view text, int (*change)(int)) {
 
 std::string lower(std::string_view text) { return each_letter(text, std::tolower); }
 
-/// Returns true if the word is one of "one|two|three".
+/// Returns true if `word` is one of `words`, which are separated by "|".
 bool listed(std::string_view words, std::string_view word) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find('|'), words.size());
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> parse_boolean(std::string_view written) {
   return std::nullopt;
 }
 
-/// Parses digits and, for sizes, one letter after them.
+/// Parses a number. If `with_suffix` is true (for sizes), the letter k or m may follow the digits.
 std::optional<std::uint64_t> parse_number(std::string_view written, bool with_suffix) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), number);
@@ -64,7 +64,7 @@ std::string size_text(std::uint64_t bytes) {
   return std::to_string(bytes);
 }
 
-/// Returns at most kTextMax characters, each of which a log line can show.
+/// Returns the first kTextMax characters, with each unprintable character replaced by a question mark.
 std::string printable(std::string_view written) {
   std::string text(written.substr(0, kTextMax));
   std::replace_if(
@@ -81,7 +81,8 @@ std::string option_error(const OptionRow& row, std::string_view written) {
 constexpr std::string_view kPrefix = "FI_CLUSTER_";
 constexpr std::size_t kNameShown = 64;
 
-/// Returns the most similar option; empty if none is similar. About one letter in three may be wrong.
+/// Returns the option with the most similar name, or an empty text if no name is similar. A name counts as
+/// similar if at least about two thirds of its letters match.
 std::string nearest_option(std::string_view name) {
   std::string nearest;
   std::size_t least = name.size() > kPrefix.size() ? (name.size() - kPrefix.size()) / 3 + 2 : 0;
@@ -154,7 +155,8 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
     : Options() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     std::optional<std::string> written = ask(kRows[i]);
-    if (!written || written->empty()) continue;  // scripts unset a variable by an empty value
+    // An empty value means the default, because some scripts unset a variable this way.
+    if (!written || written->empty()) continue;
     if (std::optional<Value> parsed = parse(kRows[i], *written)) {
       values_[i] = std::move(*parsed);
       values_[i].written = kRows[i].kind == OptionKind::secret ? kSecretShown : *written;

@@ -1,7 +1,7 @@
-// The options of the provider, FI_CLUSTER_*, each one row of options.def. The list of fi_info -g, the check
-// of values and the help texts come from these rows. libfabric passes values as strings. They are parsed
-// here, so that units and ranges are checked. If a value is not allowed, the provider offers nothing; it
-// never falls back to a default.
+// The options of the provider (FI_CLUSTER_*). Each option is one row of options.def. The rows determine which
+// values are allowed, the help texts, and the list of fi_info -g. libfabric passes values as strings. This
+// component parses them, and checks units and ranges. If a value is not allowed, the provider offers nothing;
+// it never uses a default instead.
 #pragma once
 
 #include <array>
@@ -25,18 +25,18 @@ struct OptionRow {
   const char* name;
   OptionKind kind;
   const char* unit;
-  const char* fallback;  ///< the default, as a user would write it
+  const char* fallback;  ///< the default, written as a user would write it
   std::uint64_t min;
   std::uint64_t max;
   const char* help;
 };
 
 std::span<const OptionRow> option_rows();
-/// Returns the environment variable of the option.
+/// Returns the name of the option's environment variable.
 std::string variable(const OptionRow& row);
-/// Returns the allowed values: "auto, packet, udp", "0 to 1m bytes".
+/// Returns a text with the allowed values, such as "auto, packet, udp" or "0 to 1m bytes".
 std::string allowed(const OptionRow& row);
-/// Returns the help with unit, default and range, for `fi_info -g`.
+/// Returns the help text for `fi_info -g`, including unit, default and range.
 std::string help_text(const OptionRow& row);
 
 class Options {
@@ -50,21 +50,22 @@ class Options {
 
   /// Sets all options to their defaults.
   Options();
-  /// Sets the options to the values that `ask` returns for the rows (nullopt: the default). Each value that
-  /// is not allowed adds one line to `errors`, with option, value and the allowed values.
+  /// Calls `ask` for each row and sets the option to the returned value, or to the default if `ask` returns
+  /// nullopt. For each value that is not allowed, adds one line to `errors`, which names the option, the
+  /// value and the allowed values.
   Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
           std::vector<std::string>& errors);
 
   const std::string& text(Name name) const { return value(name).text; }
-  /// Returns true if the user has set the option, even if it is a secret that has been wiped since.
+  /// Returns true if the user has set the option. For a secret it stays true after the secret was wiped.
   bool from_user(Name name) const { return !value(name).written.empty(); }
-  /// Overwrites the text of the option in this object.
+  /// Overwrites the option's text in this object.
   void wipe(Name name);
   std::uint64_t number(Name name) const { return value(name).number; }
   bool boolean(Name name) const { return value(name).number != 0; }
 
-  /// Calls visit(row, value, from_user) for every option in the order of the table. `value` is the default or
-  /// as the user wrote it; the value of a secret is not shown.
+  /// Calls visit(row, value, from_user) for every option, in the order of the table. `value` is the text that
+  /// the user has written, or the default. For a secret it is a placeholder.
   template <typename Visitor>
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -79,9 +80,10 @@ class Options {
 
  private:
   struct Value {
-    std::string text;  ///< of text and choice
+    std::string text;  ///< the value, if the kind is text, path, choice or secret
     std::uint64_t number = 0;
-    std::string written;  ///< as the user wrote it, but never a secret; empty: the default is in force
+    /// What the user has written (a placeholder for a secret); empty if the default applies.
+    std::string written;
   };
 
   static std::optional<Value> parse(const OptionRow& row, std::string_view written);
@@ -90,17 +92,18 @@ class Options {
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;
 };
 
-/// A variable that looks like an option of the provider but is none. It has no effect, although the user
-/// expects one.
+/// An environment variable that looks like an option of the provider but is none. It has no effect, although
+/// the user expects one.
 struct UnknownOption {
   std::string name;
-  std::string line;  ///< tells the user that it has no effect, and which option is spelled most like it
+  /// A log line: says that the variable has no effect, and names the option with the most similar name.
+  std::string line;
 };
 
-/// Returns the unknown options of an environment in the form of `environ`. `environment` may be null.
+/// Returns the unknown options in `environment`, which has the format of `environ` and may be null.
 std::vector<UnknownOption> unknown_options(const char* const* environment);
 
-/// Returns how many letters must be changed, removed or added to turn one word into the other.
+/// Returns how many letters, at least, must be changed, removed or added to turn one word into the other.
 std::size_t spelling_distance(std::string_view one, std::string_view other);
 
 }  // namespace cluster::provider

@@ -11,7 +11,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns the remedy, which follows the text of os::error_text(). Port 0 asks for a free port.
+/// Returns a text that names the remedy. The log line contains it after os::error_text(). Port 0 means that
+/// any free port was asked for.
 const char* cure_for(int error, std::uint16_t port) {
   switch (error) {
     case EADDRINUSE:
@@ -36,7 +37,8 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else {
     os::PacketSettings settings = options.packet_settings();
     if (!sessions) settings.ethertype = false;
-    if (wanted == "packet") settings.rings.reset();  // the user asks for packet, so there is no limit
+    // No limit on the number of rings, because the user asks for the packet link.
+    if (wanted == "packet") settings.rings.reset();
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }
   if (choice.link == nullptr && wanted != "packet") {
@@ -96,7 +98,7 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   }
   for (const InterfaceAddress* place : further) {
     int error = 0;
-    // Uses the same port number on every rail where it is free, so that a capture is easier to read.
+    // Uses the same port number on every rail, if it is free there, so that a capture is easier to read.
     const SocketAddress wanted = place->address.with_port(rails.ports.front()->name().port());
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);

@@ -10,12 +10,13 @@ namespace {
 
 constexpr Duration kReportInterval = 10ms;
 constexpr Duration kEngineBusy = 200us;
-/// One call turns away at most this many clients of other users, in about 0.5 ms. Fewer would let them fill
-/// the kernel's queue; more would keep the progress thread from its other work.
+/// One call refuses at most this many clients of other users. That takes about 0.5 ms. With a smaller number
+/// they could fill the kernel's queue. With a larger number they could keep the progress thread from its
+/// other work.
 constexpr int kForeignPerCall = 256;
 constexpr Duration kForeignPause = 1ms;
 
-/// Accompanies the memfd. It goes between processes of one host, so it is in host byte order.
+/// The message that carries the memfd. Both processes run on the same host, so it is in host byte order.
 struct ReportMessage {
   std::uint64_t magic;
   std::uint64_t bytes;
@@ -27,15 +28,15 @@ constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
 std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
                                                  std::string& reason) {
   std::string text = std::string(kReportSocketPrefix) + name.text();
-  // Several interfaces may have the same link-local address.
+  // Several interfaces may have the same link-local address, so the name contains the interface's number.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   os::LocalSocket listener = os::LocalSocket::listen(text, reason);
   if (!listener) return nullptr;
   return std::unique_ptr<ReportServer>(new ReportServer(std::move(listener), std::move(describe)));
 }
 
-/// Takes the first client that may get an answer. If there is none, it returns how long to wait before the
-/// next look; zero means until a client comes.
+/// Accepts the first client that may get an answer and sets `client_`. Returns zero if there is such a
+/// client, or if no client waits at all. Otherwise returns how long to wait before the next attempt.
 Duration ReportServer::accept_client() {
   for (int i = 0; i < kForeignPerCall; ++i) {
     std::string reason;
@@ -55,7 +56,7 @@ os::NextWake ReportServer::serve() {
     if (!client_) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   }
   bool described = true;
-  // Without memory the application goes on, and the client gets no answer.
+  // If memory runs out, the client gets no answer, and the application is not disturbed.
   enough_memory_for([&] {
     Report report;
     if (client_.hung_up()) return;
@@ -67,7 +68,7 @@ os::NextWake ReportServer::serve() {
   return {kReportInterval};
 }
 
-/// Sends the report. Without an answer a client sees the connection close.
+/// Sends the report to the client. If that fails, the client sees only that the connection is closed.
 void ReportServer::answer(const Report& report) {
   const std::string text = write_report(report);
   if (text.empty() || text.size() > kReportBytesMax) return;
@@ -96,7 +97,7 @@ std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reaso
   }
   const os::SharedMemory memory = os::SharedMemory::map(file, message.bytes, reason);
   if (!memory) return std::nullopt;
-  // Copied, because the server may still change the memory.
+  // The text is copied first, because the server may still change the memory.
   const std::string text(reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size());
   std::optional<Report> report = read_report(text);
   if (!report || report->empty()) {

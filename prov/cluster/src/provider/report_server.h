@@ -1,19 +1,20 @@
-// Reports about a running endpoint for cluster-info, even while its application computes: the server side and
-// the client side.
+// Transfers reports about a running endpoint to cluster-info, even while its application computes. This file
+// has both the server and the client.
 //
-// Each endpoint listens on an abstract UNIX socket whose name is kReportSocketPrefix and its address. So
-// /proc/net/unix shows all endpoints of a network namespace, and a crash leaves nothing behind. A connection
-// is the request: the server reads no byte from the client. The kernel tells the server the client's user.
-// Only the endpoint's own user and root get an answer: one message with a memfd that holds the report
-// (base/report.h). So the server sends an answer of any length at once and never waits for a client.
+// Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
+// endpoint's address. So /proc/net/unix shows all endpoints of a network namespace, and after a crash nothing
+// has to be removed. Opening a connection is the request. So the server reads no bytes from the client. The
+// kernel tells the server the client's user. Only the endpoint's own user and root get an answer. The answer
+// is one message with a memfd that contains the report (base/report.h). So the server can send an answer of
+// any length at once, and never waits for a client.
 //
-// The progress thread serves clients (os/progress_thread.h). It tries the engine lock; if the lock is held,
-// it comes back later. After each request it accepts no other for kReportInterval, so a flood of requests
-// costs almost nothing. It turns clients of other users away without that pause, because they would otherwise
-// fill the queue.
+// The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the
+// server tries again later. After each request it accepts no other for kReportInterval, so a flood of
+// requests costs almost nothing. It refuses clients of other users without that pause, because they would
+// otherwise fill the queue of connections.
 //
-// The client does not trust the server either, because another user may have taken the name. It asks the
-// kernel for the server's user, and checks the report.
+// The client does not trust the server, because another user may listen under the endpoint's name. It asks
+// the kernel for the server's user, and checks the report.
 #pragma once
 
 #include <functional>
@@ -29,19 +30,19 @@
 
 namespace cluster::provider {
 
-/// Contains the version of this exchange, so clients of another version find no servers.
+/// The prefix contains the version of this exchange, so clients of another version do not find the socket.
 inline constexpr std::string_view kReportSocketPrefix = "cluster-info-1/";
 
 class ReportServer {
  public:
-  /// Fills the report. Returns false if the engine lock is held at the moment.
+  /// Fills the report. Returns false if another thread holds the engine lock.
   using Describe = std::function<bool(Report&)>;
 
-  /// Returns null, with the cause in `reason`, if the endpoint cannot listen.
+  /// Opens the socket. If that fails, returns null and sets `reason` to the cause.
   static std::unique_ptr<ReportServer> open(const SocketAddress& name, Describe describe,
                                             std::string& reason);
 
-  /// One call of the progress thread: answers a client if there is one.
+  /// Answers a client if there is one. Called by the progress thread; returns when to call again.
   os::NextWake serve();
 
  private:
@@ -55,8 +56,9 @@ class ReportServer {
   os::LocalSocket client_;  ///< accepted but not answered yet
 };
 
-/// The client side: returns the report that arrived over a connection. Returns nothing, with an empty
-/// `reason`, as long as no report has arrived.
+/// Called by the client. Returns the report that has arrived over a connection. As long as no report has
+/// arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing and sets
+/// `reason` to the cause.
 std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason);
 
 }  // namespace cluster::provider

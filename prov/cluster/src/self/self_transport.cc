@@ -52,7 +52,7 @@ bool SelfTransport::receive_some() {
   return arrivals_.deliver(*self_, source, held_, kBurst) != 0;
 }
 
-/// All names by which this endpoint reaches itself share the queue, and are lost together.
+/// All peers that stand for this endpoint share the queue. So they are lost together.
 void SelfTransport::close(Peer& peer) {
   if (!holds(peer)) return;
   carrier_.clear();

@@ -1,6 +1,6 @@
-// The transport by which an endpoint reaches itself: a queue in memory, because a flow or a ring cannot have
-// one endpoint at both ends. It reaches the peers that have the name or another rail address of this
-// endpoint.
+// The transport by which an endpoint reaches itself. It is a queue in memory, because a flow or a ring cannot
+// have the same endpoint at both ends. It reaches a peer if the peer's address is the name of this endpoint
+// or the address of one of its rails.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue. It is bounded like a ring: it refuses a segment that does not fit, or finds no memory, until
-/// the queue has been read.
+/// The queue. It has limits like a ring. It refuses a segment if a limit would be exceeded or there is no
+/// memory. The caller posts the segment again after the queue has been read.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
@@ -30,10 +30,10 @@ class SelfCarrier final : public carrier::Carrier {
 
   struct Entry {
     wire::Segment segment;
-    std::unique_ptr<std::byte[]> payload;  ///< stays where it is while more is posted
+    std::unique_ptr<std::byte[]> payload;  ///< its address stays the same while more segments are posted
   };
   bool pending() const { return !queue_.empty(); }
-  /// The oldest segment; there must be one.
+  /// Returns the oldest segment. The queue must not be empty.
   const Entry& front() const { return queue_.front(); }
   void pop_front() {
     bytes_ -= queue_.front().segment.length;
@@ -55,14 +55,14 @@ class SelfCarrier final : public carrier::Carrier {
 
 class SelfTransport final : public transport::Transport {
  public:
-  /// `rails`: their addresses belong to this endpoint, too.
+  /// `rails`: the rails of this endpoint. It also reaches itself by their addresses.
   SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
       : context_(context), rails_(rails), arrivals_(context.messenger, context.peers, context.admission) {}
 
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
   transport::OpenResult open(Peer& peer, std::string& reason) override;
-  /// This endpoint is lost to itself only for want of memory.
+  /// An endpoint loses itself as a peer only if memory runs out, so another attempt is always useful.
   bool look_for(Peer& peer) override {
     std::string reason;
     return open(peer, reason) == transport::OpenResult::reached;
@@ -78,7 +78,7 @@ class SelfTransport final : public transport::Transport {
   bool wants_turn() const override { return carrier_.pending(); }
 
  private:
-  /// Most segments that one turn takes out.
+  /// The largest number of segments that one turn delivers.
   static constexpr std::size_t kBurst = 64;
 
   bool receive_some();
@@ -87,7 +87,8 @@ class SelfTransport final : public transport::Transport {
   const std::vector<multipath::Rail>& rails_;
   transport::Arrivals arrivals_;
   SelfCarrier carrier_;
-  Peer* self_ = nullptr;  ///< the peer of this endpoint's name; null until something is sent to it
+  /// The peer that has this endpoint's name; null until open() is first called for this endpoint.
+  Peer* self_ = nullptr;
   bool held_ = false;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kBucketsFirst = 64;
 constexpr std::size_t kEntriesPerBucket = 2;
-constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio (Knuth)
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio (Knuth)
 
 std::size_t place_of(const SocketAddress& address, std::size_t buckets) {
   return (address.hash() * kSpread) >> (64 - std::countr_zero(buckets));
@@ -41,7 +41,8 @@ void AddressTable::grow_buckets() {
   }
 }
 
-/// Reserves one block of the right size. The growth of the vector would take several.
+/// Allocates one block of the right size. Without this call the vector would grow in several steps and copy
+/// its entries at each step.
 void AddressTable::expect(std::size_t further) {
   const std::lock_guard guard(mutex_);
   if (further > entries_.size()) entries_.reserve(entries_.size() + further);

@@ -1,10 +1,12 @@
-// The table behind an address vector: handle <-> socket address. The endpoints of a domain share it, and read
-// far more often than they write. A handle is the lowest free index, from 0, and is reused after removal. The
-// generation changes with every such change of meaning, so an engine notices that a cached handle may now
-// name another peer.
+// The table behind an address vector. It maps handles to socket addresses and back. The endpoints that share
+// an address vector read the table far more often than they change it. A new address gets the lowest free
+// index, from 0, as its handle. After a removal the handle is free and may be given to another address. The
+// generation number changes whenever a handle is given or freed. So an engine notices that a handle in its
+// cache may now name another peer.
 //
-// A million addresses take some 30 bytes each. Entries lie in one block. Addresses of one bucket are chained
-// by their numbers, two to a bucket. The table stores how often an address was inserted only if that is more
+// A large table needs some 30 bytes per address. All entries lie in one block of memory. A hash table finds
+// the entry of an address. It has at least one bucket for every two entries, and the entries of a bucket form
+// a list that is linked by index. The table counts the insertions of an address only if it was inserted more
 // than once.
 #pragma once
 
@@ -25,27 +27,27 @@ class AddressTable {
  public:
   using Handle = std::uint64_t;
 
-  /// The caller is about to insert `further` addresses.
+  /// Reserves memory for `further` more addresses, which the caller is about to insert.
   void expect(std::size_t further);
-  /// Inserts an address and returns its handle. A second insertion returns the same handle, and needs a
-  /// second removal.
+  /// Inserts an address and returns its handle. If the address is already in the table, returns the handle
+  /// that it has. The handle stays valid until it has been removed as often as its address was inserted.
   Handle insert(const SocketAddress& address);
-  /// Removes a handle. Returns false if no address has it.
+  /// Undoes one insertion of the handle's address. Returns false if no address has this handle.
   bool remove(Handle handle);
   /// Returns the address of the handle, or an empty address if there is none.
   SocketAddress lookup(Handle handle) const;
-  /// Returns a bound: every handle is smaller.
+  /// Returns an upper bound: every handle is smaller than this number.
   Handle handles_end() const;
-  /// Returns the handle of an address if the address is in the table.
+  /// Returns the handle of an address, or nothing if the address is not in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
-  /// Changes whenever a handle loses its meaning, and whenever an address gains a handle.
+  /// Returns the generation number. It changes whenever an address gains or loses its handle.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   struct Entry {
-    SocketAddress address;       ///< empty: free
+    SocketAddress address;       ///< empty if the entry is free
     std::uint32_t next = kNone;  ///< the next entry in its bucket
   };
 
@@ -56,10 +58,11 @@ class AddressTable {
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  /// The first entry of each bucket, or kNone; their number is a power of two.
+  /// The index of the first entry in each bucket, or kNone. The number of buckets is a power of two.
   std::vector<std::uint32_t> buckets_;
   std::unordered_map<Handle, std::uint32_t> further_uses_;
-  std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;  ///< the lowest on top
+  /// Handles of free entries; the lowest is on top.
+  std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;
   std::atomic<std::uint64_t> generation_{0};
 };
 

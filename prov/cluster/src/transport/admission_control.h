@@ -1,10 +1,12 @@
-// Limits how many unknown sources this endpoint keeps. Any process can open a session or a ring. Each costs
-// some 5 KB while it lasts, and afterwards an entry in the peer table. Peers in the address vector are always
-// admitted. At most `flows_max` unknown sources are open at a time, and twice as many are remembered.
-// (network/unknown_budget.h limits their bytes.)
+// Limits the number of unknown sources that this endpoint keeps. An unknown source is a process that opens a
+// session or a ring although it is not in the address vector; any process can try that. A session or ring
+// costs some 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always
+// admitted. An unknown source may open a session only while fewer than `flows_max` sessions are open. The
+// same limit applies to rings. The source gets an entry in the peer table only while the table has fewer than
+// 2 * `flows_max` entries. (network/unknown_budget.h limits the bytes of unknown sources.)
 //
-// A peer outside the address vector is forgotten when nothing refers to it and no frame of its last session
-// can still arrive.
+// The entry of a peer outside the address vector is deleted when nothing refers to the peer and no frame of
+// its last session can arrive any more.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +24,16 @@ class AdmissionControl {
                    const protocol::Messenger& messenger)
       : settings_(settings), environment_(environment), peers_(peers), messenger_(messenger) {}
 
-  /// True if a session or ring of this name may be opened. `open`: how many of the kind there are.
+  /// Returns true if the endpoint with this name may open a session or a ring. `open`: the number of open
+  /// sessions, if it wants a session, or of open rings, if it wants a ring.
   bool admits(Time now, const SocketAddress& name, std::size_t open);
-  /// Counts a message that waits with its carrier because the unexpected store is full; its sender waits too.
-  /// The first time is logged.
+  /// Counts a message that cannot be stored because the unexpected store is full. The message stays with its
+  /// carrier, and its sender waits. The first such message is logged.
   void note_store_full();
 
  private:
   static constexpr std::size_t kPeersMin = 64;
-  /// The search for peers to forget takes long if there are many.
+  /// The shortest time between two searches for peers to forget. A search takes long if there are many peers.
   static constexpr Duration kForgetInterval = 100ms;
 
   bool forgettable(Time now, const Peer& peer) const;
@@ -39,7 +42,7 @@ class AdmissionControl {
   const Environment& environment_;
   PeerTable& peers_;
   const protocol::Messenger& messenger_;
-  /// From this number of peers on, the search for peers to forget runs.
+  /// The search for peers to forget runs only if the table has at least this many peers.
   std::size_t forget_from_ = kPeersMin;
   Time next_forgetting_{};
   bool logged_store_full_ = false;

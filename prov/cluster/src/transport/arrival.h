@@ -1,6 +1,6 @@
-// Brings arriving segments to the messenger, for every transport: one after another, as long as the
-// unexpected store has space. If it has none for a message, the segment that begins the message stays where
-// it is. All segments behind it stay as well, and the sender waits.
+// Delivers arriving segments to the messenger, one after another. Every transport uses it. If the unexpected
+// store has no space for a message, the first segment of the message stays in its ring or flow. All segments
+// behind it stay there as well, and the sender waits.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,15 @@ class Arrivals {
   Arrivals(protocol::Messenger& messenger, PeerTable& peers, AdmissionControl& admission)
       : messenger_(messenger), peers_(peers), admission_(admission) {}
 
-  /// Delivers at most `limit` segments of a peer from `source`, and returns how many. Sets `held` if the next
-  /// one waits.
+  /// Delivers at most `limit` segments of a peer from `source`, and returns how many it has delivered. Sets
+  /// `held` to true if the next segment must wait for space in the unexpected store, else to false.
   ///
-  ///   bool source.next()   finds the next segment, as source.segment and source.payload; returns false if
+  ///   bool source.next()   puts the next segment into source.segment and source.payload; returns false if
   ///                        there is none
-  ///   bool source.taken()  removes the segment, which is delivered; returns false if it was the last
-  ///   bool source.hold()   keeps the segment, which must wait; returns false if the source drops it instead
+  ///   bool source.taken()  called after a segment was delivered, to remove it; returns false if it was the
+  ///                        last one
+  ///   bool source.hold()   called for a segment that must wait, to keep it; returns false if the source drops
+  ///                        the segment instead
   template <typename Source>
   std::size_t deliver(Peer& peer, Source& source, bool& held, std::size_t limit,
                       const protocol::ArrivalInfo& info = {}) {

@@ -1,5 +1,5 @@
-// Limits and timeouts of an engine. provider/options sets the fields that have an option FI_CLUSTER_*. The
-// others keep these values except in tests.
+// Limits and timeouts of an engine. provider/options.cc sets the fields that have an option FI_CLUSTER_*. The
+// other fields keep the values below, except in tests.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,28 @@ namespace cluster::transport {
 inline constexpr std::uint16_t kFlowWindow = 512;
 
 struct EngineSettings : protocol::MessengerSettings {
-  bool shm = true;                           ///< use shared memory for peers on this node
-  std::size_t shm_eager_max = 32 * 1024;     ///< larger messages to local peers are announced
-  std::size_t net_eager_max = 64 * 1024;     ///< larger messages to other nodes are announced
-  std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
-  bool single_copy = true;                   ///< copy large messages to local peers directly, where permitted
-  /// Beyond this number, only peers in the address vector are admitted.
+  bool shm = true;  ///< use shared memory for peers on this node
+  /// A larger message to a local peer is announced, and the peer pulls it.
+  std::size_t shm_eager_max = 32 * 1024;
+  /// A larger message to another node is announced, and the peer pulls it.
+  std::size_t net_eager_max = 64 * 1024;
+  std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
+  /// Copy large messages between local processes directly, if the kernel permits it.
+  bool single_copy = true;
+  /// If this many flows or rings are open, only known peers may open another (PeerTable::known).
   std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
-      256 << 20;  ///< memory for all unknown sources together, without their unexpected messages
-  std::uint16_t flow_window = kFlowWindow;      ///< frames in flight in one flow
-  Duration ack_delay = reliability::kAckDelay;  ///< the longest that an acknowledgement waits
+      256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
+  std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
+  Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
   Duration peer_timeout = 5s;                   ///< a peer that is silent for this time is dead
   Duration stuck_timeout{
-      0};  ///< a peer whose process exists but does not serve is given up after this time; 0: never
+      0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
   bool end_abandoned = false;  ///< receives from any sender end when every known peer is lost
-  bool fast_lane = true;       ///< short messages inside a node (tests compare both ways)
-  Duration linger = 2s;        ///< the longest wait in close for what peers are owed
+  /// Short messages inside a node may take the fast lane (tests switch it off to compare).
+  bool fast_lane = true;
+  /// When an endpoint closes, it waits at most this long until its messages have left and are acknowledged.
+  Duration linger = 2s;
 };
 
 }  // namespace cluster::transport

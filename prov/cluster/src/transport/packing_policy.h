@@ -1,15 +1,18 @@
-// Decides when small messages share a frame. A frame costs a system call, however little it holds. While
-// earlier frames to the peer are unanswered, the next message may wait for others in the open frame. A lone
-// message therefore never waits. The frame leaves when it is full or when the engine takes a turn, as it does
-// whenever the application reads or waits. This is Nagle's algorithm (RFC 896) without its deadlock against
-// delayed acknowledgements: an application that looks for an answer sends what waits.
+// Decides when small messages share a frame. Each frame costs a system call, even if it holds only a few
+// bytes. While earlier frames to the peer are not acknowledged, the next message may wait in the open frame
+// for others. A lone message therefore never waits. The frame leaves when it is full or when the engine takes
+// a turn. The engine takes a turn whenever the application reads a queue or waits. This is Nagle's algorithm
+// (RFC 896) without its deadlock against delayed acknowledgements: an application that polls for an answer
+// thereby sends the messages that wait.
 //
-// An application may also make no call for long, because it computes or waits for its peer by other means. So
-// a message waits only if the progress thread runs often enough to send it (background_runner.h). The thread
-// runs that often only while a stream of messages profits. A stream begins when kStreamMin messages could
-// have waited between two ordinary runs. It ends when fewer could have waited in kRunsPerReview runs.
+// An application may also make no call for a long time, because it computes or waits for its peer by other
+// means. So a message waits only if the progress thread runs often enough to send it soon
+// (background_runner.h). The thread runs that often only during a stream, that is, while many messages can
+// share frames. A stream begins when at least kStreamMin messages could have waited between two ordinary runs
+// of the thread. It ends when fewer than kStreamMin could have waited during kRunsPerReview runs.
 //
-// may_wait() and apply_review() need the engine lock. The progress thread calls review_due() without it.
+// Call may_wait() and apply_review() under the engine lock. The progress thread calls review_due() without
+// the lock.
 #pragma once
 
 #include <atomic>
@@ -21,19 +24,20 @@ namespace cluster::transport {
 
 class PackingPolicy {
  public:
-  /// Time between two runs of the progress thread in a stream. No message waits longer than twice this time.
+  /// The time between two runs of the progress thread during a stream. No message waits longer than twice
+  /// this time.
   static constexpr Duration kStreamInterval = 250us;
   static constexpr std::uint32_t kRunsPerReview = 40;
   static constexpr std::uint32_t kStreamMin = 64;
 
-  /// Counts a message that could wait for others. Returns true if it may wait: the progress thread sends it
-  /// if no call does.
+  /// Counts a message that could wait in the open frame for others. Returns true if it may wait. In that case
+  /// the progress thread sends it soon, unless a call of the application does so earlier.
   bool may_wait() {
     candidates_.store(candidates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return in_stream_;
   }
-  /// Called in each run of the progress thread. Returns true if a stream has begun or ended: then
-  /// apply_review() is due.
+  /// The progress thread calls this in each run. Returns true if a stream has begun or ended. Then the thread
+  /// must call apply_review().
   bool review_due() {
     if (in_stream_ && ++runs_ < kRunsPerReview) return false;
     const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed);
@@ -46,7 +50,8 @@ class PackingPolicy {
     in_stream_ = streaming_;
     begin_interval(candidates_.load(std::memory_order_relaxed));
   }
-  /// With automatic progress, each run of the progress thread says whether the next run comes soon enough.
+  /// With automatic progress there are no reviews. Instead each run of the progress thread sets whether its
+  /// next run follows soon enough for messages to wait.
   void set_in_stream(bool in_stream) { in_stream_ = in_stream; }
   bool in_stream() const { return in_stream_; }
 
@@ -57,8 +62,8 @@ class PackingPolicy {
   }
 
   std::atomic<std::uint32_t> candidates_{0};
-  /// True while the progress thread runs every kStreamInterval. Only that thread changes the value, with the
-  /// lock held, so it may read it without the lock.
+  /// True while the progress thread runs every kStreamInterval. Only that thread writes this member, and it
+  /// holds the engine lock when it does. So it may read the member without the lock.
   bool in_stream_ = false;
   bool streaming_ = false;
   std::uint32_t candidates_seen_ = 0;

@@ -1,6 +1,7 @@
-// A peer: an endpoint with which this one has exchanged data, or wants to. A peer has a channel (what the
-// protocol knows) and a reach (what the engine knows), whichever transport reaches it. `parts` holds what
-// each transport keeps about the peer, and only that transport reads it.
+// A peer: an endpoint with which this endpoint has exchanged data or wants to. The protocol keeps its state
+// of the peer in `channel`. The engine keeps in `reach` whether, and by which transport, the peer is reached.
+// Each transport keeps its own state of the peer in its element of `parts`. No other component reads that
+// element.
 #pragma once
 
 #include <array>
@@ -21,24 +22,25 @@ namespace cluster::transport {
 
 class Transport;
 
-/// The peer has no carrier, and nothing forbids opening one.
+/// The peer has no carrier, and the next operation may open one.
 struct NotMet {
-  bool departed = false;  ///< the peer has closed in an orderly way: receives wait for its next incarnation
+  /// The peer has closed in an orderly way, so receives wait for its next incarnation.
+  bool departed = false;
 };
-/// A transport has begun to open a carrier, and needs another attempt.
+/// A transport has begun to open a carrier. PeerReach::open() must be called again.
 struct OpeningSoon {};
 /// Peer::channel.carrier is set, and belongs to this transport.
 struct Reached {
   Transport* by;
 };
-/// Operations with the peer fail at once, until it comes back.
+/// The peer was lost. Operations with it fail at once, until it comes back.
 struct Lost {
   Status cause;
   Time since;
 };
 using Reach = std::variant<NotMet, OpeningSoon, Reached, Lost>;
 
-/// What one transport keeps about one peer.
+/// The base of the state that one transport keeps of one peer.
 struct TransportPeer {
   virtual ~TransportPeer() = default;
 };
@@ -47,16 +49,20 @@ struct Peer {
   static constexpr std::size_t kTransportsMax = 4;
 
   protocol::Channel channel;
-  carrier::Lane* lane = nullptr;  ///< null: closed; every operation outside the fast lane closes it
-  bool failed = false;            ///< marked in PeerTable; the peer is about to be closed
-  bool has_aliases = false;       ///< other addresses lead to it as well
-  Reach reach;                    ///< PeerReach changes it
-  std::string reach_reason;       ///< why a transport reaches the peer, or why none does
+  /// Null while the lane is closed; every operation that does not take the lane closes it.
+  carrier::Lane* lane = nullptr;
+  /// PeerTable::mark_failed() was called: the peer is closed before the turn ends.
+  bool failed = false;
+  bool has_aliases = false;  ///< PeerTable finds the peer by other addresses as well
+  Reach reach;               ///< only PeerReach changes this
+  std::string reach_reason;  ///< why a transport reaches the peer, or why none does
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
-    std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table at the lookup
+    /// The generation of the address table when `value` was looked up.
+    std::uint64_t generation = ~std::uint64_t{0};
   } handle;
-  /// Since when a receive waits for this peer alone without a carrier; Time{}: none waits.
+  /// The time since when a receive has waited for this peer alone while the peer had no carrier. Time{} if no
+  /// such receive waits.
   Time awaited_since{};
   Time closed_at{};  ///< when the peer was last closed
   std::array<std::unique_ptr<TransportPeer>, kTransportsMax> parts;

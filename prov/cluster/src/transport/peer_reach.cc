@@ -36,6 +36,7 @@ OpenResult PeerReach::open(Peer& peer) {
   return back ? OpenResult::reached : OpenResult::unreached;
 }
 
+/// Opens a carrier by the nearest transport that reaches the peer, beginning with transport number `from`.
 /// `reason`: why no nearer transport reaches the peer.
 OpenResult PeerReach::open_first(Peer& peer, std::size_t from, std::string reason) {
   for (Transport* const each : std::span(transports_).subspan(from)) {
@@ -69,8 +70,9 @@ void PeerReach::contact_awaited(Time now) {
   });
   for (Peer* peer : std::exchange(awaited_, {})) {
     const OpenResult opening = open(*peer);
-    // A carrier that acknowledges on post needs no reminder: a reminder tells nothing there, and the peer's
-    // death is visible.
+    // The peer must acknowledge a reminder, so a reminder shows whether the peer is alive. A peer whose
+    // carrier acknowledges on post gets no reminder. Such an acknowledgement proves nothing, and this side
+    // notices the peer's death in another way.
     if (opening == OpenResult::reached && !peer->channel.carrier->traits().acknowledges_on_post)
       messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
@@ -100,8 +102,8 @@ bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
   return met_earlier;
 }
 
-/// Asks more and more rarely: a peer on another node never answers, and one of this node may not have
-/// registered memory yet.
+/// Asks the transport for access to the peer's registered memory, at growing intervals. A peer on another
+/// node may never offer access, and a peer on this node may not have registered memory yet.
 void PeerReach::ask_for_memory(Peer& peer) {
   protocol::ReachedMemory& reached = peer.channel.rma.reached;
   if (reached.accesses_left > 0) {
@@ -115,7 +117,8 @@ void PeerReach::ask_for_memory(Peer& peer) {
 
 void PeerReach::close(Peer& peer, Status status) {
   peer.closed_at = environment_.clock.now();
-  // What the peer has done is complete, whatever happens to the rest.
+  // First reports the accesses that the peer has completed. The other pending accesses end with an error
+  // below.
   if (carrier::MemoryAccess* const access = peer.channel.rma.reached.access.get()) access->settle();
   const bool orderly = peer.channel.peer_closed;
   const bool was_lost = peer.lost() != nullptr;
@@ -123,7 +126,7 @@ void PeerReach::close(Peer& peer, Status status) {
   peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   for (Transport* const each : transports_) each->close(peer);
-  // A peer that has closed or restarted is not lost.
+  // A peer that has closed or restarted does not count as lost.
   if (orderly || (!was_lost && status == Status::reset)) {
     peer.reach = NotMet{.departed = orderly};
   } else if (status != Status::reset) {
@@ -131,14 +134,15 @@ void PeerReach::close(Peer& peer, Status status) {
   }
   if (!orderly && !was_lost) report_loss(peer, status);
   end_abandoned();
-  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there
-  // was no memory for something above, the peer is closed in the next turn.
+  // The peer's next incarnation may begin before this turn ends, and it must not be marked as failed. The
+  // mark is cleared only here: if the code above runs out of memory, the mark remains, and the next turn
+  // closes the peer.
   peers_.clear_failed(peer);
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
-/// Returns how long the peer was silent before it was given up, and which setting decides that. Empty if no
-/// timeout ended it.
+/// Returns a text for the log: how long the peer was silent before it was given up, and which setting decides
+/// that. Returns an empty text if the peer was not lost by a timeout.
 std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
   for (const Transport* const each : transports_) {
     if (std::string text = each->timeout_text(peer, status); !text.empty()) return text;
@@ -179,8 +183,8 @@ void PeerReach::report_loss(const Peer& peer, Status status) {
   if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
 }
 
-/// Kept requests would be posted without this check (shm/fast_lane.h), so they are released. The endpoint
-/// itself does not count as a peer that could send.
+/// The endpoint itself does not count as a peer that could send. The pool's kept requests are released,
+/// because the fast lane posts receives with them without calling this function (shm/fast_lane.h).
 void PeerReach::end_abandoned() {
   if (!settings_.end_abandoned) return;
   Status cause = Status::ok;
@@ -209,7 +213,7 @@ void PeerReach::close_failed() {
 void PeerReach::announce_close() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     for (Transport* const each : transports_) each->say_goodbye(*peer);
-    peer->channel.rma.reached = {};  // it belongs to a transport, which is destroyed before the peer
+    peer->channel.rma.reached = {};  // the access belongs to a transport, which is destroyed before the peer
   }
 }
 

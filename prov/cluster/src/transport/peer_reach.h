@@ -1,20 +1,21 @@
-// The state of this endpoint towards each peer, and every transition:
+// Decides by which transport each peer is reached. The states of a peer (Peer::reach) and their transitions:
 //
 //   not met   -- an operation, or a peer's call --> opening, reached by a transport, or still not met
 //   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
 //   lost      -- the peer answers, or calls --> reached
 //
-// An operation with a peer opens the nearest transport that reaches it. The peer keeps that transport until
-// the peer is closed. The operations of a closed peer end with an error that names it. Its channel then
-// serves its next incarnation.
+// The first operation with a peer opens a carrier by the nearest transport that reaches the peer. The peer
+// keeps that transport until it is closed. When a peer is closed, the operations with it end with an error
+// that names the peer. After that its channel serves its next incarnation.
 //
-// A lost peer may come back: as a new process at its address, or on a repaired node. Until then, operations
-// with it fail at once, with the cause of the loss. Each of them, and each receive that waits for the peer
-// alone, makes every transport look for the peer.
+// A lost peer may come back, as a new process at its address or because its node was repaired. Until then,
+// operations with it fail at once with the cause of the loss. Each such operation makes every transport check
+// whether the peer is back. So does each receive that waits for this peer alone.
 //
-// This endpoint calls a peer that was never met when a receive has waited for it alone for kContactAfter.
-// Otherwise the receive would wait forever for a dead peer. It does not call a peer that has closed in an
-// orderly way: receives wait for its next incarnation.
+// A receive may wait for one peer alone to which this endpoint has no carrier. After kContactAfter, this
+// endpoint opens a carrier to that peer. Otherwise the receive would wait forever if the peer is dead. This
+// endpoint does not contact a peer that has closed in an orderly way, because receives wait for its next
+// incarnation.
 #pragma once
 
 #include <span>
@@ -35,16 +36,16 @@ class PeerReach {
             protocol::Messenger& messenger)
       : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
-  /// Adds the next transport, nearest first. Call it before any other method. The transports outlive this
-  /// object.
+  /// Adds a transport that is farther than those added before. All transports must be added before any other
+  /// method is called. They must outlive this object.
   void add(Transport& transport);
   std::span<Transport* const> transports() const { return transports_; }
 
   // --- for operations ---
-  /// Opens a carrier to a peer that has none. If no transport reaches the peer, the log says why.
+  /// Opens a carrier to a peer that has none. If no transport reaches the peer, logs the reason.
   OpenResult open(Peer& peer);
-  /// Starts an operation with a lost peer: act(channel) takes it, and it ends at once with the cause of the
-  /// loss.
+  /// Starts an operation with a lost peer and ends it at once with the cause of the loss. act(channel) must
+  /// start the operation.
   template <typename Act>
   Status fail_at_once(Peer& peer, Act&& act) {
     peer.channel.carrier = &nowhere_;
@@ -53,42 +54,47 @@ class PeerReach {
     messenger_.fail(peer.channel, peer.lost()->cause, false);
     return status;
   }
-  /// Call it before a remote write or read. It reaches for the peer's registered memory if that is due.
+  /// Call it before a remote write or read. If this side has no access to the peer's registered memory, it
+  /// asks the transport for access again after a growing number of operations.
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
-  /// Calls peers for which receives wait.
+  /// Opens carriers to the peers for which receives have waited for kContactAfter.
   void contact_awaited(Time now);
 
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
   void reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max);
-  /// The peer has called, so it is neither lost nor departed.
+  /// Tells this object that the peer has opened a session or a ring. So the peer is neither lost nor
+  /// departed.
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
-  /// The peer's carrier ends without having taken a segment. A transport farther than `by` takes its place.
+  /// Closes the carrier of transport `by`. That carrier must not have taken a segment yet. Then opens a
+  /// carrier by a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
   void go_farther(Peer& peer, Transport& by, std::string reason);
-  /// A process has come under the peer's name, with this epoch. Returns true if this endpoint has met an
-  /// earlier incarnation: the caller then closes the peer. Otherwise this forgets signs that the peer is
-  /// dead: they may be about its predecessor.
+  /// A process has called under the peer's name with this epoch. Returns true if this endpoint has met an
+  /// earlier incarnation of that name. The caller must then close the peer. Otherwise drops all signs that
+  /// the peer is dead, because they may concern an earlier incarnation.
   bool succeeds(Peer& peer, std::uint64_t epoch);
-  /// Ends everything with the peer. While a component iterates over peers, call PeerTable::mark_failed()
-  /// instead.
+  /// Ends all operations with the peer and closes its carrier. While a component iterates over peers, call
+  /// PeerTable::mark_failed() instead.
   void close(Peer& peer, Status status);
   void close_failed();
-  /// Closes a failed peer now, because a frame or ring of its next incarnation has come.
+  /// Closes the peer now if it is marked as failed. Called when a frame or ring of the peer's next
+  /// incarnation has arrived.
   void close_if_failed(Peer& peer);
-  /// If the setting asks for it, no peer is left, and one was lost: ends receives from any sender with an
-  /// error. Receives that are posted later also end, until a peer returns.
+  /// Ends receives from any sender with an error if the setting `end_abandoned` is on, at least one peer was
+  /// lost, and no other peer is reached. The engine also calls this whenever a receive from any sender is
+  /// posted. So later receives end as well, until a peer is reached again.
   void end_abandoned();
-  /// This endpoint closes: notifies every peer.
+  /// Tells every peer that this endpoint closes.
   void announce_close();
 
  private:
   static constexpr Duration kContactAfter = 1s;
 
-  /// A carrier that takes nothing.
+  /// A carrier that refuses every segment.
   class Nowhere final : public carrier::Carrier {
    public:
     Nowhere() : Carrier({}) {}
@@ -111,7 +117,7 @@ class PeerReach {
   protocol::Messenger& messenger_;
   std::vector<Transport*> transports_;
   Nowhere nowhere_;
-  std::vector<Peer*> awaited_;  ///< scratch of contact_awaited()
+  std::vector<Peer*> awaited_;  ///< used only inside contact_awaited(); kept to reuse its memory
 };
 
 }  // namespace cluster::transport

@@ -1,5 +1,5 @@
-// The state of a peer for reports: values of one moment, collected under the engine lock. Sending and
-// receiving messages costs nothing extra for it.
+// The state of a peer for reports. All values belong to one moment, because they are collected under the
+// engine lock. They cost nothing when messages are sent and received.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@ namespace cluster::transport {
 
 struct PeerStats {
   SocketAddress name;
-  const char* carrier = "";  ///< the name of a link, "shm", "self", or "none": a literal
+  const char* carrier = "";  ///< a string literal: the name of a link, "shm", "self", or "none"
   std::string carrier_reason;
   std::optional<reliability::FlowStats> flow;
   struct Rings {
     bool single_copy = false;  ///< this process can access the peer's memory
-    bool unread = false;       ///< the peer has not read everything yet
+    bool unread = false;       ///< the peer has not yet read all segments
   };
   std::optional<Rings> rings;
-  std::size_t unexpected = 0;  ///< messages of the peer that wait for their receive
-  /// Eager bytes, charges included, that this side may still send to the peer.
+  std::size_t unexpected = 0;  ///< messages from the peer that wait for a matching receive
+  /// Credit: eager bytes, including the charge per message, that this side may still send to the peer.
   std::uint64_t credit_left = 0;
-  /// Eager bytes, charges included, that the peer has sent and that were not granted again.
+  /// Eager bytes, including the charge per message, that the peer has sent and for which this side has not
+  /// yet granted new credit.
   std::uint64_t credit_owed = 0;
-  std::size_t footprint = 0;  ///< bytes of memory held for the peer; for rings, the mapped size
-  Status lost = Status::ok;   ///< why the peer was lost, until it comes back...
-  Time lost_at{};             ///< ...and when
+  std::size_t footprint = 0;  ///< how many bytes of memory are held for the peer; for rings, the mapped size
+  Status lost = Status::ok;   ///< why the peer was lost; ok if it is not lost
+  Time lost_at{};             ///< when the peer was lost
 };
 
 }  // namespace cluster::transport

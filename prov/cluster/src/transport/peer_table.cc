@@ -30,7 +30,7 @@ void PeerTable::remove_aliases(Peer& peer) {
   if (!peer.has_aliases) return;
   std::erase_if(by_name_,
                 [&](const auto& entry) { return entry.second == &peer && entry.first != peer.name(); });
-  by_handle_.clear();  // another address may have led to some of these peers
+  by_handle_.clear();  // a handle may have been looked up by an alias
   peer.has_aliases = false;
 }
 

@@ -1,11 +1,13 @@
-// The peers of one endpoint, by name and by address handle: every endpoint with which it has exchanged data.
+// The peers of one endpoint, by name and by address handle. A peer is an endpoint with which this endpoint
+// has exchanged data or wants to.
 //
-// A peer in the address vector is kept for the life of the endpoint. Another peer is kept while something
-// refers to it (a stored message), or while late frames of its last session may arrive. Then AdmissionControl
-// forgets it. The expensive parts of a peer, its rings or its flow, come and go.
+// A peer in the address vector is kept until this endpoint closes. A peer outside the address vector is kept
+// while something refers to it (for example a stored message), and while late frames of its last session may
+// arrive. After that AdmissionControl deletes it. The expensive parts of a peer, its rings or its flow, exist
+// only while a session or ring is open.
 //
-// Invariants: a channel has a carrier exactly while this endpoint can post to its peer. A failed peer is only
-// marked here. PeerReach closes it when no component iterates over peers.
+// Invariant: a channel has a carrier exactly while this endpoint can post to the peer. This table only marks
+// a failed peer. PeerReach closes the peer later, when no component iterates over peers.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ namespace cluster::transport {
 
 class PeerTable final : public protocol::AddressHandles {
  public:
-  /// Must come before the first handle is used.
+  /// Sets the address table. Call it before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
   /// Returns null before attach().
   const AddressTable* attached() const { return addresses_; }
@@ -35,15 +37,15 @@ class PeerTable final : public protocol::AddressHandles {
 
   Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
-  /// Makes this address lead to the peer as well while its session lasts, unless the address leads to another
-  /// peer.
+  /// Makes find() return the peer for this address, too, until remove_aliases() is called. Changes nothing if
+  /// the address already leads to another peer.
   void add_alias(Peer& peer, const SocketAddress& address);
   void remove_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
   bool in_address_vector(const SocketAddress& name) const {
     return addresses_ != nullptr && addresses_->find(name).has_value();
   }
-  /// True if the name is in the address vector, or a transport has met the peer.
+  /// Returns true if the name is in the address vector, or if the peer has proved its name to a transport.
   bool known(const SocketAddress& name);
   /// Removes the peers for which gone(peer) is true. Nothing may refer to them.
   template <typename Gone>
@@ -54,24 +56,24 @@ class PeerTable final : public protocol::AddressHandles {
       return true;
     });
   }
-  /// Returns the peer, or null if the handle is not in the address vector. Constant time once the handle has
-  /// been used.
+  /// Returns the peer, or null if the handle is not in the address vector. Only the first call for a handle
+  /// has to search.
   Peer* by_handle(std::uint64_t handle) {
     Peer* const peer = used_before(handle);
     return peer != nullptr ? peer : look_up(handle);
   }
-  /// Like by_handle(), but also returns null if the handle has not been used since the address vector
-  /// changed.
+  /// Like by_handle(), but never searches: also returns null if by_handle() was not called for this handle
+  /// since the address vector last changed.
   Peer* used_before(std::uint64_t handle) const {
     const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
-  /// True if the peer is in the address vector, or a transport vouches for it.
+  /// Returns true if the peer is in the address vector, or if a transport vouches for it.
   bool is_member(const protocol::Channel& channel) override;
   void lose(const protocol::Channel& channel) override { mark_failed(peer_of(channel), Status::no_memory); }
   bool is_member_name(const SocketAddress& name);
-  /// True if a transport has anything open with the peer.
+  /// Returns true if a transport has anything open with the peer.
   bool held(const Peer& peer) const {
     return std::any_of(transports_.begin(), transports_.end(),
                        [&](const Transport* each) { return each->holds(peer); });
@@ -82,10 +84,11 @@ class PeerTable final : public protocol::AddressHandles {
     Peer* peer;
     Status status;
   };
-  /// Marks the peer: it is closed before the turn ends. The first status counts.
+  /// Marks the peer as failed. It is closed before the turn ends. If a peer is marked several times, the
+  /// first status counts.
   void mark_failed(Peer& peer, Status status);
-  /// Does work for one peer. If there is no memory for it, marks the peer as lost and returns false
-  /// (base/end_of_memory.h).
+  /// Does `work`, which concerns only this peer. If memory runs out, marks the peer as failed and returns
+  /// false (base/end_of_memory.h).
   template <typename Work>
   bool serve(Peer& peer, Work&& work) {
     if (enough_memory_for(work)) [[likely]]
@@ -101,10 +104,10 @@ class PeerTable final : public protocol::AddressHandles {
 
   const AddressTable* addresses_ = nullptr;
   std::span<Transport* const> transports_;
-  std::uint64_t generation_ = 0;  ///< of addresses_ when by_handle_ was filled
+  std::uint64_t generation_ = 0;  ///< the generation of addresses_ to which by_handle_ belongs
   std::vector<Peer*> by_handle_;
   std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
-  std::vector<Failure> failed_;  ///< has a place for each peer: to fail needs no memory
+  std::vector<Failure> failed_;  ///< has capacity for all peers, so mark_failed() needs no memory
   std::vector<std::unique_ptr<Peer>> all_;
 };
 

@@ -1,17 +1,17 @@
-// A transport: one way to reach peers, with everything that belongs to it. Shared memory (shm/), the network
-// (network/) and an endpoint's way to itself (self/) are transports. The engine holds a list of them, nearest
-// first, and asks all of them the same:
+// A transport is one way to reach peers. There are three: shared memory (shm/), the network (network/), and
+// the queue by which an endpoint reaches itself (self/). The engine holds a list of its transports, nearest
+// first, and calls the same methods of each:
 //
-//   open()       give this peer a carrier if the transport can reach it
-//   receive()    take in what has arrived, and give it to the messenger
-//   transmit()   send what the turn has made ready
-//   prepare_sleep(), deadline()    what wakes a thread that is about to sleep
-//   close()      end everything with this peer
+//   open()      gives a peer a carrier if the transport can reach the peer
+//   receive()   delivers arrived segments to the messenger
+//   transmit()  sends what was posted during the turn
+//   prepare_sleep(), deadline()  make sure that a sleeping thread wakes when the transport has work
+//   close()     ends everything with a peer
 //
-// What a transport keeps about a peer is its own (TransportPeer): no other component reads it. Peer::reach
-// says whether a peer is reached, and by which transport. PeerReach owns it.
+// A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
+// whether a peer is reached, and by which transport; PeerReach sets it.
 //
-// A new transport needs one folder with such a class, and one call of add() in engine/transports.cc.
+// To add a transport, write one folder with such a class, and one call of add() in engine/transports.cc.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,12 @@ namespace cluster::transport {
 
 struct PeerStats;
 
-/// What a turn looks at: everything, or only what was recently active and what is due.
+/// What a turn checks. `all`: every source of work. `due`: only recently active sources, and sources whose
+/// last check was some time ago.
 enum class PollScope : std::uint8_t { all, due };
 
-/// One turn of the event loop, as the transports see it.
+/// Carries information about the current turn from the event loop to the transports, and from each transport
+/// to the next.
 class Turn {
  public:
   Turn(PollScope scope, std::uint32_t number, Clock& clock) : scope_(scope), number_(number), clock_(clock) {}
@@ -39,26 +41,27 @@ class Turn {
   PollScope scope() const { return scope_; }
   /// Turns are counted from 1 and wrap around.
   std::uint32_t number() const { return number_; }
-  /// Returns the clock in ticks (Clock::ticks), read at most once a turn, and only on demand.
+  /// Returns Clock::ticks(). The clock is read at most once in a turn, and only if somebody asks.
   std::uint64_t ticks() {
     if (!ticks_) ticks_ = clock_.ticks();
     return *ticks_;
   }
-  /// True if an earlier transport has brought something in this turn.
+  /// Returns true if a nearer transport, or a group, has received something in this turn.
   bool brought() const { return brought_; }
   void note(bool brought) { brought_ |= brought; }
-  /// True if more turns follow soon and this one already has work: system calls and clock reads can wait.
+  /// Returns true if something has arrived in this turn and the caller will take more turns soon. Then the
+  /// transports postpone system calls and reads of the clock to a later turn.
   bool hurries() const { return brought_ && scope_ == PollScope::due && number_ % kTurnsPerFullLook != 0; }
 
-  /// A nearer transport has peers, and a look at it costs only a read of memory. So expensive looks can be
-  /// rare.
+  /// True if a nearer transport has peers and needs only memory reads to find arrivals. Then transports that
+  /// need a system call check for arrivals only rarely, so that they do not slow the nearer transport.
   bool cheaper_in_use = false;
-  /// A multicast group waits for arrivals, so every transport looks.
+  /// True if this endpoint has a multicast group. Then every transport checks for arrivals in every turn.
   bool watchful = false;
-  /// The time after everything that has arrived, if a transport has read the clock.
+  /// The time, read after the arrivals of this turn. Empty if no transport has read the clock.
   std::optional<Time> now;
 
-  /// Once in this many turns the loop looks at everything, however busy it is.
+  /// One turn in this many checks every source of work, even if there are many arrivals.
   static constexpr std::uint32_t kTurnsPerFullLook = 1 << 8;
 
  private:
@@ -71,10 +74,10 @@ class Turn {
 
 enum class OpenResult : std::uint8_t {
   reached,    ///< the peer has a carrier (PeerReach::reached was called)
-  later,      ///< the peer can be reached, but not now: try again soon
-  unreached,  ///< this transport does not reach the peer
+  later,      ///< the transport can reach the peer, but not yet: call open() again soon
+  unreached,  ///< this transport cannot reach the peer
 };
-/// Which peers' claims count: all, or those of the address vector.
+/// Selects the peers for quiescent(): all, or only those that PeerTable::is_member() accepts.
 enum class Towards : std::uint8_t { all, members };
 
 class Transport {
@@ -84,86 +87,97 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  /// Returns the name that users read: "shm", "self", or the name of a link. A literal.
+  /// Returns the name of the transport that users read, as a string literal: "shm", "self", or the name of a
+  /// link.
   virtual const char* name() const = 0;
   /// Returns false if the transport leads to this endpoint itself.
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
-  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. The call sets it to
-  /// why this transport cannot either, or why it was chosen.
+  /// Gives the peer a carrier if this transport can reach it. On entry `reason` says why nearer transports
+  /// cannot reach the peer. On return, `reason` says why this transport cannot reach the peer, or why it was
+  /// chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
-  /// Looks whether a lost peer is back. Returns true if the peer is reached. A transport that has to ask the
-  /// peer sends its question, and calls PeerReach::reached() when the peer answers.
+  /// Checks whether a lost peer is back. Returns true if the peer is reached now. A transport that has to ask
+  /// the peer returns false after sending its question, and calls PeerReach::reached() when the peer answers.
   virtual bool look_for(Peer& peer) = 0;
-  /// True if the peer has been asked and has not answered yet.
+  /// Returns true if look_for() has sent the peer a question that is not answered yet.
   virtual bool asking(const Peer&) const { return false; }
   /// See PeerReach::succeeds().
   virtual bool succeeds(Peer&, std::uint64_t /*epoch*/) { return false; }
-  /// Ends everything with the peer. Does nothing if there is nothing.
+  /// Ends everything that this transport has open with the peer, if there is anything.
   virtual void close(Peer& peer) = 0;
-  /// All transports have closed the peer. Its next incarnation may be waiting here.
+  /// Called when all transports have closed the peer. The transport may now accept the peer's next
+  /// incarnation, which may already be waiting.
   virtual void after_close(Peer&) {}
-  /// This endpoint closes: tells the peer.
+  /// Tells the peer that this endpoint closes.
   virtual void say_goodbye(Peer&) {}
-  /// True if the transport has something open with the peer, so the peer must not be forgotten.
+  /// Returns true if the transport has something open with the peer. Then the peer table must keep the peer.
   virtual bool holds(const Peer& peer) const = 0;
-  /// True if the peer has proved its name.
+  /// Returns true if the peer has proved its name to this transport.
   virtual bool has_met(const Peer&) const { return false; }
-  /// True if the peer counts like an endpoint of the address vector.
+  /// Returns true if the transport vouches for the peer. Then the peer counts like a peer in the address
+  /// vector.
   virtual bool vouches_for(Peer&) { return false; }
   virtual bool vouches_for_name(const SocketAddress&) { return false; }
-  /// Returns after how long the peer was given up, and by which setting, as words for the log. Empty if no
-  /// timeout did it.
+  /// Returns a text for the log: after how long the peer was given up, and which setting decides that.
+  /// Returns an empty text if the peer was not lost by a timeout of this transport.
   virtual std::string timeout_text(const Peer&, Status) const { return {}; }
   virtual void report(const Peer&, PeerStats&) const {}
 
-  /// Returns access to the peer's registered memory without its library, or null if there is none now. This
-  /// transport reaches the peer. Messenger::fail() ends the access before the transport closes the peer.
+  /// Returns an object that accesses the peer's registered memory without the peer's library, or null if that
+  /// is not possible now. Called only if this transport reaches the peer. Messenger::fail() ends pending
+  /// accesses and destroys the object before close() is called.
   virtual std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer&) { return nullptr; }
 
   // --- turns ---
-  /// Takes in what has arrived. Returns true if anything has.
+  /// Delivers arrived segments to the messenger. Returns true if anything has arrived.
   virtual bool receive(Turn& turn) = 0;
-  /// Called before messages that wait for space in channels are posted.
+  /// Called before the messenger posts segments that had to wait for space in their carriers.
   virtual void before_pump() {}
-  /// The end of a turn: sends what the turn has made ready.
+  /// Called at the end of a turn. Sends what was posted during the turn.
   virtual void transmit(Turn&) {}
-  /// An operation was posted to a peer of this transport. `more`: similar ones will follow.
+  /// Called after an operation was posted to a peer of this transport. `more`: the application has announced
+  /// that further operations follow at once (FI_MORE).
   virtual void posted(Peer&, bool /*more*/) {}
-  /// Segments were posted to the peer outside of operations. They leave with the next flush() or transmit().
+  /// Called after the protocol has posted control segments to the peer. The next flush() or transmit() sends
+  /// them.
   virtual void mark(Peer&) {}
   virtual void flush() {}
-  /// Something that has arrived waits for a receive, or for space in the unexpected store.
+  /// Returns true if an arrived segment waits for a matching receive or for space in the unexpected store.
   virtual bool holding() const { return false; }
-  /// The receive or the space may be there now: delivers what can be delivered.
+  /// Delivers the waiting segments as far as possible. Called when a receive was posted or the unexpected
+  /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// A turn finds everything that can come or be due by a look at memory.
+  /// Returns true if the transport has nothing to send, no timer set, and no arrival waiting. Then calm turns
+  /// (EventLoop::run_calm), which only read memory, may replace full turns for some time.
   virtual bool silent() const { return true; }
-  /// How long a silent transport may go without a look, in ticks.
+  /// Returns how long the event loop may leave a silent transport unchecked, in ticks (Clock::ticks).
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
-  /// True if nothing is owed to these peers: all that was promised has left, and all that came is
-  /// acknowledged.
+  /// Returns true if this endpoint owes nothing to these peers: all posted data has left, and everything that
+  /// has arrived is acknowledged.
   virtual bool quiescent(Towards) const { return true; }
-  /// The endpoint closes: messages no longer wait to share a frame, and no timer allows for crowded
-  /// processors.
+  /// Called when the endpoint begins to close. From then on messages no longer wait to share a frame, and
+  /// timers no longer allow for turns that come late.
   virtual void begin_close() {}
 
   // --- sleeping ---
-  /// Arms what wakes a thread. One more turn follows before the thread sleeps. Returns false if the thread
-  /// must not sleep now.
+  /// Arms the events of this transport that must wake a sleeping thread. The event loop takes one more turn
+  /// before the thread sleeps. Returns false if the thread must not sleep now.
   virtual bool prepare_sleep() { return true; }
-  /// Returns when the transport needs a turn if nothing arrives; kNever: not at all.
+  /// Returns the time at which the transport needs a turn even if nothing arrives. Returns kNever if it needs
+  /// none.
   virtual Time deadline() const { return kNever; }
-  /// True if this transport has work that a sleeping thread does not know: it needs a turn now.
+  /// Returns true if the transport needs a turn now, for a reason that no armed event shows.
   virtual bool wants_turn() const { return false; }
 
-  /// The index in Peer::parts of what this transport keeps about the peer.
+  /// Returns the index in Peer::parts at which this transport keeps its state of a peer.
   std::size_t slot() const { return slot_; }
 
-  static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us (Clock::ticks)
-  /// The same while no peer is reached over the network: 0.7 to 2 ms. Only a first contact waits this long,
-  /// and only where turns are rare, as in a rank that shares its processor with many others.
+  static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us, in ticks (Clock::ticks)
+  /// The value of ticks_between_looks() while no peer is reached over the network: 0.7 to 2 ms. Only the
+  /// first frame of a new peer can wait this long, and only if turns are rare, as in a rank that shares its
+  /// processor with many others.
   static constexpr std::uint64_t kTicksPerLookAlone = 1 << 21;
 
  private:

@@ -1,5 +1,5 @@
-// What every transport of an endpoint uses: the endpoint's identity, its peers, its messenger, and the way
-// its threads sleep. The engine owns all of it. All of it outlives the transports.
+// The objects of an endpoint that all its transports share. The engine owns them, and they outlive the
+// transports.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,9 @@ namespace cluster::transport {
 struct TransportContext {
   const Environment& environment;
   const EngineSettings& settings;
-  const SocketAddress& name;  ///< of this endpoint
-  std::uint64_t epoch;        ///< orders the incarnations of this name, across restarts
+  const SocketAddress& name;  ///< the name of this endpoint
+  /// A later incarnation of this name has a larger epoch, even after a restart of the node.
+  std::uint64_t epoch;
   PeerTable& peers;
   protocol::Messenger& messenger;
   Waiter& waiter;

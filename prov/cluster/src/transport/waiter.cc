@@ -19,7 +19,7 @@ bool Waiter::open() {
   return true;
 }
 
-/// Wakes sleeping threads, because they have not armed the new source.
+/// Sets the alarm to go off at once, because threads that already sleep have not armed the new source.
 void Waiter::watch(int descriptor, WakeSource& source) {
   if (descriptor >= 0) watched_.push_back({descriptor, &source});
   if (wait_set_ == nullptr) return;

@@ -1,17 +1,18 @@
-// How an engine sleeps. arm() of the event loop makes sure that the waiter's descriptor becomes readable as
-// soon as a turn has work. The descriptor stands for everything that can happen to an engine: frames and path
-// errors (the link's sockets), segments and free slots in rings (the doorbell), connections (a local socket),
-// deaths (handles of processes), deadlines (an alarm).
+// Lets threads sleep until an engine has work. After EventLoop::arm(), the waiter's descriptor becomes
+// readable as soon as a turn has work. The descriptor combines several sources: the link's sockets (frames
+// and path errors), the doorbell (segments and free slots in rings), a local socket (connections), process
+// handles (deaths), and an alarm (deadlines).
 //
 // Several threads may sleep on one engine: in calls that wait, in an application's select, and in the
-// progress thread. None of them misses an event, by this invariant: while a thread sleeps, every source is
-// armed or keeps the descriptor readable. A readable source stays readable until arm() handles it, and arm()
-// arms again whatever it has handled. Changes by other threads (a new ring, an earlier deadline, a message to
-// the endpoint itself) move the alarm (EventLoop::wake_sleepers). So waking disarms nothing. At worst an
-// engine that is awake gets one spurious doorbell per ring.
+// progress thread. None of them misses an event, because of this invariant: while a thread sleeps, every
+// source is either armed or keeps the descriptor readable. A readable source stays readable until arm()
+// handles it, and arm() then arms it again. If another thread makes a change that needs a turn (a new ring,
+// an earlier deadline, a message to the endpoint itself), it sets the alarm to an earlier time
+// (EventLoop::wake_sleepers). A thread that wakes disarms nothing. So an engine that is awake may get one
+// useless doorbell per ring.
 //
-// The first thread that wants to sleep opens the set of descriptors. An engine that is only polled needs
-// none.
+// The first thread that wants to sleep opens the set of descriptors. An engine that is only polled opens no
+// descriptor for sleeping.
 #pragma once
 
 #include <atomic>
@@ -25,11 +26,11 @@
 
 namespace cluster::transport {
 
-/// What a descriptor stands for.
+/// The object that owns a watched descriptor.
 class WakeSource {
  public:
-  /// The descriptor is readable. `trouble`: it reports an error, or its other end is gone; perhaps beside
-  /// input.
+  /// Called when the descriptor is readable. `trouble`: the descriptor reports an error, or its other end is
+  /// closed. There may be input as well.
   virtual void on_ready(bool trouble) = 0;
 
  protected:
@@ -38,44 +39,49 @@ class WakeSource {
 
 class Waiter {
  public:
-  /// Opens the set and adds everything that is watched. Returns false if descriptors or timers are not
-  /// available, or if a source cannot be waited for.
+  /// Opens the set and adds all watched descriptors. Returns false if no descriptor or timer is available, or
+  /// if forbid() was called.
   bool open();
-  /// Returns the descriptor, or -1 unless the set is open.
+  /// Returns the descriptor of the set, or -1 if the set is not open.
   int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : -1; }
-  /// Tells the source from now on when the descriptor is readable. `descriptor` -1: there is none.
+  /// From now on, calls source.on_ready() when the descriptor is readable. `descriptor`: -1 if the source has
+  /// none.
   void watch(int descriptor, WakeSource& source);
   void unwatch(int descriptor);
-  /// A source has no descriptor that announces arrivals, so no thread can sleep here.
+  /// Forbids sleeping. Called for a source that has no descriptor to announce its arrivals.
   void forbid() { forbidden_ = true; }
 
-  /// Notifies the sources of everything that is ready now. An alarm that went off is only cancelled.
+  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, only
+  /// cancels it.
   void dispatch();
-  /// Begins to arm. A source that is added from here on needs another attempt.
+  /// Called when arming begins. If a source is added after this call, complete() returns false, and the
+  /// caller must arm again.
   void begin_arming() { changed_ = false; }
   bool complete() const { return !changed_ && !incomplete_; }
-  /// Everything is armed. `turns`: the number of turns so far.
+  /// Called when everything is armed. `turns`: the number of turns so far.
   void end_arming(std::uint32_t turns) { armed_at_.store(turns, std::memory_order_relaxed); }
-  /// The turns at the last end_arming(). Also read outside the engine lock.
+  /// Returns `turns` of the last end_arming(). May be called without the engine lock.
   std::uint32_t armed_at() const { return armed_at_.load(std::memory_order_relaxed); }
-  /// Returns false if a thread that sleeps here might miss an event.
+  /// Returns false if a thread must not sleep on the descriptor, because it might miss an event.
   bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
 
-  /// True if a thread has armed everything, and nothing has happened since. Costs a system call.
+  /// Returns true if everything is armed and no event has happened since. Makes a system call.
   bool quiet() const;
 
-  /// Returns false if the alarm has gone off or is about to, or if no thread can be asleep.
+  /// Returns true if a thread may be asleep on the descriptor. Returns false if the alarm is already set to
+  /// go off at once, or if nothing was armed since cancel_alarm().
   bool may_sleep() const { return alarm_at_ != Time::min(); }
   void set_alarm(Time when);
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  /// Makes the alarm go off at `when` at the latest. An earlier alarm stays: moving it with every message
-  /// that moves a deadline would cost more than one useless wake-up.
+  /// Makes the alarm go off at `when` at the latest. If the alarm is already set to an earlier time, it
+  /// stays. Most messages move a deadline, and setting the alarm each time would cost more than one useless
+  /// wake-up.
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }
-  /// Another thread handles deadlines from now on.
+  /// Cancels the alarm, because another thread handles deadlines from now on.
   void cancel_alarm();
 
  private:
@@ -92,7 +98,7 @@ class Waiter {
   Time alarm_at_ = Time::min();
   std::atomic<std::uint32_t> armed_at_{0};
   bool forbidden_ = false;
-  bool changed_ = false;     ///< a source was added since begin_arming()
+  bool changed_ = false;     ///< a source was added after begin_arming()
   bool incomplete_ = false;  ///< a descriptor could not be added, so no thread may sleep again
 };
 
