@@ -74,12 +74,12 @@ class Cryptography {
   virtual ~Cryptography() = default;
   /// Computes HMAC-SHA256 (RFC 2104). Any thread may call.
   virtual void hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
-  /// True if the bytes are equal, in a time that does not depend on them.
+  /// Returns true if the bytes are equal, in a time that does not depend on them.
   virtual bool equal(const std::byte* one, const std::byte* other, std::size_t size) const = 0;
   enum class Direction : std::uint8_t { seal, open };
   /// `key` has key_size(cipher) bytes.
   virtual std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const = 0;
-  /// True if AES-GCM is faster here than ChaCha20-Poly1305.
+  /// Returns true if AES-GCM is faster here than ChaCha20-Poly1305.
   virtual bool prefers_aes() const = 0;
 };
 

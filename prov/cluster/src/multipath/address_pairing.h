@@ -29,8 +29,8 @@ bool in_subnet(const Rail& rail, const SocketAddress& address);
 /// Returns the rail that reaches `address` best: one on its subnet, else the first.
 std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& address);
 
-/// True if a rail of this side has the same IP address, which then leads no further than this node. (Perhaps
-/// both nodes have the same private network.)
+/// Returns true if a rail of this side has the same IP address, which then leads no further than this node.
+/// (Perhaps both nodes have the same private network.)
 bool is_local_address(std::span<const Rail> rails, const SocketAddress& address);
 
 /// Returns the paths beside `first`, at most kPathsMax - 1. `peer` lists the peer's addresses in the peer's

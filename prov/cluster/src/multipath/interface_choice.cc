@@ -45,8 +45,8 @@ std::string describe(const Interface& interface) {
   return text + ", MTU " + std::to_string(interface.mtu);
 }
 
-/// True if the address can be advertised to other nodes. A link-local address would mean another interface
-/// there.
+/// Returns true if the address can be advertised to other nodes. A link-local address would mean another
+/// interface there.
 bool routable(const SocketAddress& address, SocketAddress::Family family) {
   return address.family() == family && !address.link_local();
 }

@@ -110,7 +110,7 @@ class PathManager {
   const link::Path& reply_path() const;
   /// The least time in which an answer to a frame that leaves now can arrive.
   Duration min_reply_delay() const;
-  /// True while the peer's frames come over several paths: a gap does not mean a loss then.
+  /// Returns true while the peer's frames come over several paths: a gap does not mean a loss then.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
 
   // --- validation ---
@@ -183,7 +183,7 @@ class PathManager {
   /// The reply time of the slowest path with frames in flight, for the retransmission timer. An unmeasured
   /// path counts as slowest.
   const RttEstimator& reply_time() const;
-  /// True if a path remembers this transmission of the frame.
+  /// Returns true if a path remembers this transmission of the frame.
   bool remembers(Sequence sequence, TransmissionNumber transmission) const;
 
   std::vector<PathStats> stats() const;

@@ -42,7 +42,7 @@ class PathRecovery {
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
   std::size_t allowance(Time now) const;
-  /// True if the congestion window allows one more frame, whatever the pacer says.
+  /// Returns true if the congestion window allows one more frame, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
   /// Notes that `count` frames have left, with consecutive sequences and transmission numbers that begin with
   /// these.

@@ -42,7 +42,7 @@ class PathValidator {
       : rules_(rules), validated_(validated), proven_(validated) {}
 
   bool validated() const { return validated_; }
-  /// True if the path has ever been validated. A path that is proven but not validated has failed.
+  /// Returns true if the path has ever been validated. A path that is proven but not validated has failed.
   bool proven() const { return proven_; }
 
   /// Notes that a frame sent on the path at `sent_at` has been acknowledged.

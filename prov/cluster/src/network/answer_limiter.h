@@ -29,8 +29,8 @@ class AnswerLimiter {
 
   AnswerLimiter(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// True if this endpoint may answer a call in this name now. This function and those below take a token if
-  /// they return true.
+  /// Returns true if this endpoint may answer a call in this name now. This function and those below take a
+  /// token if they return true.
   bool admits_call(Time now, const SocketAddress& name) {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
@@ -43,11 +43,11 @@ class AnswerLimiter {
     link::send_frame(*parts_.link, wire::ControlFrame::reset(refused, reason, epoch).bytes(),
                      link::ip_path(to));
   }
-  /// True if this endpoint may answer a question about a sibling from `source` now.
+  /// Returns true if this endpoint may answer a question about a sibling from `source` now.
   bool admits_to(Time now, const SocketAddress& source) {
     return (!flood(now) || peers_.is_member_name(source)) && admits(now);
   }
-  /// True if this endpoint may ask a caller's sibling now.
+  /// Returns true if this endpoint may ask a caller's sibling now.
   bool admits(Time now) {
     next_ = std::max(next_, now - kBurst * kInterval);
     if (next_ > now) return false;

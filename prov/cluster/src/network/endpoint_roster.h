@@ -54,7 +54,7 @@ class EndpointRoster {
     const SocketAddress& known = published != listed_.end() ? published->name : listed_.front().name;
     return known == name ? SocketAddress{} : known;
   }
-  /// True if an endpoint has the name. Compares names as they lie on the wire.
+  /// Returns true if an endpoint has the name. Compares names as they lie on the wire.
   bool contains(const wire::RailBlock& name) const {
     const std::lock_guard guard(mutex_);
     return std::ranges::any_of(listed_, [&name](const Listed& one) {

@@ -43,7 +43,7 @@ class NetworkReceiver {
   std::size_t receive(Time& now);
   /// Calls of receive() since the last one that found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
-  /// True if flows hold messages.
+  /// Returns true if flows hold messages.
   bool holding() const { return holding_; }
   /// When to call receive() even if no frame comes; kNever: not at all.
   Time deadline() const { return flood_.deadline(); }

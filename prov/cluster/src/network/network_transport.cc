@@ -191,7 +191,7 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// True if no peer on another node can wait for this endpoint, and this endpoint waits for none.
+/// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::silent() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&

@@ -53,12 +53,12 @@ struct RemotePeer final : transport::TransportPeer {
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
   void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
   const SocketAddress& name() const { return common.name(); }
-  /// True if this side has only named the session to a sender that asked for one, and neither side has used
-  /// it.
+  /// Returns true if this side has only named the session to a sender that asked for one, and neither side
+  /// has used it.
   bool half_open() const {
     return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained();
   }
-  /// True if the session carries what is sent to the peer.
+  /// Returns true if the session carries what is sent to the peer.
   bool carries() const { return flow != nullptr && channel.carrier == &flow->queue(); }
 };
 

@@ -49,7 +49,7 @@ class SessionSecrets {
     named_until_ = now + 2 * kInterval;
     return cookie(interval(now), caller);
   }
-  /// True if the frame names a number that cookie_for() gave its sender.
+  /// Returns true if the frame names a number that cookie_for() gave its sender.
   bool named(Time now, const wire::FrameView& view) const {
     if (now >= named_until_ || !view.has_opening) return false;
     const std::uint64_t at = interval(now);

@@ -40,9 +40,9 @@ class SessionTable {
   /// Returns the flow that answers callers under the peer's name. It is the existing one, or a new half-open
   /// one, with the number `session` if that is not 0.
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
-  /// True if so many sessions are half-open that the endpoint keeps none for unknown sources. It answers such
-  /// a caller with a temporary flow (build_flow with the first epoch). answering() makes the flow again when
-  /// the caller names the session.
+  /// Returns true if so many sessions are half-open that the endpoint keeps none for unknown sources. It
+  /// answers such a caller with a temporary flow (build_flow with the first epoch). answering() makes the
+  /// flow again when the caller names the session.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
@@ -70,8 +70,8 @@ class SessionTable {
   /// The peer asks whether this path leads to the endpoint of its session.
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if idle peers may need a reminder: a request is in progress (a posted receive is one), or a session
-  /// is half-open.
+  /// Returns true if idle peers may need a reminder: a request is in progress (a posted receive is one), or a
+  /// session is half-open.
   bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
   Time next_reminder() const { return next_reminder_; }
   void remind_idle_peers(Time now);

@@ -25,7 +25,7 @@ class SiblingCheck {
  public:
   SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions, AnswerLimiter& limiter);
 
-  /// True if the peer's flow must not see this frame with an opening yet, because the sibling has not
+  /// Returns true if the peer's flow must not see this frame with an opening yet, because the sibling has not
   /// answered.
   bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
   /// The peer's flow has accepted a frame with an opening.

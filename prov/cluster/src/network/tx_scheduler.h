@@ -59,8 +59,8 @@ class TxScheduler {
   /// Fires the timers that are due. Returns true if one fired: path errors may then tell why.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
-  /// True if peers have acknowledged every frame and this side owes no acknowledgement. `towards`: all peers,
-  /// or only members.
+  /// Returns true if peers have acknowledged every frame and this side owes no acknowledgement. `towards`:
+  /// all peers, or only members.
   bool quiescent(transport::Towards towards) const;
 
   const reliability::TurnDelay& turns() const { return turns_; }

@@ -80,10 +80,10 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 /// Returns true if an endpoint can have this address: it is unicast, no wildcard, and has a port.
 bool is_endpoint_address(const SocketAddress& address);
 SocketAddress address_of(const RailBlock& block, std::uint32_t scope);
-/// True if each block names an address that an endpoint can have.
+/// Returns true if each block names an address that an endpoint can have.
 bool valid_rails(ConstBytes blocks);
 
-/// True if the address is the name in the opening, or one of the further addresses behind it.
+/// Returns true if the address is the name in the opening, or one of the further addresses behind it.
 bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address);
 
 /// Returns the sibling that a decoded opening names; empty if there is none.
