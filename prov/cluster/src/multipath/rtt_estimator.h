@@ -15,7 +15,7 @@ class RttEstimator {
   void sample(Duration measured);
   void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// True after kSamplesMin samples; the first samples are those of an empty path.
+  /// Returns true after kSamplesMin samples. The first samples are from a path that is still empty.
   bool established() const { return samples_ >= kSamplesMin; }
   /// Returns the smoothed time, or zero if there is no sample yet.
   Duration smoothed() const { return smoothed_; }
