@@ -41,7 +41,7 @@ class Secret {
   std::array<std::byte, N> bytes_{};
 };
 
-/// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16.
+/// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16 bytes.
 enum class Cipher : std::uint8_t {
   aes128_gcm = 1,         ///< where both processors have AES instructions
   chacha20_poly1305 = 2,  ///< RFC 8439

@@ -21,8 +21,8 @@
 
 namespace cluster::link {
 
-/// How a link reaches a peer. The caller stores the path, and replaces it by a better one when authentic
-/// frames show one.
+/// How a link reaches a peer. The caller stores the path, and replaces it when authentic frames show a better
+/// one.
 struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
@@ -88,7 +88,8 @@ class OutBurst {
   std::size_t count_ = 0;
 };
 
-/// An arrival. It may contain several frames back to back. Each frame states its own length.
+/// Bytes that have arrived together. They may contain several frames back to back. Each frame states its own
+/// length.
 struct InFrame {
   Bytes bytes;
   Path from;
@@ -129,7 +130,7 @@ struct PathError {
 /// find the mark by trying all 255 values.
 struct Thinning {
   std::uint8_t mark = 1;
-  bool on = false;  ///< frames without the mark wait aside
+  bool on = false;  ///< frames without the mark are put aside
 
   static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the frames aside
   static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames that one read takes
@@ -169,7 +170,7 @@ class Link {
   /// call, so callers use it only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
   /// Returns descriptors that are readable when frames or errors wait. They stay the same as long as the link
-  /// exists. If there are none, no thread can sleep until this link has frames.
+  /// exists. If there are none, a thread that waits for frames of this link cannot sleep.
   virtual std::vector<int> descriptors() const { return {}; }
   /// Tells the link that the caller is about to sleep. The next receive_burst() then checks every source of
   /// frames, even if this is expensive.

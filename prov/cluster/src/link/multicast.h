@@ -21,8 +21,8 @@ class MulticastReceiver {
   virtual ~MulticastReceiver() = default;
   /// Does what Link::receive_burst() does. The frames may include some that this endpoint has sent.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Returns a descriptor that is readable when frames wait. Returns -1 if no thread can sleep until there
-  /// are frames.
+  /// Returns a descriptor that is readable when frames wait. Returns -1 if a thread that waits for frames
+  /// cannot sleep.
   virtual int descriptor() const = 0;
 };
 

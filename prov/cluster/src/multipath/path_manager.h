@@ -131,8 +131,8 @@ class PathManager {
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
-  /// concerns only that path. It must not be the only path that works. A closed port on a path that has
-  /// reached the peer's process concerns all paths.
+  /// concerns only that path, because other paths still work. But if a path that has reached the peer's
+  /// process reports a closed port, the error concerns all paths.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- choice ---

@@ -72,8 +72,8 @@ class PathRecovery {
   /// Appends all frames in flight on the path to `frames`, so that they are retransmitted.
   void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
-  /// Returns when the path fails, or kNever while it works. The path fails when at least the time `least` has
-  /// passed since its last arrival.
+  /// Returns when the path fails, or kNever while it works. The path does not fail before the time `least`
+  /// has passed since its last arrival.
   Time fails_at(Duration least) const;
 
   /// Copies the round trips of another path to the same peer, unless this path has its own.

@@ -1,11 +1,11 @@
 // Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9). A path carries data only after the peer
 // has answered a challenge on it, and only until it fails. While a path is not validated, this side sends
-// challenges on it at doubling intervals. A failed path becomes validated again in three cases. The peer
-// answers a challenge. Or a frame that was sent on the path after the failure arrives. Or the loss that made
-// the path fail was spurious, and no challenge was sent since. An EtherType path fails with the first loss,
-// because its IP path can carry everything. If it fails again soon after validation, something on the path
-// probably drops frames all the time (a policer). Therefore the intervals restart from the shortest only
-// after the path has been validated for `trusted_after`.
+// challenges on it at doubling intervals. A failed path becomes validated again in three cases. In the first
+// case, the peer answers a challenge. In the second case, a frame arrives that was sent on the path after the
+// failure. In the third case, the loss that made the path fail was spurious, and no challenge was sent since.
+// An EtherType path fails with the first loss, because its IP path can carry everything. If it fails again
+// soon after validation, something on the path probably drops frames all the time (a policer). Therefore the
+// intervals restart from the shortest only after the path has been validated for `trusted_after`.
 //
 // Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
 // path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow

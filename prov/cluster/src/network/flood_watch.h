@@ -28,7 +28,7 @@ class FloodWatch {
   /// Counts a frame that belongs to no session, or that its session has refused.
   void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
   void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
-  /// Counts frames of which the caller knows only the total number so far.
+  /// Counts frames for which the caller knows only their total so far, which is `frames`.
   void note_total(Time now, std::uint64_t frames) {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);

@@ -159,11 +159,11 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   peers_.mark_failed(peer->common, Status::reset);
 }
 
-/// Returns true if the flow can continue with the peer's present incarnation. In this case the peer has given
-/// up the session that its opening named before the session was used, because the session was for an earlier
-/// incarnation of this side. If an earlier incarnation of the peer named the session, that incarnation may
-/// have accepted our frames. Then the frames must not be retransmitted, and the function returns false. The
-/// present incarnation knows which frames it has accepted.
+/// Returns true if the flow can continue with the peer's present incarnation. The peer's opening has named a
+/// session, which the peer gave up unused, because it was for an earlier incarnation of this side. If an
+/// earlier incarnation of the peer has named that session, that incarnation may have accepted our frames.
+/// Then the frames must not be retransmitted, and the function returns false. The present incarnation knows
+/// which frames it has accepted.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

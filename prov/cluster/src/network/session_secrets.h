@@ -1,6 +1,6 @@
 // Computes the secrets that make the sessions of this endpoint impossible to guess. Each session has a token
-// and a mark. By the mark, the kernel recognizes the sessions of members (link/link.h). All secrets are
-// hashes under one key, so this endpoint needs no memory for a session that it has only named.
+// and a mark. The kernel recognizes the sessions of members by the mark (link/link.h). All secrets are hashes
+// under one key, so this endpoint needs no memory for a session that it has only named.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class SessionSecrets {
     named_until_ = now + 2 * kInterval;
     return cookie(interval(now), caller);
   }
-  /// Returns true if the frame names a number that cookie_for() gave its sender.
+  /// Returns true if the frame names a number that cookie_for() has returned for its sender.
   bool named(Time now, const wire::FrameView& view) const {
     if (now >= named_until_ || !view.has_opening) return false;
     const std::uint64_t at = interval(now);

@@ -61,8 +61,8 @@ class SessionTable {
   /// Makes sure that later sessions get larger epochs than `epoch`.
   void skip_epoch(std::uint64_t epoch);
 
-  /// Returns the path for an answer outside any session to a frame from `from`. The path leads to an address
-  /// of the peer `name`, so that no other endpoint receives the answer.
+  /// Returns the path for an answer that belongs to no session. `from`: where the answered frame came from.
+  /// The path leads to an address of the peer `name`, so that no other endpoint receives the answer.
   link::Path reply_path(const SocketAddress& name, const link::Path& from) const;
   bool is_own(const SocketAddress& address) const;
 
@@ -105,7 +105,7 @@ class SessionTable {
   protocol::Messenger& messenger_;
   PeerReach& reach_;
   reliability::BodyPool bodies_;  ///< the memory of the frames that flows send
-  reliability::Burst burst_;      ///< the frames of one call of a flow
+  reliability::Burst burst_;      ///< the frames that a flow sends in one call
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, RemotePeer*> sessions_;
   const Time started_;  ///< when the endpoint was opened

@@ -8,7 +8,7 @@
 
 namespace cluster::network {
 
-/// Reserves the lists for marks and timers as well, so that mark() and posted() need no memory either.
+/// Also reserves memory for marks and timers, so that mark() and posted() need none either.
 void TxScheduler::reserve(std::size_t flows) {
   if (flows <= tx_pending_.capacity()) return;
   flows_.reserve(2 * flows);

@@ -1,9 +1,9 @@
 // Decides which flows transmit over the network, and when. It keeps the peers whose sessions are in use, and
 // lets their flows transmit in these functions:
 //
-//   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
+//   posted()            after an operation: at once, or together with later messages (packing_policy.h)
 //   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
-//                       messages go on, frames leave
+//                       messages continue, frames are transmitted
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
 // Invariants: a peer is listed here if and only if it has a flow. No flow has an earlier deadline than its

@@ -3,8 +3,8 @@
 //
 // The caller holds the lock of the region table. The lock excludes every other access that this process makes
 // to the domain's registered memory on behalf of peers. For aligned elements of up to eight bytes the code
-// uses the processor's atomic instructions. Therefore accesses to them are also atomic for the application's
-// own atomic instructions, and for other processes that have mapped the memory.
+// uses the processor's atomic instructions. Therefore operations on such elements are also atomic with
+// respect to the application's atomic instructions, and to other processes that have mapped the memory.
 #pragma once
 
 #include <cstddef>

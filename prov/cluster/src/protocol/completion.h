@@ -135,9 +135,9 @@ class CompletionQueue {
   }
   /// Reads the size without the lock, so the result is only a hint.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  /// Makes the next completion wake `waker`, which must exist until it is woken. Returns false if the queue
-  /// already holds a completion, so that the caller need not sleep. In that case the function does not reset
-  /// the waker, because another thread that sleeps on it would miss its event.
+  /// Makes the next completion wake `waker`, which must exist as long as the queue may wake it. Returns false
+  /// if the queue already holds a completion, so that the caller need not sleep. In that case the function
+  /// does not reset the waker, because another thread that sleeps on it would miss its event.
   bool wake_at_next(Waker& waker);
 
  private:

@@ -5,9 +5,9 @@
 // Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
 // outside the application's operations. The engine has to transmit the flow of a pending channel.
 //
-// Callers send segments in the middle of other work, often to a peer that the work is not about. Therefore
-// this class throws nothing. If there is no memory for a segment, its peer is lost (base/end_of_memory.h).
-// The same holds for pump_busy().
+// Callers send segments in the middle of other work, and often not to the peer that the work is for.
+// Therefore this class throws nothing. If there is no memory for a segment, its peer is lost
+// (base/end_of_memory.h). The same holds for pump_busy().
 #pragma once
 
 #include <vector>

@@ -7,11 +7,11 @@
 namespace cluster::protocol {
 namespace {
 
-/// One peer may fill this fraction of the store: one in kPartOfOne. That is far more than the credit and the
-/// announcements of a correct sender need.
+/// One peer may fill at most the store's capacity divided by this number. That is far more than the credit
+/// and the announcements of a correct sender need.
 constexpr std::size_t kPartOfOne = 8;
-/// All peers outside the address vector together may fill one half of the store, so that known peers always
-/// have capacity.
+/// All peers outside the address vector together may fill at most the store's capacity divided by this
+/// number. The rest remains for known peers.
 constexpr std::size_t kPartOfUnknown = 2;
 
 void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {

@@ -118,7 +118,7 @@ Status Messenger::enqueue(Channel& channel, const SendOp& op) {
   return Status::ok;
 }
 
-/// Posts the segments that wait on the channel. Control segments go first, because it frees memory and
+/// Posts the segments that wait on the channel. Control segments go first, because they free memory and
 /// requests on both sides.
 bool Messenger::pump(Channel& channel) {
   if (channel.carrier == nullptr) return true;

@@ -87,7 +87,7 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  /// Within kStallTimeout, one byte of this many bytes in flight must arrive.
+  /// The number of bytes in flight, divided by this, must arrive within kStallTimeout.
   static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 

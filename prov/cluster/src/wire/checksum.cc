@@ -1,4 +1,4 @@
-// The portable implementation processes eight bytes at a time, with one table for each.
+// The portable implementation processes eight bytes at a time, and looks up each of them in its own table.
 // fast::implementations() lists the faster ones that the processor can run; crc32c() uses the first.
 #include "wire/checksum.h"
 

@@ -1,15 +1,15 @@
 // CRC32C (Castagnoli), which iSCSI and SCTP also use. Every x86-64 processor since 2008 and the arm64
-// processors of servers have an instruction for it. It covers the header and the payload of each frame. UDP's
-// own checksum is not enough: network hardware computes and checks it, so it misses errors between the
-// hardware and the application.
+// processors of servers have an instruction for it. The checksum covers the header and the payload of each
+// frame. UDP's own checksum is not enough: network hardware computes and checks it, so it misses errors
+// between the hardware and the application.
 //
 // This file also holds what the files checksum*.cc and their test share: the arithmetic, and the list of
 // implementations that use special instructions. Each kind of processor has its own source file; the build
 // chooses one.
 //
-// A CRC is a remainder: the data, read as a polynomial whose coefficients are bits, modulo P of degree 32.
-// Numbers here are reflected, as they are on the wire and in the processor's instruction. In a reflected
-// number, the lowest bit belongs to the highest power.
+// A CRC is a remainder. The data is read as a polynomial whose coefficients are bits. The CRC is this
+// polynomial modulo P, which has degree 32. Numbers here are reflected, as they are on the wire and in the
+// processor's instruction. In a reflected number, the lowest bit belongs to the highest power.
 //
 // Appending n bits to a message multiplies the polynomial of the message by x^n. So code that splits data
 // into parts and joins their remainders needs powers of x modulo P. This file defines all of these powers,

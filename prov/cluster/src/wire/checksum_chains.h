@@ -28,7 +28,7 @@ namespace cluster::wire::fast {
 template <typename Instructions>
 class Chains {
  public:
-  /// Moves the inner state on over `size` bytes. Does not invert it before or after.
+  /// Continues the inner state over `size` bytes. Does not invert the state before or after that.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     State crc = state;
     while (size >= kChainedMin) {

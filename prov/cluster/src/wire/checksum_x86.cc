@@ -70,7 +70,7 @@ CLUSTER_CRC_TARGET std::uint32_t chained(std::uint32_t state, const std::byte* a
 constexpr std::size_t kBlock = 64;  ///< bytes of a vector
 constexpr std::size_t kSums = 4;
 constexpr std::size_t kTurn = kSums * kBlock;
-constexpr std::size_t kFoldedMin = kTurn;  ///< shorter data are not worth the joining
+constexpr std::size_t kFoldedMin = kTurn;  ///< for shorter data, joining costs more than it saves
 
 constexpr std::size_t kTurnWords = kTurn / 8;
 constexpr auto kPowers = word_powers<kTurnWords + 2>();

@@ -4,7 +4,7 @@
 //   +--------+--------+--------+--------+
 //   | magic  |version | kind   | flags  |   0
 //   +--------+--------+--------+--------+
-//   |     length      |   ack delay     |   4   length: of the whole frame, this header included
+//   |     length      |   ack delay     |   4   length: of the whole frame, including this header
 //   +--------+--------+--------+--------+
 //   |             checksum              |   8   CRC32C of the frame with this field zero
 //   +--------+--------+--------+--------+
@@ -119,7 +119,7 @@ struct SealTrailer {
 };
 static_assert(sizeof(SealTrailer) == 24);
 
-/// Says what protects the bytes of a frame.
+/// How the bytes of a frame are protected.
 enum class Integrity : std::uint8_t {
   checksum,
   seal,  ///< the seal in the trailer; there is no checksum

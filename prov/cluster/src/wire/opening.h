@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kAcksLate = 16;
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.
 struct OpeningBlock {
   Le16 size;                              ///< size of this block, at least sizeof(OpeningBlock)
-  std::uint8_t version_min, version_max;  ///< protocol versions the sender speaks
+  std::uint8_t version_min, version_max;  ///< protocol versions that the sender supports
   Le32 session;                           ///< the session that frames to the sender must name; never 0
   Le64 epoch;                             ///< grows with each incarnation and session of an address
   std::uint8_t family;                    ///< address family of the sender's name: 4 or 6
@@ -42,7 +42,7 @@ struct OpeningBlock {
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
   Le32 features;        ///< bits, see namespace feature
-  Le16 frame_max;       ///< largest frame the sender can receive, bytes
+  Le16 frame_max;       ///< largest frame that the sender can receive, in bytes
   Le16 window;          ///< frames beyond `ack` that the sender can store
   Le64 token;           ///< token of the session; the peer repeats it in its own opening
   Le64 echo;            ///< the token in the opening that this one answers; 0: none has arrived

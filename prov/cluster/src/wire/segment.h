@@ -1,7 +1,7 @@
 // Segments are the messages that the protocol exchanges with its peer. They are packed one after the other
 // into a frame, or written one by one into a shared-memory ring. The bytes are the same on both carriers.
 //
-//   common: u8 kind | u8 flags | u16 detail | u32 length      payload bytes behind the fields
+//   common: u8 kind | u8 flags | u16 detail | u32 length      the payload follows the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
 //           u32 id | u32 peer id | u64 offset | u64 total | u64 key | u64 tag | u64 data | u64 address
 #pragma once
@@ -24,7 +24,7 @@ enum class SegmentKind : std::uint8_t {
   pull,            ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
   bulk,            ///< bytes at `offset` for the receiver's request `peer_id`, in any order
   done,            ///< the sender's request `id` is finished: all wanted bytes have arrived
-  credit,          ///< limit for all charges of eager messages since the session began: `total`
+  credit,          ///< `total` is the limit for the receiver's charges since the session began
   close,           ///< the peer closes in an orderly way: it sends nothing more, and nothing is lost
   write,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
   write_next,      ///< its next part; nothing comes between the parts of a write
@@ -32,9 +32,10 @@ enum class SegmentKind : std::uint8_t {
   read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                    ///< `peer_id`, where they begin at offset `data`
   failed,          ///< the sender's request `id` failed: `total` says why
-  read_failed,     ///< the same for a read; `peer_id` is the reader's
+  read_failed,     ///< the receiver's read request `peer_id` failed: `total` says why
   placed,          ///< instead of bulk on one node: `total` bytes are already where the pull wants them
-  atomic,   ///< do `detail` (wire/atomic.h) to the next part of `total` bytes from `offset` of region `key`
+  /// Execute `detail` (wire/atomic.h) on the next part of `total` bytes from `offset` of region `key`.
+  atomic,
   fetched,  ///< the previous values at `offset` of a part of atomic `id`
   padding,  ///< has no effect; fills a frame up to the wanted length
   // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
