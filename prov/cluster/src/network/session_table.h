@@ -88,7 +88,8 @@ class SessionTable {
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
   /// An endpoint with many peers sends at most one reminder in this time.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
-  static constexpr std::size_t kUnknownReminded = 100;  ///< peers reminded at most per call
+  /// The largest number of unknown peers reminded per call.
+  static constexpr std::size_t kUnknownReminded = 100;
   /// The largest number of half-open sessions that this endpoint stores for unknown sources. Each takes about
   /// 5 KB.
   static constexpr std::size_t kHalfOpenMax = 256;

@@ -40,7 +40,8 @@ class Messenger {
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
   /// Returns how many more operations the application may begin.
   std::size_t tx_size_left() const { return outgoing_.left(); }
-  /// Returns the part that posts, cancels and peeks receives, and stores the messages that wait for one.
+  /// Returns the part that posts, cancels and peeks receives. It also stores the messages that wait for a
+  /// receive.
   Matcher& matcher() { return matcher_; }
   const Matcher& matcher() const { return matcher_; }
   /// Returns the part that serves peers' accesses to registered memory.

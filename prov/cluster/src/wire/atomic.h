@@ -25,7 +25,7 @@ enum class AtomicOp : std::uint8_t {
   bxor,
   read,   // no operand
   write,  // one operand, which replaces the target
-  cswap,  // from here to cswap_gt: replace if the comparand compares with the target as named
+  cswap,  // from here to cswap_gt: replace the target if its comparison with the comparand is true
   cswap_ne,
   cswap_le,
   cswap_lt,

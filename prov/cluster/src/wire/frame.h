@@ -70,9 +70,10 @@ inline constexpr std::uint8_t kSequenced = 4;      ///< the frame has its own `s
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
-inline constexpr std::uint8_t kAll = 63;           ///< all flags of frames of flows, without the next two
-inline constexpr std::uint8_t kSealed = 64;        ///< the frame ends in a SealTrailer and has no checksum
-inline constexpr std::uint8_t kPart = 128;         ///< carries a PartBlock and a piece of frame `sequence`
+/// Every flag that a frame of a flow may have, except the next two.
+inline constexpr std::uint8_t kAll = 63;
+inline constexpr std::uint8_t kSealed = 64;  ///< the frame ends in a SealTrailer and has no checksum
+inline constexpr std::uint8_t kPart = 128;   ///< carries a PartBlock and a piece of frame `sequence`
 }  // namespace frame_flag
 
 /// The layout on the wire.

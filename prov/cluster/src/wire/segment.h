@@ -36,7 +36,7 @@ enum class SegmentKind : std::uint8_t {
   placed,          ///< instead of bulk on one node: `total` bytes are already where the pull wants them
   /// Execute `detail` (wire/atomic.h) on the next part of `total` bytes from `offset` of region `key`.
   atomic,
-  fetched,  ///< the previous values at `offset` of a part of atomic `id`
+  fetched,  ///< the previous values of a part of atomic `id`, from `offset` on
   padding,  ///< has no effect; fills a frame up to the wanted length
   // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
   group_join,   ///< the sender is a member; `total` says in what role; `offset` orders its memberships
