@@ -26,7 +26,7 @@ void expand(const Cryptography& cryptography, const DerivedKey& key, std::string
   assert(size < info.size());
   std::memcpy(info.data(), label.data(), label.size());
   if (!context.empty()) std::memcpy(info.data() + label.size(), context.data(), context.size());
-  info[size] = std::byte{1};  // the number of the only block
+  info[size] = std::byte{1};  // the number of the first and only block
   hmac_into(cryptography, key.bytes(), ConstBytes(info).first(size + 1), out);
 }
 

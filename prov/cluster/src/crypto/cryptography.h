@@ -1,6 +1,6 @@
 // Interfaces of the cryptographic primitives that this provider uses. A well-maintained library implements
-// them (os/libcrypto.h). Before the library is used, it has computed each primitive once. So a call fails
-// only for lack of memory (std::bad_alloc). Only HKDF, which is built on the primitives, is implemented here.
+// them (os/libcrypto.h). At the start, each primitive is tested once. Therefore a later call fails only if
+// there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is implemented here.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace cluster::crypto {
 
-// Key material that leaves no trace: its destructor wipes it, and nobody can copy it by accident. Its owner
-// keeps the bytes out of core dumps and swap (os/secret_memory.h).
+// Holds key material. The destructor wipes it, and it cannot be copied by accident. The owner of the object
+// must keep its bytes out of core dumps and swap (os/secret_memory.h).
 
 /// Zeroes the bytes. The compiler cannot remove the call, although nothing reads the bytes afterwards.
 inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
@@ -41,7 +41,7 @@ class Secret {
   std::array<std::byte, N> bytes_{};
 };
 
-/// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16.
+/// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16 bytes.
 enum class Cipher : std::uint8_t {
   aes128_gcm = 1,         ///< where both processors have AES instructions
   chacha20_poly1305 = 2,  ///< RFC 8439
@@ -56,7 +56,7 @@ using Digest = std::array<std::byte, kDigestSize>;
 
 constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes128_gcm ? 16 : 32; }
 
-/// A cipher with one key for one direction. Only one thread may use it at a time. The caller never uses a
+/// A cipher with one key for one direction. Only one thread may use it at a time. The caller must never use a
 /// nonce twice.
 class Aead {
  public:
@@ -64,7 +64,7 @@ class Aead {
   /// Encrypts `text` in place and writes the tag, which authenticates `text` and `associated`. If `text` is
   /// empty, it only authenticates `associated`.
   virtual void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
-  /// Decrypts `text` in place. Returns false if the tag is wrong; then `text` is useless. Compares tags in
+  /// Decrypts `text` in place. Returns false if the tag is wrong. `text` is then undefined. Compares tags in
   /// constant time.
   virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
@@ -72,14 +72,14 @@ class Aead {
 class Cryptography {
  public:
   virtual ~Cryptography() = default;
-  /// Computes HMAC-SHA256 (RFC 2104). Any thread may call.
+  /// Computes HMAC-SHA256 (RFC 2104). Any thread may call this function.
   virtual void hmac(ConstBytes key, ConstBytes message, Digest& out) const = 0;
-  /// True if the bytes are equal, in a time that does not depend on them.
+  /// Returns true if the bytes are equal. The time that this takes does not depend on the bytes.
   virtual bool equal(const std::byte* one, const std::byte* other, std::size_t size) const = 0;
   enum class Direction : std::uint8_t { seal, open };
   /// `key` has key_size(cipher) bytes.
   virtual std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const = 0;
-  /// True if AES-GCM is faster here than ChaCha20-Poly1305.
+  /// Returns true if AES-GCM is faster here than ChaCha20-Poly1305.
   virtual bool prefers_aes() const = 0;
 };
 
@@ -87,10 +87,10 @@ class Cryptography {
 
 using DerivedKey = Secret<kDigestSize>;
 
-/// HKDF-Extract: makes a uniform key of material of any length.
+/// HKDF-Extract. Derives a uniform key from key material of any length.
 void extract(const Cryptography& cryptography, std::string_view salt, ConstBytes material, DerivedKey& out);
-/// HKDF-Expand to one digest. `label` names the purpose of the key, `context` its partners. Together they
-/// have at most 200 bytes. No label is a prefix of another.
+/// HKDF-Expand with one digest as output. `label` names the purpose of the key, and `context` names the two
+/// sides that use it. Together they must have at most 200 bytes. No label may be a prefix of another.
 void expand(const Cryptography& cryptography, const DerivedKey& key, std::string_view label,
             ConstBytes context, DerivedKey& out);
 

@@ -1,5 +1,5 @@
-// A network interface of this node, and one of its addresses, as plain values: os/interfaces.h reads them,
-// multipath/ ranks and chooses among them.
+// Network interfaces of this node and their addresses, as plain values. os/interfaces.h reads them from the
+// kernel. multipath/ ranks them and chooses among them.
 #pragma once
 
 #include <array>
@@ -34,13 +34,14 @@ struct Interface {
   bool running = false;  ///< has a link partner (IFF_RUNNING)
   bool loopback = false;
   bool has_ethernet = false;
-  bool shaped = false;         ///< a queueing discipline limits what leaves it
-  int master = 0;              ///< index of the bridge or bond that it is a port of; 0: none
-  bool hardware_port = false;  ///< a bridge with a port that leads out of this node
+  bool shaped = false;         ///< a queueing discipline limits its transmission rate
+  int master = 0;              ///< index of the bridge or bond that has it as a port; 0: none
+  bool hardware_port = false;  ///< a bridge, and one of its ports leads out of this node
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
-  std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last
-  std::vector<unsigned> prefix_bits;     ///< prefix length of each of `addresses`
+  /// Usable unicast addresses with port 0; IPv4 first, link-local IPv6 last.
+  std::vector<SocketAddress> addresses;
+  std::vector<unsigned> prefix_bits;  ///< prefix length of each of `addresses`
 
   friend bool operator==(const Interface&, const Interface&) = default;
 };
@@ -50,7 +51,7 @@ struct InterfaceAddress {
   Interface interface;
   SocketAddress address;  ///< port 0
   std::string network;    ///< "10.88.0.0/24"
-  std::string reason;     ///< why it ranks where it does
+  std::string reason;     ///< text about its rank
   unsigned prefix_bits = 0;
 };
 

@@ -1,5 +1,6 @@
-// Receives frames that hosts send to a multicast group. To send one, pass a link a frame whose path leads to
-// the group's address. As with a link, frames may be lost, duplicated, reordered or damaged.
+// Receives frames that hosts send to a multicast group. To send a frame to the group, pass the frame to a
+// link, with a path to the group's address. As with a link, frames may be lost, duplicated, reordered or
+// damaged.
 #pragma once
 
 #include <memory>
@@ -11,26 +12,27 @@
 
 namespace cluster::link {
 
-/// This host's membership of a group's address, for as long as the object lives.
+/// This host is a member of the group as long as the object exists.
 class MulticastReceiver {
  public:
-  /// Most frames of one receive_burst(). If fewer come, the socket is empty.
+  /// The largest number of frames of one receive_burst(). If it returns fewer, the socket is empty.
   static constexpr std::size_t kBurst = 16;
 
   virtual ~MulticastReceiver() = default;
   /// Does what Link::receive_burst() does. The frames may include some that this endpoint has sent.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Readable when frames wait; -1: nobody can sleep on it.
+  /// Returns a descriptor that is readable when frames wait. Returns -1 if a thread that waits for frames
+  /// cannot sleep.
   virtual int descriptor() const = 0;
 };
 
 class MulticastJoiner {
  public:
   virtual ~MulticastJoiner() = default;
-  /// Joins a group. Returns null, and the reason, if the network or this host has no multicast. Afterwards,
-  /// frames for the group leave by the interface that has the endpoint's name. `members`: the names of the
-  /// other members; empty if they are not known. If none of them is on this host, the kernel need not return
-  /// frames for the group to it.
+  /// Joins a group. If the network or this host does not support multicast, returns null and sets the reason.
+  /// After the call, frames to the group are sent through the interface that has the endpoint's name.
+  /// `members`: the names of the other members, or empty if they are not known. If none of them is on this
+  /// host, the kernel need not return this host's own frames to it.
   virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group,
                                                   std::span<const SocketAddress> members,
                                                   std::string& reason) = 0;

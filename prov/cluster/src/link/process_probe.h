@@ -1,6 +1,7 @@
-// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, starves
-// or is stopped answers no keep-alive. Its kernel answers for it, and can tell it from a process that has
-// ended. Silence proves nothing: the node may be down, or something on the way filters the question.
+// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, gets no
+// processor time or is stopped answers no keep-alive. Its kernel answers in its place, and knows whether the
+// process has ended. Silence of the kernel proves nothing, because the node may be down, or something between
+// the nodes may filter the question.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +16,15 @@ class ProcessProbe {
   enum class Answer : unsigned char { none, exists, ended };
 
   virtual ~ProcessProbe() = default;
-  /// Returns true if the kernel answers for this process when peers ask. The openings that this process sends
-  /// say so.
+  /// Returns true if the kernel answers for this process when peers ask. The openings of this process say
+  /// whether it does.
   virtual bool answered_here() const = 0;
-  /// Returns what is known now; the first call begins to ask. Unless the peer has said that its kernel
-  /// answers, only `exists` counts.
+  /// Returns what is known now. The first call begins to ask the kernel. Unless the peer's opening has said
+  /// that its kernel answers, only the answer `exists` counts.
   virtual Answer ask(const SocketAddress& peer) = 0;
-  /// Sets the hosts of members, by their IP addresses. Other hosts cannot use up the resources for answering
-  /// these hosts. If the list is empty or longer than kHostsMax, all hosts are treated alike.
+  /// Sets the hosts of members, by their IP addresses. Resources are reserved for answering these hosts, and
+  /// other hosts cannot use them up. If the list is empty or longer than kHostsMax, all hosts are treated
+  /// alike.
   static constexpr std::size_t kHostsMax = 1024;
   virtual void set_members(std::span<const SocketAddress>) {}
   virtual void end(const SocketAddress& peer) = 0;

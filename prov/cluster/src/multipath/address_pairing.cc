@@ -48,8 +48,8 @@ std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<con
   mark_used(first.to);
   for (std::size_t link = 0; link < rails.size(); ++link) {
     if (link == first.link) continue;
-    // The best address for a rail is on its subnet, else is not paired yet, else has the same place in the
-    // list.
+    // The best address for a rail is one on its subnet. Among equals, an address that is not paired yet is
+    // better. After that, an address with the same position in its list as the rail is better.
     const SocketAddress* best = nullptr;
     int best_score = -1;
     for (std::size_t i = 0; i < peer.size(); ++i) {

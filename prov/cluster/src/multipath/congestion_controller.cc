@@ -77,8 +77,8 @@ void CongestionController::judge() {
 }
 
 void CongestionController::reduce(std::size_t to) {
-  // If retransmissions followed and none was spurious, the last reduction was right and is final. Otherwise
-  // an undo of this reduction also undoes the last one.
+  // If frames were retransmitted after the last reduction and no retransmission was spurious, that reduction
+  // was right and is final. Otherwise an undo of this reduction also undoes the last one.
   if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);

@@ -1,9 +1,10 @@
 // Limits how many frames may be in flight on a path. docs/protocol.md 4.5 has the rules, their reasons and
-// sources. A *round* lasts until a frame is acknowledged that was sent after the round's begin. Each round is
-// judged as a whole by two signs. One is a queue that stood all the round: the round's shortest round trip
-// exceeds the shortest of the last ten seconds. The other is the share of the round's frames that were lost.
-// Time that frames lie unread at either end, while a process computes or waits for a processor, is no queue,
-// but part of the reply time.
+// sources. A round lasts until a frame is acknowledged that was sent after the round began. When a round
+// ends, two signs are judged for the whole round. The first sign is a queue that was never empty during the
+// round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds. The
+// second sign is the share of the round's frames that were lost. While a process computes or waits for a
+// processor, frames lie unread at one end of the path. This time counts as part of the reply time, and not as
+// a queue in the network.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +25,18 @@ class CongestionController {
     std::size_t in_flight = 0;           ///< frames in flight before this acknowledgement
     TransmissionNumber largest_acked;    ///< largest transmission known to have arrived
     TransmissionNumber next;             ///< number of the next transmission
-    std::optional<Duration> round_trip;  ///< of the network, if there is a sample
+    std::optional<Duration> round_trip;  ///< network round trip, if there is a sample
     std::optional<Duration> reply;       ///< round trip with host delays and the peer's ack delay
   };
 
   std::size_t window() const { return window_; }
-  /// The shortest round trip of the last ten seconds; zero until measured.
+  /// Returns the shortest round trip of the last ten seconds, or zero if there is no sample yet.
   Duration shortest_round_trip() const { return base_.known() ? base_.get() : Duration::zero(); }
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
   void on_ack(Time now, const AckSample& ack);
   void on_lost(std::size_t frames) { round_.lost += frames; }
-  /// Handles several timeouts without an answer: the window falls to its minimum, and doubles again from
-  /// there.
+  /// Handles several timeouts without an answer. It reduces the window to its minimum. From there, slow start
+  /// doubles the window again.
   void on_persistent_timeout();
   void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);
@@ -46,7 +47,7 @@ class CongestionController {
 
  private:
   static constexpr Duration kMinRttMemory = 10s;
-  static constexpr Duration kDelayNoise = 20us;  ///< shorter delays are no queue
+  static constexpr Duration kDelayNoise = 20us;  ///< shorter delays do not count as a queue
   static constexpr unsigned kCalmRounds = 4;
   static constexpr std::size_t kLossTolerance = 5;  ///< one frame in this many may be lost
 
@@ -71,19 +72,19 @@ class CongestionController {
   std::size_t threshold_;       ///< slow start ends at this window
   std::size_t earned_ = 0;      ///< acknowledgements towards the next step of the window, up or down
   std::size_t falling_ = 0;     ///< frames by which the window must still fall
-  std::size_t fall_begin_ = 0;  ///< falling_ at the begin of the fall
-  std::size_t fall_round_ = 1;  ///< arrivals over which the window falls
+  std::size_t fall_begin_ = 0;  ///< falling_ when the fall began
+  std::size_t fall_round_ = 1;  ///< the fall takes this many arrivals
   WindowedMin base_{kMinRttMemory};
   Round round_;
-  bool look_beneath_ = false;  ///< the shortest round trip is old: drain the queue once to measure it
+  bool look_beneath_ = false;  ///< the shortest round trip is old: drain the queue once to measure it again
   bool queued_before_ = false;
   unsigned quiet_rounds_ = 0;
-  /// What is needed to undo the last reduction (RFC 4015).
+  /// The state that is needed to undo the last reduction (RFC 4015).
   struct Undo {
     bool possible = false;
-    std::size_t window = 0;  ///< before the reduction
+    std::size_t window = 0;  ///< the window before the reduction
     std::size_t threshold = 0;
-    std::size_t retransmits = 0;  ///< since the reduction
+    std::size_t retransmits = 0;  ///< retransmissions since the reduction
     std::size_t spurious = 0;     ///< how many of these were spurious
   } undo_;
 };

@@ -45,13 +45,14 @@ std::string describe(const Interface& interface) {
   return text + ", MTU " + std::to_string(interface.mtu);
 }
 
-/// True if the address can be advertised to other nodes. A link-local address would mean another interface
-/// there.
+/// Returns true if the address can be advertised to other nodes. A link-local address would refer to another
+/// interface there.
 bool routable(const SocketAddress& address, SocketAddress::Family family) {
   return address.family() == family && !address.link_local();
 }
 
-/// 169.254/16 (RFC 3927): reachable only from nodes with such an address.
+/// Returns true if the address is in 169.254/16 (RFC 3927). Only nodes that also have such an address can
+/// reach it.
 bool self_assigned(const SocketAddress& address) {
   return address.family() == SocketAddress::Family::v4 && address.ip()[0] == std::byte{169} &&
          address.ip()[1] == std::byte{254};

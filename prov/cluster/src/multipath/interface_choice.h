@@ -1,13 +1,14 @@
-// Chooses the interfaces that an endpoint uses among those that os/ has found; pure functions.
+// Pure functions that choose the interfaces of an endpoint from those that os/ has found.
 //
-// rank_interfaces() sorts the interfaces, best default first. It makes one entry per interface and address
-// family, each with its reason as text for fi_info and the log. Interfaces that reach other nodes come before
-// loopback. Next count, in this order: carrier, a configured rather than a self-assigned address
-// (169.254/16), the kind of interface, speed, and the kernel's order. Adapters, and bridges with an adapter
-// as port, come before what containers and tunnels create. IPv4 comes before IPv6.
+// rank_interfaces() sorts the interfaces, with the best default first. It makes one entry for each address
+// family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach other nodes
+// come before loopback. The further criteria are, in this order: whether there is a carrier, whether the
+// address is configured or self-assigned (169.254/16), the kind of interface, its speed, and the kernel's
+// order. Adapters, and bridges that have an adapter as a port, come before interfaces that containers and
+// tunnels create. IPv4 comes before IPv6.
 //
-// choose_rails() chooses further interfaces beside the one with the endpoint's address, by FI_CLUSTER_RAILS
-// (fi_cluster(7)). Path validation finds out later, for each peer, whether a rail reaches it
+// choose_rails() chooses interfaces in addition to the one with the endpoint's address, as FI_CLUSTER_RAILS
+// says (fi_cluster(7)). Later, path validation shows for each peer which rails reach the peer
 // (multipath/path_validator.h).
 #pragma once
 
@@ -20,18 +21,18 @@
 namespace cluster::multipath {
 
 struct RankedInterface {
-  const link::Interface* interface = nullptr;  ///< borrowed from the list that was ranked
+  const link::Interface* interface = nullptr;  ///< an element of the list that was ranked
   SocketAddress address;                       ///< with port 0; empty if the interface has no usable address
   std::string reason;
   bool usable = false;
 };
 
-/// Best first; unusable ones (down, without an address) come last.
+/// Returns the interfaces, with the best first. Unusable interfaces (down, or without an address) come last.
 std::vector<RankedInterface> rank_interfaces(std::span<const link::Interface> interfaces);
 
-/// Returns the further rails, best first, out of `addresses`, which are sorted best first. `primary` is the
-/// interface with the endpoint's address. `unknown` receives the names in `rule` of which no interface has a
-/// usable address.
+/// Returns the further rails out of `addresses`, which must be sorted with the best first. `primary` is the
+/// interface with the endpoint's address, and `rule` is the value of FI_CLUSTER_RAILS. If `rule` names an
+/// interface that has no usable address, appends the name to `unknown`.
 std::vector<const link::InterfaceAddress*> choose_rails(std::span<const link::InterfaceAddress> addresses,
                                                         const link::InterfaceAddress& primary,
                                                         const std::string& rule,

@@ -1,9 +1,11 @@
-// Several links as one, for the engine of an endpoint with several rails. A frame leaves by the link that its
-// path names, and arrives with the number of its link. The bundle does not choose paths.
+// Combines several links into one, for the engine of an endpoint with several rails. The path of a frame
+// names the link that sends the frame. Each received frame carries the number of its link. The bundle does
+// not choose paths.
 //
 // Invariant: every link is polled at least once in kIdlePollInterval polls. A link that has delivered nothing
-// for a while is polled less often, because a poll may cost a system call: an idle rail must not slow down
-// the one in use. While all links are idle, all are polled, since any of them may deliver next.
+// for a while is polled less often, because a poll may cost a system call. An idle rail must not slow down
+// the rail in use. While all links are idle, all are polled, because any of them may be the next to deliver a
+// frame.
 #pragma once
 
 #include <memory>
@@ -15,7 +17,7 @@ namespace cluster::multipath {
 
 class LinkBundle final : public link::Link {
  public:
-  /// Takes at least one link. Frames name the links by their index in `links`.
+  /// `links` must contain at least one link. Paths name a link by its index in `links`.
   explicit LinkBundle(std::vector<std::unique_ptr<link::Link>> links);
 
   const char* name() const override { return members_.front().link->name(); }
@@ -34,7 +36,8 @@ class LinkBundle final : public link::Link {
     unsigned empty_polls = 0;  ///< polls since the link last delivered a frame
   };
 
-  static constexpr unsigned kEmptyPollsMax = 256;    ///< after this many, a link is polled less often
+  /// After this many empty polls, a link is polled less often.
+  static constexpr unsigned kEmptyPollsMax = 256;
   static constexpr unsigned kIdlePollInterval = 16;  ///< then it is polled once in this many polls
 
   std::vector<Member> members_;

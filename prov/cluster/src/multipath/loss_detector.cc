@@ -7,16 +7,16 @@ namespace cluster::multipath {
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
-    // Other paths have carried so many frames that numbers wrap around: known ones would soon seem to lie in
-    // the future.
+    // While this path was idle, other paths have used so many transmission numbers that they may wrap around.
+    // The old numbers of this path would soon seem to be in the future.
     transmissions_.clear();
     largest_acked_ = transmission.previous();
     known_end_ = sequence;
   }
   const std::size_t known = transmissions_.size();
   in_flight_ += count;
-  // If a frame is sent twice in a row, the first transmission is forgotten, so that a silent peer costs no
-  // memory.
+  // If a frame is sent twice in a row, the second record replaces the first. Otherwise retransmissions to a
+  // silent peer would take more and more memory.
   const bool repeated = known > 0 && transmissions_[known - 1].sequence == sequence;
   if (repeated) settle(transmissions_[known - 1]);
   Transmission& record = repeated ? transmissions_[known - 1] : transmissions_.push_back();
@@ -26,8 +26,8 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
 
 std::size_t LossDetector::position(TransmissionNumber number) const {
   if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
-  // With one path, numbers are consecutive. If other paths have carried some, the record lies further in
-  // front.
+  // With one path, numbers are consecutive. If other paths have used some of the numbers, the record is
+  // closer to the front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
   if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
   std::size_t low = 0;
@@ -68,16 +68,18 @@ std::optional<Time> LossDetector::on_largest_acked(TransmissionNumber largest, S
   return largest_sent_at_;
 }
 
-/// Settles the transmissions of the frames, and widens the reorder window if they arrived late. Consecutive
-/// numbers have neighbouring records. Of several late frames, the first is the latest.
+/// Settles the transmissions of the frames, and widens the reorder window if they arrived late. Frames with
+/// consecutive numbers have adjacent records. If several frames arrived late, the first of them was delayed
+/// most.
 void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_time) {
   const TransmissionNumber end = frame.transmission + static_cast<std::uint32_t>(frame.count);
   const std::size_t size = transmissions_.size();
   for (std::size_t i = position(frame.transmission); i < size && transmissions_[i].number.before(end); ++i) {
     settle(transmissions_[i]);
   }
-  // Only a frame that was sent once shows for certain which transmission arrived late. Only an earlier
-  // acknowledgement that covers the frame shows that it had not arrived before.
+  // Two conditions make the delay certain. First, the frame was sent once, so it is known which transmission
+  // arrived late. Second, an earlier acknowledgement covered the frame, so it is known that the frame was
+  // still missing then.
   if (!any_acked_ || !frame.sent_once || !frame.sequence.before(known_end_)) return;
   if (!frame.transmission.before(largest_acked_) || frame.sent_at >= largest_sent_at_) return;
   const Duration overtaken_by = largest_sent_at_ - frame.sent_at;

@@ -1,13 +1,14 @@
-// Finds the lost frames of one path, after RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
-// names the largest transmission that has arrived, so this side never mistakes a retransmission for the
-// original. A frame was overtaken if its latest transmission on this path is older than the named one, and
-// the same acknowledgement does not include the frame. An overtaken frame is lost once it is overdue.
+// Detects lost frames of one path, as in RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
+// names the largest transmission that has arrived. Therefore this side never mistakes a retransmission for
+// the original transmission. A frame counts as overtaken under two conditions: its latest transmission on
+// this path is older than the named one, and the same acknowledgement does not include the frame. An
+// overtaken frame is declared lost once it is overdue.
 //
-// Transmissions are kept in the order they were sent. A transmission is settled when its frame is
-// acknowledged, declared lost or retransmitted on another path; until then it is in flight. Settled
-// transmissions older than the newest arrival leave at the front, so each is looked at a constant number of
-// times. This list also tells how many transmissions have overtaken a frame: those of other paths are no
-// evidence.
+// Transmissions are stored in the order in which they were sent. A transmission is settled when its frame is
+// acknowledged, declared lost or retransmitted on another path. Until then it is in flight. Settled
+// transmissions that are older than the newest arrival are removed from the front. Therefore each
+// transmission is visited a constant number of times. The list also shows how many transmissions of this path
+// have overtaken a frame. Transmissions on other paths are no evidence of a loss.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
 // most one transmission in flight, over all paths.
@@ -25,39 +26,41 @@
 
 namespace cluster::multipath {
 
-/// A frame that was acknowledged for the first time, and its latest transmission. With `count` above 1, it is
-/// the first of several frames that were sent once, with consecutive sequences and transmission numbers.
+/// A frame that was acknowledged for the first time, and its latest transmission. If `count` is above 1, it
+/// is the first of several frames that were sent once and have consecutive sequences and transmission
+/// numbers.
 struct AckedFrame {
   Sequence sequence;
   TransmissionNumber transmission;
   Time sent_at{};
-  bool sent_once = false;  ///< then there is no doubt which transmission has arrived
+  bool sent_once = false;  ///< if true, it is certain which transmission has arrived
   std::size_t count = 1;
-  Time last_sent_at = sent_at;  ///< when the last of the frames left
+  Time last_sent_at = sent_at;  ///< when the last of the frames was sent
 };
 
 class LossDetector {
  public:
-  /// Notes that `count` frames have left, with consecutive sequences and transmission numbers that begin with
-  /// these.
+  /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
+  /// begin with these.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   void on_superseded(TransmissionNumber transmission);
-  /// Call before on_largest_acked() of the same acknowledgement.
+  /// Must be called before on_largest_acked() for the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
-  /// Handles an acknowledgement that names `largest` as arrived, and says which frames before `known_end`
-  /// have arrived. Returns when `largest` was sent, if the arrival is news and the transmission is still
-  /// remembered.
+  /// Processes an acknowledgement that names `largest` as arrived, and covers the frames before `known_end`.
+  /// Returns when `largest` was sent. Returns nothing if its arrival was already known, or if this class has
+  /// no record of the transmission.
   std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
-  /// Handles an acknowledgement that covers the frames before `known_end` but says nothing new about this
+  /// Processes an acknowledgement that covers the frames before `known_end` but says nothing new about this
   /// path.
   void set_known_end(Sequence known_end) { known_end_ = known_end; }
   void on_spurious_loss(Time now, const RttEstimator& reply_time);
 
-  /// Appends the frames that are lost by now, and sets deadline() for the next one that may be lost.
+  /// Declares overdue frames lost, appends them to `lost`, and sets deadline() for the next frame that may be
+  /// lost.
   void detect(Time now, const RttEstimator& reply_time, std::vector<Sequence>& lost);
-  /// When the next frame becomes overdue; kNever if none has been overtaken.
+  /// Returns when the next frame becomes overdue, or kNever if no frame in flight has been overtaken.
   Time deadline() const { return deadline_; }
-  /// Appends everything in flight on the path, which has failed.
+  /// Removes all transmissions, and appends the frames in flight on the path to `lost`.
   void mark_all_lost(std::vector<Sequence>& lost);
 
   std::size_t in_flight() const { return in_flight_; }
@@ -76,16 +79,18 @@ class LossDetector {
     bool settled = false;
   };
 
-  static constexpr std::size_t kTransmissionsKept = 64;  ///< settled, besides two for each in flight
-  /// Transmissions of this path that overtake a frame. With this many, RFC 9002 6.1.1 declares the frame
-  /// lost, and RFC 8985 6.2 gives up its reorder window. Here a frame that at most this many have overtaken
-  /// waits one reply time longer.
+  /// Settled ones that are kept, besides two for each in flight.
+  static constexpr std::size_t kTransmissionsKept = 64;
+  /// When this many transmissions have overtaken a frame, RFC 9002 6.1.1 declares the frame lost, and RFC
+  /// 8985 6.2 gives up its reorder window. Here, a frame waits one reply time longer if at most this many
+  /// transmissions of this path have overtaken it.
   static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< comparisons fail at twice this distance
   static constexpr int kReorderWindowMax = 4;                ///< in smoothed reply times
-  static constexpr int kReorderWindowDecay = 32;             ///< shrinks by 1/32 per quiet reply time
+  /// The window shrinks by 1/32 per quiet reply time.
+  static constexpr int kReorderWindowDecay = 32;
 
-  /// Index of the first record that is not older than this transmission.
+  /// Returns the index of the first record that is not older than this transmission.
   std::size_t position(TransmissionNumber number) const;
   std::optional<std::size_t> find(TransmissionNumber number) const;
   void settle(Transmission& record);

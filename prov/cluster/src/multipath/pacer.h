@@ -1,6 +1,6 @@
-// Lets frames leave at a pace, so that they do not reach a switch with little memory all at once. The pacer
-// is a token bucket (RFC 2697), stored as the moment at which the bucket is full again. The paths of flows
-// (path_recovery.h) and the streams of groups (group/pace.h) use it.
+// Spreads the transmission of frames over time, so that they do not all at once reach a switch that has
+// little memory. The pacer is a token bucket (RFC 2697). It stores only the time at which the bucket is full
+// again. The paths of flows (path_recovery.h) and the streams of groups (group/pace.h) use it.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,8 @@ class Pacer {
   void on_sent(Time now, std::size_t frames = 1) {
     full_at_ = std::max(full_at_, now) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// Returns when this many frames, at most a burst, may leave; the time may have passed.
+  /// Returns when `frames` frames may be sent at once. The time may be in the past. `frames` must not exceed
+  /// the burst.
   Time ready_at(std::size_t frames) const {
     return full_at_ - interval_ * static_cast<std::int64_t>(burst_ - frames);
   }

@@ -11,8 +11,8 @@ static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses 
 
 namespace {
 
-/// Forgets the peer's hardware address, which is from the last frame that came, and may be outdated or
-/// forged. The kernel's neighbour table decides until the next frame comes.
+/// Forgets the peer's hardware address. It is from the last frame that arrived, and may be outdated or
+/// forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 void forget_mac(PathState& path) {
   if (path.is_ethertype()) return;
   path.address.mac_known = false;
@@ -22,8 +22,8 @@ void forget_mac(PathState& path) {
 }  // namespace
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
-  // If the best path may not send now, another path may, if it delivers within this many times the best time.
-  // A slower path would hold up the rest.
+  // If the best path may not send now, another path is used if its delivery time is at most this many times
+  // the best delivery time. Frames on a slower path would hold up later frames.
   constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;
@@ -53,8 +53,8 @@ PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, s
   add(first, true);
 }
 
-/// Tries each other rail once. After that, every second try takes the rail of the peer's subnet: the other
-/// rails reach the peer only if that one is cut.
+/// Tries each other rail once. After that, every second try uses the rail on the peer's subnet, because the
+/// other rails are needed only if that rail is cut.
 void PathManager::try_next_rail() {
   if (rails_.size() < 2) return;
   link::Path to = paths_[0]->address;
@@ -102,16 +102,17 @@ void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frame
   const link::Path& first = paths_[0]->address;
   const bool as_known = first.doubts == 0 && (!from.mac_known || (first.mac_known && from.same_mac(first)));
   const bool several = ip_paths_ > 1;
-  // Nearly every frame takes this exit:
+  // For nearly every frame, the function returns here.
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto ip = find(from)) {
     paths_[*ip]->address.doubts = 0;
     if (from.mac_known) set_address(*ip, from);
     if (ack_owed && several) answer_over(*ip, frames);
   } else if (!several && from.to == first.to) {
-    set_address(0, from);  // the peer was reached by another rail than was tried last
+    set_address(0, from);  // another rail than the last one tried reaches the peer
   } else if (ip_paths_ < kPathsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
-    // The peer has paired differently. The path of its frames may be the only one that works.
+    // The peer has paired its rails with other addresses. The path of its frames may be the only path that
+    // works.
     const std::size_t added = add(from, false);
     if (ack_owed) answer_over(added, frames);
   }
@@ -142,9 +143,10 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
   return std::nullopt;
 }
 
-/// Returns the address for the next challenge. The pairing was a guess, so every second challenge tries
-/// another address. But first a busy peer gets time to answer. A host accepts frames to any of its addresses
-/// by any interface. So a path across two cables would also work, and would look like a further path.
+/// Returns the path for the next challenge. The pairing was a guess, so every second challenge tries another
+/// address. But the first few challenges go to the paired address only, so that a busy peer has time to
+/// answer. The reason is that a host accepts frames to any of its addresses on any interface. So a wrong
+/// pair, of a rail and an address on different cables, may also work, and would look like a further path.
 link::Path PathManager::challenge_address(const PathState& path) const {
   const unsigned sent = path.validator.challenges();
   if (path.validator.proven() || sent < kPairedChallenges || sent % 2 == 0) return path.address;
@@ -168,8 +170,8 @@ void PathManager::on_challenge_sent(Time now, std::size_t path) {
   report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
-/// Returns the path that leads to the sender. Failing that, returns a path by the same rail that has never
-/// worked, since its address was a guess.
+/// Returns the path that leads to the sender. If there is none, returns a path over the same rail that has
+/// never worked, because the address of that path was only a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
   if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;
@@ -181,7 +183,7 @@ std::optional<std::size_t> PathManager::path_of_response(const link::Path& from)
 }
 
 void PathManager::on_response(Time now, Time asked, const link::Path& from, bool by_engine) {
-  if (from.ethertype) {  // shows only that the EtherType path works both ways
+  if (from.ethertype) {  // proves only that the EtherType path works in both directions
     const auto ip = find(from);
     if (!ip || !by_engine || paths_[*ip]->companion == PathState::kNone) return;
     PathState& ethertype = *paths_[paths_[*ip]->companion];
@@ -262,8 +264,7 @@ Time PathManager::last_sent_at(std::size_t ip) const {
 
 void PathManager::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // The log names rail and address, because this rail may reach another address, and another rail this
-  // address.
+  // The log line names both the rail and the address, because each of them may work in another pair.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
@@ -303,14 +304,14 @@ DeliveryEstimate PathManager::estimate(Time now, std::size_t ip) const {
 
 PathManager::Grant PathManager::select(Time now) const {
   if (ip_paths_ == 1) return {0, paths_[0]->recovery.allowance(now)};
-  std::array<DeliveryEstimate, 2 * kPathsMax> estimates;  // with the EtherType paths
+  std::array<DeliveryEstimate, 2 * kPathsMax> estimates;  // including the EtherType paths
   bool any_validated = false;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    if (paths_[i]->is_ethertype()) continue;  // its estimate stays at `up` false
+    if (paths_[i]->is_ethertype()) continue;  // in its estimate `up` stays false
     estimates[i] = estimate(now, i);
     any_validated |= paths_[i]->validator.validated();
   }
-  if (!any_validated) {  // take in turn the paths that have ever worked
+  if (!any_validated) {  // use the paths that have ever worked, in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
@@ -332,8 +333,8 @@ int PathManager::rank(std::size_t path) const {
   return validator.validated() ? 2 : validator.proven() ? 1 : 0;
 }
 
-/// Returns the best IP path; among equals, the one that was used longest ago. Returns `except` if all others
-/// are worse.
+/// Returns the best IP path other than `except`. Among equals, returns the path that was used longest ago.
+/// Returns `except` if all other paths are worse.
 std::size_t PathManager::least_recent(std::size_t except) const {
   std::size_t best = PathState::kNone;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -352,7 +353,7 @@ std::size_t PathManager::path_for_lone_frame(std::size_t ip) {
   PathState& path = *paths_[ip];
   const TransmissionNumber arrived = path.recovery.losses().largest_acked();
   if (path.last_burst_end.after(arrived)) return ip;
-  path.last_burst_end = arrived;  // keeps the numbers near each other, since they wrap around
+  path.last_burst_end = arrived;  // keeps the numbers close to each other, because they wrap around
   return ethertype;
 }
 
@@ -402,10 +403,12 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
     --left;
     if (one.before != kNoPath) credit_spurious(now, one.before, 1, one.probe);
   }
-  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than those remembered
+  // These are older than the recorded ones.
+  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 
-/// Tells the path that retransmissions were spurious. If so, the EtherType path was suspected wrongly, too.
+/// Tells the path that retransmissions were spurious. This means that its EtherType path was wrongly
+/// suspected, too.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;
@@ -448,7 +451,7 @@ void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   forget_mac(path);
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
-    paths_[path.companion]->validator.fail(now);  // the cause has probably cut both paths
+    paths_[path.companion]->validator.fail(now);  // whatever has cut one path has probably cut both
   }
 }
 

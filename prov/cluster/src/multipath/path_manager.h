@@ -1,20 +1,22 @@
-// The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path is a rail of this side and an address of the
-// peer. Beside it there may be an EtherType path with the same rail and address. Its frames have an EtherType
-// of their own and bypass the host's IP input. Each path has its own validation, round trips, losses,
-// congestion control and pace. PathManager says which paths there are, which of them carries the next frames,
-// and which path an acknowledgement, a loss or a timeout concerns.
+// The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
+// address of the peer. It may have a companion: an EtherType path with the same rail and address. Frames on
+// the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path has its own
+// validation, round trips, losses, congestion control and pace. PathManager decides which paths exist, and
+// which of them carries the next frames. It also decides which path an acknowledgement, a loss or a timeout
+// concerns.
 //
-// Path 0 is the IP path of first contact and counts as validated. The other paths join once the peer has
-// listed its addresses. A path carries data once the peer has answered a challenge over it. An address counts
-// as the peer's only after the peer's engine has answered from there.
+// Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
+// listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
+// as the peer's only after the peer's engine has answered from that address.
 //
-// Only frames of the same path count as overtaking a frame. But a path fails if nothing arrives on it for a
-// retransmission timeout, although a frame that was sent later on another path has arrived. Then everything
-// in flight on the failed path is lost at once. (A single IP path never fails.)
+// Only frames on the same path can overtake a frame. But a path fails if nothing arrives on it for a
+// retransmission timeout, although a frame that was sent later on another path has arrived. Then all frames
+// in flight on the failed path are declared lost at once. (A single IP path never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. An EtherType path and its IP path name each other as `companion` and have one address.
+// their addresses. An EtherType path and its IP path name each other as `companion` and have the same
+// address.
 #pragma once
 
 #include <cstddef>
@@ -51,40 +53,41 @@ struct PathState {
   PathRecovery recovery;
   PathValidator validator;
   std::size_t companion = kNone;
-  TransmissionNumber last_burst_end;  ///< IP path: the last transmission that no later one may overtake
+  TransmissionNumber last_burst_end;  ///< of an IP path: no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
 };
 
 struct DeliveryEstimate {
   bool up = false;
-  bool known = false;         ///< measured, and not long ago; unknown paths are tried
+  bool known = false;         ///< measured recently; a path that is not known is tried
   Duration way{0};            ///< half of the shortest round trip
   Duration each{0};           ///< time that one more frame takes
-  std::size_t in_flight = 0;  ///< frames
-  std::size_t allowance = 0;  ///< frames that may leave now
+  std::size_t in_flight = 0;  ///< frames in flight
+  std::size_t allowance = 0;  ///< frames that may be sent now
 
   Duration delivery() const { return way + each * static_cast<std::int64_t>(in_flight + 1); }
 };
 
-/// Returns the number of the path for the next frames. Returns nothing if no path may send, or if waiting for
-/// the best path is better. Pure.
+/// Returns the number of the path for the next frames. Returns nothing if no path may send, or if it is
+/// better to wait for the best path. This is a pure function.
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths);
 
-/// A copy, for reports, of what this side knows about an IP path and the EtherType path beside it.
+/// A copy of the facts about an IP path and its EtherType path, for reports.
 struct PathStats {
   std::size_t link = 0;    ///< number of this side's link
-  SocketAddress to;        ///< the peer's address there
+  SocketAddress to;        ///< the peer's address on this path
   Duration round_trip{0};  ///< smoothed, of the path used last; 0: not measured yet
   Duration reply_longest{0};
   std::size_t window = 0;     ///< frames that may be in flight at once
   std::size_t in_flight = 0;  ///< frames that are in flight
   bool up = true;             ///< validated
-  bool ethertype = false;     ///< frames that leave alone take the EtherType path
+  bool ethertype = false;     ///< frames that are sent singly use the EtherType path
 };
 
 class PathManager {
  public:
-  /// `rails` are this side's interfaces by number of link. If empty, there is one unknown interface.
+  /// `rails` are this side's interfaces, indexed by the number of the link. If it is empty, there is one
+  /// interface, about which nothing is known.
   PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max, Log& log);
 
   std::size_t size() const { return paths_.size(); }
@@ -93,28 +96,29 @@ class PathManager {
   const PathState& operator[](std::size_t number) const { return *paths_[number]; }
 
   // --- which paths there are ---
-  /// Sends the next frames of path 0 by another rail, since the peer has answered nothing yet.
+  /// Moves path 0 to another rail. Called while the peer has not answered anything yet.
   void try_next_rail();
-  /// Returns the path of the next keep-alive: all paths in turn. While the peer has never answered (`met`
-  /// false), every second keep-alive takes the rail of the peer's subnet. Many keep-alives may leave before
-  /// try_next_rail() comes back to that rail.
+  /// Returns the path for the next keep-alive. Keep-alives use all paths in turn. If the peer has never
+  /// answered (`met` is false), every second keep-alive uses the rail on the peer's subnet. Otherwise many
+  /// keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
-  /// Adds further paths, once, when the peer has listed its addresses.
+  /// Adds further paths when the peer has listed its addresses. Later calls have no effect.
   void join(std::span<const SocketAddress> peer);
-  /// If false, addresses beyond this side's subnets get no paths, since they may be anybody's (RFC 9000
-  /// 21.5.3).
+  /// If `allowed` is false, addresses outside this side's subnets get no paths, because they may belong to
+  /// anyone (RFC 9000 21.5.3).
   void allow_everywhere(bool allowed) { everywhere_ = allowed; }
-  /// Learns from frames of the session that the peer is reached at `from`. `ack_owed` says that the frames
-  /// must be acknowledged.
+  /// Learns from received frames of the session that `from` leads to the peer. `ack_owed`: the frames must be
+  /// acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   const link::Path& reply_path() const;
-  /// The least time in which an answer to a frame that leaves now can arrive.
+  /// Returns the shortest time in which an answer can arrive to a frame that is sent now.
   Duration min_reply_delay() const;
-  /// True while the peer's frames come over several paths: a gap does not mean a loss then.
+  /// Returns true while the peer's frames arrive on several paths. During this time, a gap does not mean a
+  /// loss.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
 
   // --- validation ---
-  /// A path to challenge now, if one is due. Call on_challenge_sent() after the challenge.
+  /// The path for a challenge that has to be sent now. After sending the challenge, call on_challenge_sent().
   struct Challenge {
     std::size_t path = 0;
     link::Path to;
@@ -122,16 +126,17 @@ class PathManager {
   std::optional<Challenge> challenge_due(Time now) const;
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
-  /// The peer has answered the question of time `asked`. If not its engine but only its host has answered,
-  /// this counts on proven paths only.
+  /// Processes an answer of the peer to a frame that was sent at `asked`. If only the peer's host has
+  /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for proven paths.
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// ICMP reports that a path does not reach the peer. Returns true if the error concerns that path alone:
-  /// other paths work, and the error is not a closed port on a path that has reached the peer's process.
+  /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
+  /// concerns only that path, because other paths still work. But if a path that has reached the peer's
+  /// process reports a closed port, the error concerns all paths.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- choice ---
-  /// How many frames may leave now on this IP path.
+  /// An IP path, and how many frames may be sent on it now.
   struct Grant {
     std::size_t path = 0;
     std::size_t frames = 0;
@@ -139,63 +144,68 @@ class PathManager {
   /// Begins a new turn: links that were full may take frames again.
   void begin_turn();
   Grant select(Time now) const;
-  /// Returns a path for a frame that was not acknowledged in time: a good path other than the last one, if
-  /// there is one.
+  /// Returns a path for a frame that was sent on `path` and was not acknowledged in time. If there is another
+  /// good path, returns that one.
   Grant select_other(Time now, std::size_t path) const;
-  /// Returns this IP path or the EtherType path beside it, for one new frame of at most kEthertypeFrameMax
-  /// that leaves alone.
+  /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
+  /// frame must have at most kEthertypeFrameMax bytes.
   std::size_t path_for_lone_frame(std::size_t ip);
-  /// Notes that frames have left on this IP path that no later frame may overtake.
+  /// Records that frames up to `last` were sent on this IP path. No later frame may overtake them.
   void on_burst_sent(std::size_t ip, TransmissionNumber last) { paths_[ip]->last_burst_end = last; }
-  /// Leaves the path out in this turn. Returns false if it was left out before.
+  /// Excludes the path for the rest of this turn, because its link is full. Returns false if it was already
+  /// excluded.
   bool on_link_full(std::size_t ip) { return !std::exchange(paths_[ip]->link_full, true); }
   Time resume_at(Time now) const;
-  /// Frames that may be in flight on all validated paths together.
+  /// Returns how many frames may be in flight on all validated paths together.
   std::size_t window() const;
-  /// Returns the next path for frames that are sent repeatedly, in turn. Takes validated paths, or, if there
-  /// are none, paths that once were validated.
+  /// Returns the path for the next of several repeated frames, which use all validated paths in turn. If no
+  /// path is validated, they use the paths that once were.
   const link::Path& next_validated();
 
   // --- loss recovery ---
-  /// Notes that the frame whose latest transmission is `last`, on this path, is retransmitted as `next`. Call
-  /// this before PathRecovery::on_sent(). `probe` says that the frame was not declared lost: a tail loss
-  /// probe or a timeout retransmits it.
+  /// Records that a frame is retransmitted as transmission `next`. Its latest transmission was `last`, on the
+  /// path `path`. `probe`: the frame was not declared lost, but is retransmitted as a tail loss probe or
+  /// after a timeout. Call this before PathRecovery::on_sent().
   void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
-  /// Notes a zero window probe, which the peer reports as a spurious retransmission although it is none.
+  /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
-  /// Call this after PathRecovery::on_frame_acked() of all frames that are acknowledged for the first time.
+  /// Processes an acknowledgement. Call this after PathRecovery::on_frame_acked() for all frames that are
+  /// acknowledged for the first time.
   void on_ack(Time now, const AckInfo& ack);
-  /// Appends the frames that are lost by now. The loss of the PMTU probe does not count as congestion (RFC
-  /// 8899 3).
+  /// Declares overdue frames lost, and appends them to `lost`. The loss of the PMTU probe does not count as
+  /// congestion (RFC 8899 3).
   void detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe = {});
-  /// Appends all frames in flight, which the peer has dropped. This says nothing about the paths.
+  /// Called when the peer has dropped all frames in flight. Appends these frames to `frames`. The paths do
+  /// not count as failed.
   void take_back(std::vector<Sequence>& frames) {
     for (const auto& path : paths_) path->recovery.take_back(frames);
   }
   Time deadline() const;
-  /// Notes that a frame sent on this path at `sent_at` was not acknowledged in time, and is retransmitted.
+  /// Records that a frame that was sent on this path at `sent_at` was not acknowledged in time, and is
+  /// retransmitted.
   void on_unanswered(Time now, std::size_t path, Time sent_at);
   /// Called when nothing was acknowledged for several retransmission timeouts.
   void on_persistent_timeout();
-  /// Fails all EtherType paths: a frame or its acknowledgement was lost, and any of these paths may have lost
-  /// it.
+  /// Marks all EtherType paths as failed. A frame or its acknowledgement was lost, and any of these paths may
+  /// have lost it.
   void suspect_ethertype_paths(Time now);
-  /// The reply time of the slowest path with frames in flight, for the retransmission timer. An unmeasured
-  /// path counts as slowest.
+  /// Returns the reply time of the slowest path with frames in flight, for the retransmission timer. An
+  /// unmeasured path counts as slowest.
   const RttEstimator& reply_time() const;
-  /// True if a path remembers this transmission of the frame.
+  /// Returns true if a path still has a record of this transmission of the frame.
   bool remembers(Sequence sequence, TransmissionNumber transmission) const;
 
   std::vector<PathStats> stats() const;
   std::size_t footprint() const;
 
  private:
-  /// How many challenges go to the address that a rail was paired with, before other addresses are tried.
+  /// The first challenges, up to this number, go to the address that the rail was paired with. Then other
+  /// addresses are tried as well.
   static constexpr unsigned kPairedChallenges = 4;
   static constexpr unsigned kSinglePathArrivals = 64;
-  static constexpr std::size_t kGrantMax = 8;  ///< frames to one path at once, if there are several
-  /// A path fails only if nothing has arrived on it for at least this long: a scheduler can cause shorter
-  /// delays.
+  static constexpr std::size_t kGrantMax = 8;  ///< frames on one path at a time, if there are several paths
+  /// A path fails only if nothing has arrived on it for at least this time, because a scheduler can cause
+  /// shorter delays.
   static constexpr Duration kPathFailureMin = 2ms;
   static constexpr std::size_t kRetransmissionsKept = 64;
   static constexpr std::uint8_t kNoPath = 0xff;
@@ -211,11 +221,11 @@ class PathManager {
   void add_ethertype(std::size_t ip);
   /// Returns the IP path with this rail and this address.
   std::optional<std::size_t> find(const link::Path& from) const;
-  /// Makes the IP path, and the EtherType path beside it, lead to this address.
+  /// Sets the address of the IP path and of its EtherType path.
   void set_address(std::size_t ip, const link::Path& to);
-  /// Returns the EtherType path beside an IP path if that is validated, else the IP path.
+  /// Returns the EtherType path of an IP path if it is validated, otherwise the IP path.
   std::size_t ethertype_or_ip(std::size_t ip) const;
-  /// When a frame last left on an IP path or the EtherType path beside it.
+  /// Returns when a frame was last sent on an IP path or on its EtherType path.
   Time last_sent_at(std::size_t ip) const;
   void report(const PathState& path, PathValidator::Event event) const;
   void answer_over(std::size_t ip, std::size_t arrivals);
@@ -242,11 +252,11 @@ class PathManager {
   bool joined_ = false;
   bool everywhere_ = true;
   std::size_t reply_ = 0;            ///< the IP path of the last arrival that needed an answer
-  bool reply_by_ethertype_ = false;  ///< the last arrival came by the EtherType path beside it
+  bool reply_by_ethertype_ = false;  ///< that arrival used the EtherType path of `reply_`
   std::uint8_t tried_rail_ = 0;      ///< the last rail tried that is not on the peer's subnet
   std::size_t tries_ = 0;
   bool asked_home_ = false;
-  unsigned since_switch_ = kSinglePathArrivals;  ///< arrivals since the path of arrivals last changed
+  unsigned since_switch_ = kSinglePathArrivals;  ///< arrivals since the peer's frames last changed their path
   std::size_t next_validated_ = 0;
   std::optional<TransmissionNumber> largest_acked_;
   std::vector<Retransmission> retransmissions_;  ///< the last few, so that an idle flow stays small

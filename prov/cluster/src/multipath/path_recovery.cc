@@ -10,9 +10,9 @@ std::size_t PathRecovery::allowance(Time now) const {
   return network_rtt_.measured() ? std::min(left, pacer_.allowance(now)) : left;
 }
 
-/// Sets the pace. In steady state the pacer delays no frame that acknowledgements allow: it is a quarter
-/// faster than the window, and a quarter of the window may leave at once. In slow start the pacer is faster
-/// still, since it must not limit the growth of the window.
+/// Sets the pace. In steady state, the pacer does not delay any frame that acknowledgements allow. Its rate
+/// is a quarter higher than one window per round trip, and a quarter of the window may be sent at once. In
+/// slow start the rate is even higher, because the pacer must not limit the growth of the window.
 void PathRecovery::update_pace() {
   if (!network_rtt_.measured()) return;
   const std::size_t window = congestion_.window();
@@ -99,15 +99,15 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // This sample includes the peer's delay of its acknowledgement. It measures the network only if that
-    // delay is short.
+    // This sample includes the time for which the peer delayed its acknowledgement. It measures the network
+    // only if that delay is short.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
   if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
   if (!samples.reply) return samples;
-  // If a slow path is tried again after a while, old samples no longer count.
+  // If a slow path is tried again after a while and has become faster, its old samples no longer count.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;
   if (stale && *samples.reply < reply_time_.smoothed()) reply_time_.restart();
   if (stale && samples.network && *samples.network < network_rtt_.smoothed()) network_rtt_.restart();

@@ -1,17 +1,17 @@
 // Loss recovery and congestion control of one path (RFC 9002, for each path separately as in Multipath QUIC).
-// PathRecovery measures round trips, finds lost frames, limits how many may be in flight and sets the pace.
-// It measures and smooths two times (docs/protocol.md 4.2):
+// PathRecovery measures round trips, detects lost frames, limits the number of frames in flight, and sets the
+// pace. It measures and smooths two times (docs/protocol.md 4.2):
 //
 //   network round trip   the time on the path, without the time that frames lie unread at either end
 //   reply time           the time until this side knows that a frame has arrived, including all waits
 //
-// An acknowledgement names the largest transmission that has arrived on any path. A sample is exact if that
-// transmission is also the largest of this path. On a slow path, frames are never the newest of all. They are
-// measured by the time of the acknowledgement, which includes the peer's delay.
+// An acknowledgement names the largest transmission that has arrived on any path. A sample for this path is
+// exact if that transmission was sent on this path. On a slow path, a frame is hardly ever the newest of all
+// paths. Its sample then lasts until the acknowledgement, and includes the peer's delay.
 //
-// Invariants: in_flight() counts the frames whose latest transmission is on this path and neither
-// acknowledged nor lost. on_frame_acked() comes before on_ack() of the same acknowledgement. There are no
-// timers here: losses().deadline() and fails_at() say when to look again.
+// Invariants: in_flight() counts the frames whose latest transmission is on this path and which are neither
+// acknowledged nor declared lost. on_frame_acked() is called before on_ack() for the same acknowledgement.
+// There are no timers here. losses().deadline() and fails_at() say when the caller has to check again.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@
 
 namespace cluster::multipath {
 
-/// What one acknowledgement says besides the frames that it acknowledges.
+/// What one acknowledgement says, apart from the frames that it acknowledges.
 struct AckInfo {
   TransmissionNumber largest_acked;  ///< largest transmission that has arrived
   Sequence known_end;                ///< the acknowledgement covers the frames before this one
@@ -42,37 +42,38 @@ class PathRecovery {
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
   std::size_t allowance(Time now) const;
-  /// True if the congestion window allows one more frame, whatever the pacer says.
+  /// Returns true if the congestion window allows one more frame, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  /// Notes that `count` frames have left, with consecutive sequences and transmission numbers that begin with
-  /// these.
+  /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
+  /// begin with these.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
   struct Arrival {
-    /// When the largest transmission of this path that has arrived was sent; empty unless it is new.
+    /// When the largest transmission that has arrived on this path was sent. Empty unless its arrival is new.
     std::optional<Time> largest_acked_sent_at;
-    Time last_acked_sent_at{};  ///< when the last of the newly acknowledged frames left
+    Time last_acked_sent_at{};  ///< when the last of the newly acknowledged frames was sent
   };
   struct AckContext {
     bool sole;      ///< there is no other path
     bool several;   ///< there are several IP paths
-    bool outdated;  ///< an acknowledgement with a larger largest_acked came before
+    bool outdated;  ///< an acknowledgement with a larger largest_acked arrived earlier
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// Notes that `frames` retransmissions of this path's frames were spurious. `probes` says that the frames
-  /// had not been declared lost.
+  /// Records that `frames` retransmissions of this path's frames were spurious. `probes`: the frames had not
+  /// been declared lost.
   void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
   void on_passed(Time now, Time sent_at);
 
-  /// Appends the frames that are lost by now. Returns how many. The loss of the PMTU probe does not count as
-  /// congestion.
+  /// Declares overdue frames lost, appends them to `lost`, and returns their number. The loss of the PMTU
+  /// probe does not count as congestion.
   std::size_t detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe);
-  /// Appends everything in flight on the path, to be retransmitted.
+  /// Appends all frames in flight on the path to `frames`, so that they are retransmitted.
   void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
-  /// When the path fails; kNever while it works. It fails no sooner than `least` after its last arrival.
+  /// Returns when the path fails, or kNever while it works. The path does not fail before the time `least`
+  /// has passed since its last arrival.
   Time fails_at(Duration least) const;
 
   /// Copies the round trips of another path to the same peer, unless this path has its own.
@@ -83,18 +84,18 @@ class PathRecovery {
   const RttEstimator& reply_time() const { return reply_time_; }
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
-  /// When the pacer lets enough frames for a turn leave; kNever if they may leave now.
+  /// Returns when the pacer allows enough frames for a turn, or kNever if it allows them now.
   Time paced_until(Time now) const;
   Time sent_at() const { return sent_at_; }
   Time arrived_at() const { return arrived_at_; }
 
-  /// Older samples are stale.
+  /// Samples older than this are stale.
   static constexpr Duration kRttStaleAfter = 100ms;
 
  private:
   struct Acked {
     std::size_t frames = 0;
-    std::size_t in_flight = 0;                  ///< frames of these that were in flight
+    std::size_t in_flight = 0;                  ///< those of these frames that were in flight
     std::optional<TransmissionNumber> largest;  ///< largest transmission that has certainly arrived
     Time largest_sent_at{};
   };
@@ -106,7 +107,7 @@ class PathRecovery {
   void update_pace();
   Samples measure(Time now, const AckInfo& ack, std::optional<Time> sent_at, bool exact, bool several);
 
-  static constexpr std::size_t kBurstMin = 32;  ///< as large as a first window
+  static constexpr std::size_t kBurstMin = 32;  ///< the same as the initial window
   static constexpr std::size_t kQuantum = 8;
 
   RttEstimator network_rtt_;
@@ -119,7 +120,7 @@ class PathRecovery {
   Time sampled_at_{};        ///< when the reply time was last sampled
   Time measured_at_{};       ///< when the last exact sample was taken
   Time arrived_at_{};        ///< when a frame last arrived, or this side began to wait for one
-  Time passed_at_ = kNever;  ///< since when a later frame of another path is known to have arrived
+  Time passed_at_ = kNever;  ///< when a later frame of another path was found to have arrived
 };
 
 }  // namespace cluster::multipath

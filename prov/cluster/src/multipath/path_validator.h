@@ -1,14 +1,15 @@
-// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9): a path carries data only after the peer
-// has answered a challenge over it, and no longer once it has failed. Until the path is validated (again),
-// this side challenges it at doubling intervals. A failed path also returns if a frame that was sent on it
-// after the failure arrives. It also returns if the loss that made it fail was spurious and no challenge was
-// sent since. An EtherType path fails with the first loss, since the IP path beside it carries everything. If
-// it fails again soon after validation, it probably drops some frames all the time (a policer). So the
-// intervals begin anew only after the path has been validated for `trusted_after`.
+// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9). A path carries data only after the peer
+// has answered a challenge on it, and only until it fails. While a path is not validated, this side sends
+// challenges on it at doubling intervals. A failed path becomes validated again in three cases. In the first
+// case, the peer answers a challenge. In the second case, a frame arrives that was sent on the path after the
+// failure. In the third case, the loss that made the path fail was spurious, and no challenge was sent since.
+// An EtherType path fails with the first loss, because its IP path can carry everything. If it fails again
+// soon after validation, something on the path probably drops frames all the time (a policer). Therefore the
+// intervals restart from the shortest only after the path has been validated for `trusted_after`.
 //
-// Invariants: challenges are due only while the path is not validated, and the interval shrinks only at a
-// failure. There is no timer: challenges leave together with the flow's own frames, so an idle flow sends
-// none.
+// Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
+// path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
+// sends none.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +26,12 @@ namespace cluster::multipath {
 
 class PathValidator {
  public:
-  /// Events for the log: once when a path does not answer, once when it works (again).
+  /// Events for the log: `unanswered` once when a path does not answer, and `works` when it works for the
+  /// first time or again.
   enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {
-    /// The path fails after this many retransmissions on other paths without an arrival on this one.
+    /// The path fails when this many of its frames in a row are retransmitted on other paths.
     unsigned unanswered_max;
     Duration trusted_after;  ///< if validated for this long, a failed path is challenged at once
   };
@@ -42,19 +44,20 @@ class PathValidator {
       : rules_(rules), validated_(validated), proven_(validated) {}
 
   bool validated() const { return validated_; }
-  /// True if the path has ever been validated. A path that is proven but not validated has failed.
+  /// Returns true if the path has ever been validated. A path that is proven but not validated has failed.
   bool proven() const { return proven_; }
 
-  /// Notes that a frame sent on the path at `sent_at` has been acknowledged.
+  /// Records that a frame sent on the path at `sent_at` has been acknowledged.
   Event on_acked(Time now, Time sent_at);
-  /// Notes that the peer has answered the challenge of time `asked`. The answer does not undo a later
-  /// failure.
+  /// Records that the peer has answered the challenge that was sent at `asked`. The answer does not undo a
+  /// failure after that time.
   Event on_response(Time now, Time asked);
-  /// Notes that a frame of the path is retransmitted on another path. Returns true if this makes the path
+  /// Records that a frame of the path is retransmitted on another path. Returns true if this makes the path
   /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
-  /// Undoes the last failure, since nothing was lost, unless a challenge was sent since.
+  /// Undoes the last failure, because nothing was lost. Has no effect if a challenge was sent after the
+  /// failure.
   void on_spurious_loss();
 
   bool challenge_due(Time now) const { return !validated() && now >= challenge_at_; }
@@ -82,10 +85,11 @@ class PathValidator {
   Time challenge_at_{};
 };
 
-/// The challenges that this side has sent and that wait for answers. Each carries 64 fresh random bits (RFC
-/// 9000 8.2.1): an answer that repeats the bits comes from a host that receives the frames to that address.
-/// The last kRemembered challenges can each be answered once. An answer proves that the path worked at some
-/// time since the challenge, but not that it works now: a host on the way may have held the answer back.
+/// The challenges that this side has sent and that wait for answers. Each carries 64 new random bits (RFC
+/// 9000 8.2.1). An answer that repeats the bits comes from a host that receives frames sent to the challenged
+/// address. The last kRemembered challenges can be answered, each of them once. An answer proves that the
+/// path worked at some time since the challenge. It does not prove that the path works now, because a host
+/// between the two sides may have delayed the answer.
 class PathChallenges {
  public:
   explicit PathChallenges(Random& random) : random_(random) {}
@@ -100,8 +104,8 @@ class PathChallenges {
     }
     return data;
   }
-  /// Returns when the challenge was sent, if the answer repeats its bits and comes from the challenged
-  /// address.
+  /// Returns when the challenge was sent. Returns nothing unless the answer repeats the bits of a challenge
+  /// and comes from the challenged address.
   std::optional<Time> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });
@@ -112,7 +116,7 @@ class PathChallenges {
   std::size_t footprint() const { return sent_.capacity() * sizeof(Challenge); }
 
  private:
-  /// Twice the number of IP and EtherType paths to one peer.
+  /// Twice the largest number of IP and EtherType paths to one peer.
   static constexpr std::size_t kRemembered = 32;
 
   struct Challenge {
@@ -123,7 +127,7 @@ class PathChallenges {
 
   Random& random_;
   std::vector<Challenge> sent_;
-  std::size_t next_ = 0;  ///< index of the oldest, once there are kRemembered
+  std::size_t next_ = 0;  ///< index of the oldest challenge, once there are kRemembered
 };
 
 }  // namespace cluster::multipath

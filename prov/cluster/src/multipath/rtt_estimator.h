@@ -1,8 +1,7 @@
-// Smooths a time that is measured repeatedly, in nanoseconds, as in RFC 6298. Each path has two
-// (path_recovery.h): the round trip of the network, and the reply time, until this side knows that a frame
-// has arrived. Samples are never ambiguous, because the peer names the transmission that arrived. But a peer
-// that did not run for a while causes long samples. So one sample counts in the smoothed time as at most
-// kOutlierFactor times the estimate.
+// Smooths a time that is measured repeatedly, as in RFC 6298. Each path has two estimators (path_recovery.h):
+// one for the network round trip, and one for the reply time. Samples are never ambiguous, because the peer
+// names the transmission that arrived. But if a peer does not run for a while, the samples are long.
+// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +15,16 @@ class RttEstimator {
   void sample(Duration measured);
   void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// True after kSamplesMin samples; the first samples are those of an empty path.
+  /// Returns true after kSamplesMin samples. The first samples are from a path that is still empty.
   bool established() const { return samples_ >= kSamplesMin; }
-  /// Zero until measured.
+  /// Returns the smoothed time, or zero if there is no sample yet.
   Duration smoothed() const { return smoothed_; }
-  /// The last sample, not smoothed: frames of a path that has just become slow must not be declared lost (RFC
-  /// 9002 6.1.2).
+  /// Returns the last sample, which is not smoothed. It is used so that frames on a path that has just become
+  /// slow are not declared lost (RFC 9002 6.1.2).
   Duration latest() const { return latest_; }
-  /// Smoothed time + 4 deviations: hardly any sample is longer.
+  /// Returns the smoothed time plus 4 deviations. Hardly any sample is longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }
-  /// The retransmission timeout (RFC 6298): rto_unclamped(), within bounds.
+  /// Returns the retransmission timeout (RFC 6298): rto_unclamped() within bounds.
   Duration rto() const;
 
   static constexpr Duration kRtoInitial = 1ms;

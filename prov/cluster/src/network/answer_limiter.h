@@ -1,12 +1,12 @@
-// Limits how many frames that belong to no session this endpoint answers: answers to calls, resets, and
-// questions and answers about siblings. Each answer costs a system call and goes to a name that any host may
-// have forged. So all answers share one token bucket (RFC 2697; docs/protocol.md 2.2), for members as well as
-// unknown sources. A sender that gets no answer asks again.
+// Limits the rate of frames that this endpoint sends outside any session: answers to calls, resets, and
+// questions and answers about siblings. Each of them costs a system call and goes to a name that any host may
+// have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
+// receiver is a member or an unknown source. A sender that gets no answer asks again.
 //
 // In a flood (docs/protocol.md 2.8) the bucket holds at most the tokens of one interval between two reads of
-// the frames aside. A name that has just spoken in its session gets neither an answer nor a reset, because
-// such a frame is most probably forged. Unknown sources get no answer to frames that name a session or ask
-// about siblings: an answer would tell them that they have found the mark.
+// the frames aside. If a name has just sent a frame in its session, a call under that name is most probably
+// forged. So such a name gets neither an answer nor a reset. Unknown sources get no answer to frames that
+// name a session or ask about siblings. An answer would tell them that they have found the mark.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@ class AnswerLimiter {
 
   AnswerLimiter(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// True if this endpoint may answer a call in this name now. This function and those below take a token if
-  /// they return true.
+  /// Returns true if this endpoint may answer a call under this name now. Like admits_to() and admits(), it
+  /// takes a token if it returns true.
   bool admits_call(Time now, const SocketAddress& name) {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
   /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if a
-  /// token is left. The reset tells the peers of a restarted process that it has restarted. `epoch`: see
+  /// token is left. From the reset, peers of a restarted process learn that it has restarted. `epoch`: see
   /// wire::ResetReason.
   void send_reset(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
                   std::uint64_t epoch) {
@@ -43,20 +43,21 @@ class AnswerLimiter {
     link::send_frame(*parts_.link, wire::ControlFrame::reset(refused, reason, epoch).bytes(),
                      link::ip_path(to));
   }
-  /// True if this endpoint may answer a question about a sibling from `source` now.
+  /// Returns true if this endpoint may answer a question about a sibling from `source` now.
   bool admits_to(Time now, const SocketAddress& source) {
     return (!flood(now) || peers_.is_member_name(source)) && admits(now);
   }
-  /// True if this endpoint may ask a caller's sibling now.
+  /// Returns true if this endpoint may ask a caller's sibling now.
   bool admits(Time now) {
     next_ = std::max(next_, now - kBurst * kInterval);
     if (next_ > now) return false;
     next_ += kInterval;
     return true;
   }
-  /// A flood is in progress. Tokens saved before it are void.
+  /// Records that a flood is in progress. Tokens saved before the flood become void.
   void note_flood(Time now) {
-    flood_until_ = now + 2 * link::Thinning::kAsideInterval;  // the next look may come a little late
+    // The next read of the frames aside may be a little late.
+    flood_until_ = now + 2 * link::Thinning::kAsideInterval;
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
   }
 
@@ -72,7 +73,7 @@ class AnswerLimiter {
 
   const NetworkParts& parts_;
   PeerTable& peers_;
-  Time next_{-kBurst * kInterval};  ///< when the next token is available; in the past while tokens are saved
+  Time next_{-kBurst * kInterval};  ///< when the next token is available; a past time if tokens are saved
   Time flood_until_{};
 };
 

@@ -1,11 +1,11 @@
-// An endpoint of datagrams (FI_EP_DGRAM): each message is one frame, sent once, and each frame that arrives
-// is one message. It has no flows and no rings, and reaches peers on this node through the kernel like all
-// others.
+// A datagram endpoint (FI_EP_DGRAM). Each message is one frame, which is sent once, and each frame that
+// arrives is one message. The endpoint has no flows and no rings. It sends to peers on this node through the
+// kernel, as to all others.
 //
-// A datagram counts as sent from the address that it carries, as in UDP. The endpoint learns no path from it:
-// the kernel decides where datagrams to that address go. Otherwise a forger could redirect the datagrams of
-// others. The endpoint does not remember unknown sources, because they could fill the memory. All of them are
-// the peer without a name.
+// As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from the
+// datagram, and the kernel routes datagrams to that address. Otherwise a forger could redirect datagrams that
+// are meant for others. The endpoint does not remember unknown sources, because they could exhaust the
+// memory. All unknown sources share one peer without a name.
 #pragma once
 
 #include "link/link.h"
@@ -26,7 +26,8 @@ class DatagramEndpoint {
         answers_(answers) {}
 
   Status send(const protocol::SendOp& op);
-  /// Takes in a frame. Refuses frames of flows at once, so that their sender does not retry for seconds.
+  /// Processes a frame. Answers frames of flows with a reset, so that their sender does not retry for
+  /// seconds.
   void receive(Time now, const wire::FrameView& view, const link::Path& from);
 
  private:

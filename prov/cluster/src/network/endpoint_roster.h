@@ -1,9 +1,9 @@
 // The endpoints of one domain of this process, by name. Programs open several endpoints over one address
-// vector, but give their peers the name of only one: no peer knows the endpoint of an OpenSHMEM context. A
-// peer that knows one endpoint of a process trusts another endpoint if the first confirms it
-// (network/sibling_check.h). The first looks the other one up here.
+// vector, but give their peers the name of only one. For example, no peer knows the endpoint of an OpenSHMEM
+// context. If a peer knows one endpoint of a process, it trusts another endpoint once the known endpoint
+// confirms it (network/sibling_check.h). The known endpoint looks up the other one here.
 //
-// Engines of several threads use the roster, so every function locks.
+// Engines in several threads use the roster, so every function takes the lock.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace cluster::network {
 
 class EndpointRoster {
  public:
-  /// Keeps an endpoint on the roster as long as the entry exists. The engine outlives the entry.
+  /// Keeps an endpoint on the roster as long as the entry exists. The engine must outlive the entry.
   class Entry {
    public:
     Entry(std::shared_ptr<EndpointRoster> roster, const SocketAddress& name)
@@ -34,7 +34,7 @@ class EndpointRoster {
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
-    /// The application has asked for the endpoint's name, and may have given it to peers.
+    /// Records that the application has asked for the endpoint's name, and may have given it to peers.
     void set_published() {
       const std::lock_guard guard(roster_->mutex_);
       for (Listed& one : roster_->listed_) one.published |= one.name == name_;
@@ -45,8 +45,9 @@ class EndpointRoster {
     SocketAddress name_;
   };
 
-  /// Returns the endpoint that peers of `name` probably know: the first whose name the application has asked
-  /// for, or else the first that was opened. Returns nothing if that is `name` itself.
+  /// Returns the name of the endpoint that the peers of `name` probably know. That is the first endpoint
+  /// whose name the application has asked for, or else the first that was opened. Returns an empty address if
+  /// that is `name` itself.
   SocketAddress sibling_of(const SocketAddress& name) const {
     const std::lock_guard guard(mutex_);
     if (listed_.empty()) return {};
@@ -54,7 +55,7 @@ class EndpointRoster {
     const SocketAddress& known = published != listed_.end() ? published->name : listed_.front().name;
     return known == name ? SocketAddress{} : known;
   }
-  /// True if an endpoint has the name. Compares names as they lie on the wire.
+  /// Returns true if an endpoint has the name. Compares names in their wire format.
   bool contains(const wire::RailBlock& name) const {
     const std::lock_guard guard(mutex_);
     return std::ranges::any_of(listed_, [&name](const Listed& one) {

@@ -1,8 +1,9 @@
-// Notices a flood of frames that belong to no session. The link then puts all frames without a mark aside
-// (docs/protocol.md 2.8). kPerInterval such frames may come per kInterval, and kBurst more at once: many
-// peers that call at the same time are no flood. Peers never name a session of another process or send
-// nonsense. So such a frame counts as kUselessWeight frames: a few hundred of them reveal a flood before the
-// receive ring overflows. The flood is over when fewer than a quarter of kPerInterval come in an interval.
+// Detects a flood of frames that belong to no session. During a flood, the link puts all frames without a
+// mark aside (docs/protocol.md 2.8). kPerInterval frames outside any session may arrive per kInterval, and
+// kBurst more at once, because many peers may call at the same time. Peers never send malformed frames or
+// name a session that does not exist. So such a frame counts as kUselessWeight frames. A few hundred of them
+// reveal a flood before the receive ring overflows. The flood is over when fewer than a quarter of
+// kPerInterval arrive in an interval.
 #pragma once
 
 #include <algorithm>
@@ -21,24 +22,24 @@ class FloodWatch {
   static constexpr std::int64_t kBurst = 8192;
   static constexpr std::int64_t kUselessWeight = 16;
 
-  /// `link` may be null: then no frames come.
+  /// `link` may be null if no frames ever arrive.
   FloodWatch(link::Link* link, std::uint8_t mark) : link_(link), thinning_{.mark = mark} {}
 
   /// Counts a frame that belongs to no session, or that its session has refused.
   void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
   void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
-  /// Counts frames of which the caller knows only the total number so far.
+  /// Counts frames for which the caller knows only their total so far, which is `frames`.
   void note_total(Time now, std::uint64_t frames) {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);
   }
-  /// Judges the flood if it is time.
+  /// Decides whether there is a flood, if the next review is due.
   void review(Time now) {
     if (now >= next_) [[unlikely]]
       review_now(now);
   }
-  /// When the next review is due even if no frame comes: after a flood the link must stop putting frames
-  /// aside.
+  /// Returns when the next review is needed even if no frame arrives. During a flood it is needed, because
+  /// the link must stop putting frames aside after the flood.
   Time deadline() const { return flood() ? next_ : kNever; }
   bool flood() const { return thinning_.on; }
 
@@ -50,10 +51,11 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Judges whether there is a flood. During a flood, a late engine has read only the frames of one look
-  /// aside. So the end is judged as if one interval had passed. Two looks aside may fall into one interval
-  /// and none into the next, so half of the frames count once more. Before a flood a late engine has read a
-  /// few bursts at most.
+  /// Decides whether there is a flood. During a flood, the engine reads the frames aside at most once per
+  /// interval. Even if the engine is late, it has read them only once, so the end of the flood is decided as
+  /// if one interval had passed. Two of these reads may fall into one interval and none into the next.
+  /// Therefore half of the frames of one interval also count in the next. Before a flood, a late engine has
+  /// read a few bursts at most.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -70,13 +72,13 @@ class FloodWatch {
 
   link::Link* link_;
   link::Thinning thinning_;
-  /// Frames since the last review; during a flood also half of the number before.
+  /// The number of frames since the last review. During a flood, half of the previous number is added.
   std::int64_t seen_ = 0;
   std::int64_t weight_ = 0;      ///< how much these frames count towards the burst
   std::int64_t spare_ = kBurst;  ///< what is left of the burst
-  std::uint64_t total_ = 0;      ///< the total at the last note_total()
-  Time last_{};                  ///< the last review
-  Time next_ = kNever;           ///< kNever: no frame has come since the last review
+  std::uint64_t total_ = 0;      ///< the total of the last note_total()
+  Time last_{};                  ///< when the last review was
+  Time next_ = kNever;           ///< kNever: no frame has arrived since the last review
 };
 
 }  // namespace cluster::network

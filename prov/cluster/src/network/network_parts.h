@@ -1,5 +1,5 @@
-// What the objects of this folder share: the endpoint's link, its identity, and access to what the network
-// knows about a peer.
+// What the objects of this folder share: the endpoint's link, the endpoint's identity, and access to the
+// RemotePeer of a peer.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ using transport::PeerTable;
 struct NetworkParts {
   const Environment& environment;
   const EngineSettings& settings;
-  const SocketAddress& name;  ///< of this endpoint
+  const SocketAddress& name;  ///< the name of this endpoint
   std::uint64_t epoch;
   link::Link* link;
   const std::vector<multipath::Rail>& rails;
-  /// null: only the peer's silence shows that it is gone
+  /// If this is null, only a peer's silence shows that the peer is gone.
   link::ProcessProbe* probe;
-  const std::shared_ptr<const EndpointRoster>& roster;  ///< null: this endpoint is alone in its process
+  const std::shared_ptr<const EndpointRoster>& roster;  ///< null: the process has no other endpoint
   transport::Transport& transport;
-  bool datagrams = false;  ///< an endpoint of datagrams, which has no sessions
+  bool datagrams = false;  ///< this is a datagram endpoint, which has no sessions
 
-  /// Returns a path to an address of which only the subnet is known.
+  /// Returns a path to an address, chosen only by the address's subnet.
   link::Path path_to(const SocketAddress& address) const {
     return {address, {}, false, multipath::rail_towards(rails, address)};
   }

@@ -13,18 +13,18 @@ namespace cluster::network {
 namespace {
 
 constexpr Duration kPathErrorInterval = 5ms;
-/// Bursts taken from the link in one turn.
+/// The largest number of bursts that one turn takes from the link.
 constexpr std::size_t kBurstsPerTurn = 4;
 
-/// Returns how long our newest frame had waited at the peer when it sent this one, plus how long this one has
-/// waited here. Returns nothing if the peer's delay is unknown.
+/// Returns how long our newest frame had waited at the peer when the peer sent this frame, plus how long this
+/// frame has waited here. Returns nothing if the peer's delay is unknown.
 std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
-/// Counts frames that the seal has refused: no burst brings them here. Frames of groups do not count, because
-/// they come by other sockets, which have no filter.
+/// Returns the number of frames that the seal has refused. The link drops these frames, so no burst contains
+/// them. Frames of groups do not count, because they arrive through other sockets, which have no filter.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -50,8 +50,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Reads bursts while the link may have more. With a key, a burst may consist only of frames that the seal
-/// has refused.
+/// Reads bursts as long as the link may have more frames. If there is a key, a burst may look short because
+/// the seal has refused some of its frames, so these count too.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -68,8 +68,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Watches for a flood. Of frames that the seal refuses only the number is known. An endpoint of datagrams
-/// cannot tell a flood, because its frames belong to no session.
+/// Checks for a flood. If there is a key, only the number of refused frames is known. A datagram endpoint
+/// cannot detect a flood, because none of its frames belong to a session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -79,12 +79,12 @@ inline void NetworkReceiver::watch(Time now) {
     answers_.note_flood(now);
 }
 
-/// Takes in the frames of one arrival and returns their number. A refused frame takes the rest of its
-/// datagram along.
+/// Processes the frames of one arrival and returns their number. If a frame is refused, the rest of its
+/// datagram is dropped too.
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // frames still to be taken one by one, from a run that no flow takes as a whole
+  std::size_t singly = 0;  // frames left of a run that no flow takes as a whole
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
@@ -95,7 +95,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
       continue;
     }
     std::size_t count = 1;
-    RemotePeer* taker = nullptr;  // the peer that takes a run, if there is one
+    RemotePeer* taker = nullptr;  // the peer whose flow takes the whole run, or null
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
@@ -133,7 +133,8 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
       frame.from.to.text().c_str());
 }
 
-/// Returns the peer whose flow takes all frames of a run together, or null if they have to go one by one.
+/// Returns the peer whose flow takes all frames of a run together, or null if they have to be processed one
+/// by one.
 RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                                           const link::InFrame& frame) const {
   if (datagrams_ || frame.from.ethertype || first.session == 0) return nullptr;
@@ -145,8 +146,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The IP filters do not see EtherType frames. Such frames count only from peers that those filters have
-  // admitted.
+  // The IP filters do not see EtherType frames. Therefore such frames are accepted only in sessions, because
+  // the filters have admitted the peer of a session.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -169,12 +170,12 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: the peer whose flow takes the frame; null if none does. `run`: the frames that continue this one,
-/// if they are delivered together.
+/// `peer`: the peer whose flow takes the frame, or null. `run`: the frame and those that continue it, if they
+/// are delivered together, or null.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that failed in this turn is closed at the end of the turn. Its remaining frames belong to no
+  // A peer that failed in this turn is closed at the end of the turn. Until then its frames belong to no
   // session.
   if (peer->common.failed) return;
   peers_.serve(peer->common, [&] { take_in(now, *peer, view, frame, run); });
@@ -212,7 +213,7 @@ void NetworkReceiver::take_in(Time now, RemotePeer& peer, const wire::FrameView&
   tx_.mark(peer);
 }
 
-/// Gives the messenger the segments of the flow in the promised order.
+/// Passes the segments of the flow to the messenger in the order that the protocol guarantees.
 void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
   struct Source {
     bool next() {
@@ -239,7 +240,7 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
 
     NetworkReceiver& receiver;
     RemotePeer& peer;
-    ConstBytes rest{};  ///< of the current frame
+    ConstBytes rest{};  ///< the rest of the current frame
     wire::Segment segment{};
     ConstBytes payload{};
   } source{*this, peer};
@@ -247,8 +248,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// Keeps the rest of a frame until there is space. Returns false if it drops the rest: no correct peer begins
-/// a message in an unordered frame.
+/// Keeps the rest of a frame until the store has space. If the frame is unordered, drops the rest and returns
+/// false, because no correct peer begins a message in an unordered frame.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.may_hold()) {
@@ -268,7 +269,8 @@ void NetworkReceiver::receive_held(Time now) {
   holding_ = !holding_sessions_.empty();
 }
 
-/// Lets the flow go on if it can. Returns true if it then still holds a segment, perhaps another one.
+/// Delivers the held segment and those behind it, if there is space now. Returns true if the flow then still
+/// holds a segment, perhaps a later one.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;
@@ -289,7 +291,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
   const std::size_t count = parts_.link->read_path_errors(path_errors_);
   for (const link::PathError& error : std::span(path_errors_).first(count)) {
     RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-    // Any host can have named the address of a half-open session.
+    // Any host may have caused the half-open session, so errors of its path do not count.
     if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
     peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
     tx_.mark(*peer);

@@ -1,11 +1,11 @@
-// The way of a received frame: link -> gate (wire/admit.h) -> session -> flow -> messenger.
+// Processes received frames: link -> admission (wire/admit.h) -> session -> flow -> messenger.
 //
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
-// new, they are delivered together; otherwise one by one.
+// new, they are delivered together, otherwise one by one.
 //
-// If the unexpected store has no space for a message, the flow holds the segment that begins it. The flow
-// acknowledges neither that frame nor the frames behind it, so the sender waits. receive_held() goes on as
-// soon as there may be space.
+// If the store of unexpected messages has no space for a message, the flow holds the segment that begins the
+// message. The flow acknowledges neither the frame of that segment nor the frames behind it, so the sender
+// waits. receive_held() continues as soon as there may be space.
 #pragma once
 
 #include <array>
@@ -34,22 +34,22 @@ class NetworkReceiver {
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
                   PeerReach& reach);
-  /// Returns the endpoint of datagrams, which takes all frames; nothing for other endpoints.
+  /// Returns the datagram endpoint, which takes all frames. It is empty for other types of endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 
-  /// Takes in what the link has, and returns the number of frames. All of them had come by `now`, which it
-  /// sets.
+  /// Processes the frames that the link has, and returns their number. Sets `now` to a time after the arrival
+  /// of all of them.
   std::size_t receive(Time& now);
-  /// Calls of receive() since the last one that found a frame.
+  /// Returns how many times receive() was called since it last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
-  /// True if flows hold messages.
+  /// Returns true if flows hold messages.
   bool holding() const { return holding_; }
-  /// When to call receive() even if no frame comes; kNever: not at all.
+  /// Returns when receive() must be called even if no frame arrives, or kNever.
   Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
-  /// Reads ICMP errors. That costs a system call, so it happens at most once per kPathErrorInterval unless
-  /// forced.
+  /// Reads ICMP errors. This costs a system call, so unless `force` is true it happens at most once per
+  /// kPathErrorInterval.
   void read_path_errors(Time now, bool force);
 
  private:

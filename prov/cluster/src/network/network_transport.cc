@@ -15,13 +15,13 @@ using transport::Turn;
 
 namespace {
 
-/// After this many empty polls an endpoint with peers on this node polls the network rarely: a poll costs a
-/// cache miss or a system call.
+/// After this many empty polls, an endpoint with peers on this node polls the network only rarely, because a
+/// poll costs a cache miss or a system call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is reached over the network
 
-/// A turn that takes in more frames reads the clock again, since its thread may have lost the processor
-/// meanwhile.
+/// A turn that has processed more frames than this reads the clock again, because its thread may have lost
+/// the processor meanwhile.
 constexpr std::size_t kArrivalsFew = 4;
 
 bool is_loopback(const SocketAddress& address) {
@@ -37,7 +37,7 @@ std::string seconds(Duration time) {
   return text;
 }
 
-/// Returns each IP address once, or nothing if there are more than `most`.
+/// Returns each IP address in the address vector once, or nothing if there are more than `most`.
 std::vector<SocketAddress> hosts_in(const transport::AddressTable& addresses, std::size_t most) {
   std::unordered_set<SocketAddress, SocketAddressHash> hosts;
   const transport::AddressTable::Handle end = addresses.handles_end();
@@ -76,7 +76,7 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
 }
 
-/// Destroys the flows first: they return their frames to this object's pool.
+/// Destroys the flows first, because they return their frames to a pool in this object.
 NetworkTransport::~NetworkTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
 }
@@ -95,7 +95,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   return OpenResult::reached;
 }
 
-/// Begins a session without making it the peer's carrier. It carries only this side's opening and credit.
+/// Begins a session with the peer, but does not make it the peer's carrier. The session serves as the carrier
+/// for a moment only, to send this side's opening and credit.
 bool NetworkTransport::look_for(Peer& peer) {
   if (asking(peer)) return false;
   RemotePeer& remote = parts_.of(peer);
@@ -152,7 +153,7 @@ bool NetworkTransport::vouches_for_name(const SocketAddress& name) {
   return remote != nullptr && is_member_by_alias(*remote);
 }
 
-/// The application may know the peer by another of its addresses.
+/// Returns true if the address vector contains the peer under another of its addresses.
 bool NetworkTransport::is_member_by_alias(const RemotePeer& remote) const {
   if (!remote.common.has_aliases || remote.flow == nullptr) return false;
   return std::ranges::any_of(remote.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
@@ -191,14 +192,14 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// True if no peer on another node can wait for this endpoint, and this endpoint waits for none.
+/// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::silent() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// Returns false for a while if the network is silent.
+/// Returns true if this turn must poll the network. While the network is silent, most turns need not.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !silent()) return true;
@@ -220,7 +221,7 @@ bool NetworkTransport::receive(Turn& turn) {
   return arrivals_ != 0;
 }
 
-/// Runs now and then while an operation is in progress.
+/// Called from time to time while an operation is in progress.
 void NetworkTransport::review_waiting(Time now) {
   sessions_.remind_idle_peers(now);
   // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.

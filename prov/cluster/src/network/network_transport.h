@@ -1,13 +1,13 @@
-// The network as a transport: sessions with peers on other nodes. Each session is a flow of numbered frames
-// over the endpoint's link.
+// The transport that reaches peers on other nodes over the network. It has a session with each peer. A
+// session is a flow of numbered frames over the endpoint's link.
 //
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
 //   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
 //
-// It is the transport of last resort: open() always succeeds, which means only that a session has begun. The
-// peer's answer, or the end of the session, tells whether the peer is there. Polling the network costs a
-// system call or a cache miss on a ring. So an endpoint whose nearer transports are in use polls a silent
-// network rarely.
+// It is the transport of last resort. open() always succeeds, but this means only that a session has begun.
+// Whether the peer exists becomes known when the peer answers or the session ends. Polling the network costs
+// a system call or a cache miss on a ring. Therefore an endpoint that also uses nearer transports rarely
+// polls a silent network.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@
 
 namespace cluster::network {
 
-/// Finds the registered memory of a peer that is on this node although no nearer transport reaches it.
-/// Returns null if that is not possible now.
+/// Returns access to the registered memory of a peer that is on this node but that no nearer transport
+/// reaches. Returns null if that is not possible now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
 /// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
-/// capacity for questions to them, which other hosts cannot use up.
+/// capacity for questions to these hosts, which other hosts cannot use up.
 class MemberHosts {
  public:
   /// `probe` may be null.
@@ -38,17 +38,17 @@ class MemberHosts {
 
  private:
   link::ProcessProbe* probe_;
-  std::uint64_t generation_ = ~std::uint64_t{0};  ///< of the address table at the last review
+  std::uint64_t generation_ = ~std::uint64_t{0};  ///< generation of the address table at the last review
 };
 
-/// The network resources of the endpoint. All of them outlive the transport.
+/// The network resources of the endpoint. All of them must outlive the transport.
 struct NetworkResources {
   link::Link& link;
   const std::vector<multipath::Rail>& rails;
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
-  ReachMemory reach_memory;  ///< empty: the libraries of peers serve all remote accesses
+  ReachMemory reach_memory;  ///< may be empty; then the peers' libraries serve all remote accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {
@@ -56,7 +56,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources);
   ~NetworkTransport() override;
 
-  /// Returns the endpoint of datagrams, which sends and receives without sessions; nothing for other
+  /// Returns the datagram endpoint, which sends and receives without sessions. It is empty for other types of
   /// endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 

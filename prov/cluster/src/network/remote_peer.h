@@ -1,5 +1,5 @@
-// A peer as the network knows it: its session, and facts about earlier sessions. It is created with the first
-// frame from or to the peer, and lives as long as the peer.
+// The part of a peer that belongs to the network transport: the peer's session, and facts about earlier
+// sessions. The first frame to or from the peer creates it, and it exists as long as the peer.
 #pragma once
 
 #include <algorithm>
@@ -24,41 +24,42 @@ struct RemotePeer final : transport::TransportPeer {
   Peer& common;  ///< what all transports share about the peer
   protocol::Channel& channel;
   std::unique_ptr<reliability::Flow> flow;
-  /// A session for the peer's next incarnation while the present one may still be alive. It becomes `flow`
-  /// once the peer has addressed it: that shows that the peer receives what is sent to its address.
+  /// A session for the peer's next incarnation while the present incarnation may still be alive. It becomes
+  /// `flow` once a frame from the peer names it. Such a frame proves that the peer receives frames sent to
+  /// its address.
   struct Pending {
     std::unique_ptr<reliability::Flow> flow;
     Time since{};
   } pending;
-  /// Another endpoint of the peer's process, named in its opening (sibling_check.h). Valid while the session
-  /// lasts.
+  /// Another endpoint of the peer's process, which the peer has named in its opening (sibling_check.h). Valid
+  /// only during the session.
   struct Sibling {
     SocketAddress name;         ///< empty: none
-    std::uint32_t session = 0;  ///< the peer's session for which the claim counts
+    std::uint32_t session = 0;  ///< the peer's session that the claim belongs to
     enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
-    std::uint64_t challenge = 0;  ///< the answer about this claim must repeat it
+    std::uint64_t challenge = 0;  ///< the answer about this claim must repeat this number
     Time next_request{};
-    Time awaited_since{};  ///< when a first frame was dropped to wait for the answer; Time{}: none was
+    Time awaited_since{};  ///< when a first frame was dropped to wait for the answer, or Time{}
   } sibling;
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
-  Time heard_at{};       ///< the last frame of its session, or the last that asked for one
-  Timer timer;           ///< of the peer's flow
-  /// Sessions up to this epoch are over. A late copy of a first frame must not reopen one, since it may have
-  /// been delivered already.
+  Time heard_at{};       ///< time of the last frame of its session, or of the last call
+  Timer timer;           ///< the timer of the peer's flow
+  /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
+  /// the frame may have been delivered already.
   std::uint64_t closed_epoch = 0;
-  bool tx_pending = false;  ///< in the list of TxScheduler: the flow has work to do before this turn ends
-  /// Whether this side has asked the peer's kernel about its process, which costs a connection.
+  bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
+  /// Whether this side is asking the peer's kernel about the peer's process, which takes a connection.
   enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
   void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
   const SocketAddress& name() const { return common.name(); }
-  /// True if this side has only named the session to a sender that asked for one, and neither side has used
-  /// it.
+  /// Returns true if this side has only named the session to a caller, and neither side has used the session
+  /// yet.
   bool half_open() const {
     return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained();
   }
-  /// True if the session carries what is sent to the peer.
+  /// Returns true if the session is the peer's carrier.
   bool carries() const { return flow != nullptr && channel.carrier == &flow->queue(); }
 };
 

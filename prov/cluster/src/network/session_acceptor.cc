@@ -37,9 +37,9 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// Answers a frame that asks for a session. It may be the peer's first frame, a copy of it, or a frame of an
-/// earlier incarnation. Any host can write it under any name. So the answer goes to the address of that name,
-/// and the data of the frame is dropped.
+/// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame
+/// of an earlier incarnation. Any host can send it under any name. Therefore the answer goes to the address
+/// of that name, and the data in the frame is dropped.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -67,9 +67,9 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   std::optional<reliability::PeerSession> known;
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
-  if (contact == reliability::OpeningClass::same)
-    return;  // a late copy: the peer already addresses our session
-  // The peer may have given up the session that it named. What this side sent there will show that.
+  if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer already knows our session
+  // The peer may have given up the session that it named. The peer's response to this side's frames will show
+  // that.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
@@ -80,7 +80,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   flow.answer_opening(view, path, *parts_.link);
 }
 
-/// Accepts a frame of a session that this side has named to its sender without keeping it.
+/// Accepts a frame of a session that this side has named to the sender without storing the session.
 RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
   const bool named = view.opening.echo == sessions_.secrets().token_of(view.session, view.opening.name) &&
@@ -90,8 +90,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // The application inserted the sender into the address vector after the answer. The sender calls again,
-    // and is then answered as a member.
+    // The application has inserted the sender into the address vector since the answer. The reset makes the
+    // sender call again, and this side then answers it as a member.
     if (named && known)
       answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
@@ -107,13 +107,14 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
   answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, std::max(epoch, peer.closed_epoch));
 }
 
-/// A frame names the pending session, so the peer's next incarnation receives what is sent to its address.
-/// Returns true if the pending session replaces the one in use, which is closed.
+/// Called when a frame names the pending session. The frame proves that the peer's next incarnation receives
+/// frames sent to the peer's address. Returns true if the pending session replaces the session in use, which
+/// is then closed.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
-  // Meanwhile the session in use may belong to a later incarnation, or may be calling its peer again.
+  // By now, the session in use may belong to a later incarnation, or may itself be calling the peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
@@ -121,13 +122,13 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
     sessions_.drop_pending(peer);
     return false;
   }
-  reach_.close(peer.common, Status::reset);  // this puts the pending session into use
+  reach_.close(peer.common, Status::reset);  // this also puts the pending session into use
   return true;
 }
 
-/// Refuses a frame of another incarnation. The peer may have answered this side's opening, restarted (perhaps
-/// with its clock set back), and now answer a late copy of the opening. The session is not for that
-/// incarnation. The reset makes the peer forget its answer.
+/// Refuses a frame of another incarnation. The peer may have answered this side's opening and then restarted,
+/// perhaps with its clock set back. If a late copy of the opening then arrives there, the new incarnation
+/// answers it. But the session does not belong to that incarnation. The reset makes it forget its answer.
 void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                                const link::Path& from) {
   using reliability::OpeningClass;
@@ -140,8 +141,8 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
     answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
-/// A reset ends the session if it quotes a frame in flight: only the endpoint that got the frame can quote
-/// it.
+/// A reset ends the session only if it quotes a frame in flight, because only the endpoint that received the
+/// frame can quote it.
 void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = parts_.find(peers_.find(from.to));
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
@@ -150,7 +151,7 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   }
   if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
     if (view.reset.epoch != 0)
-      peer->close_until(view.reset.epoch - 1);  // the peer's present incarnation begins there
+      peer->close_until(view.reset.epoch - 1);  // the present incarnation begins at this epoch
     if (reopen(now, *peer, view.reset.epoch)) return;
   } else {
     sessions_.skip_epoch(view.reset.epoch);
@@ -158,10 +159,11 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   peers_.mark_failed(peer->common, Status::reset);
 }
 
-/// Returns true if the flow can go on with the peer's present incarnation. The session that the peer named in
-/// its opening ended before it was used: the peer gave it up because it belonged to an earlier incarnation of
-/// this side. If that incarnation of the peer has ended, it may have taken our frames, so they must not be
-/// sent again. The present incarnation knows what it has taken.
+/// Returns true if the flow can continue with the peer's present incarnation. The peer's opening has named a
+/// session, which the peer gave up unused, because it was for an earlier incarnation of this side. If an
+/// earlier incarnation of the peer has named that session, that incarnation may have accepted our frames.
+/// Then the frames must not be retransmitted, and the function returns false. The present incarnation knows
+/// which frames it has accepted.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
@@ -178,7 +180,8 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
       name.text().c_str(), source.text().c_str());
 }
 
-/// Returns the name by which the application knows the sender: its own name, or another of its addresses.
+/// Returns the address by which the application knows the sender: the sender's name, or another of its
+/// addresses.
 SocketAddress SessionAcceptor::name_of(const wire::FrameView& view) {
   const SocketAddress& name = view.opening.name;
   if (view.rails.empty() || peers_.known(name)) return name;

@@ -1,11 +1,12 @@
-// Decides to which peer a frame of a flow belongs. Decides also what a frame outside any session may do: open
-// a session, replace one, or end one.
+// Decides which peer a frame of a flow belongs to. It also decides whether a frame outside any session opens,
+// replaces, or ends a session.
 //
-// Any process can send a frame under any name. So a frame that names no session only draws an answer, and its
-// data is dropped. The answer, a session number, goes to the address of the claimed name, where only the peer
-// of that name receives it. A sender that then names the session and repeats its token has proved its name,
-// and says which incarnation it is. Nobody can take that session away, because all callers under one name get
-// the same number. A reset counts only if it quotes a frame in flight.
+// Any process can send a frame under any name. So a frame that names no session only gets an answer, and its
+// data is dropped. The answer goes to the address of the claimed name, where only the peer of that name
+// receives it. The answer carries a session number and a token. A sender that names the session and repeats
+// this token has proved its name. Its opening also names its incarnation. No one else can take over the
+// session, because all callers under one name get the same number. A reset counts only if it quotes a frame
+// in flight.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,13 @@ class SessionAcceptor {
   SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
                   TxScheduler& tx, SessionTable& sessions, PeerReach& reach, AnswerLimiter& answers);
 
-  /// Returns the peer whose flow takes the frame. A frame of a pending session puts that session into use:
-  /// the session in use is closed, and its operations fail. Returns null if no flow takes the frame. The
-  /// frame is then counted, and answered with a reset or an opening if one is due.
+  /// Returns the peer whose flow takes the frame. If the frame belongs to a pending session, that session
+  /// replaces the session in use, which is closed, and its operations fail. Returns null if no flow takes the
+  /// frame. In this case the function has counted the frame, and has answered it with a reset or an opening
+  /// if necessary.
   RemotePeer* peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from);
-  /// The peer's flow has refused the frame because it belongs to another session.
+  /// Called when the peer's flow has refused the frame. If the frame is from another incarnation, answers it
+  /// with a reset.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
@@ -37,7 +40,7 @@ class SessionAcceptor {
   SiblingCheck& siblings() { return siblings_; }
 
  private:
-  /// Time between two warnings about openings from a wrong address, which any process can send.
+  /// The time between two warnings about openings from a wrong address. Any process can send such openings.
   static constexpr Duration kSourceWarningInterval = 60s;
 
   void answer(Time now, const wire::FrameView& view, const link::Path& from);

@@ -1,6 +1,6 @@
-// Makes the sessions of this endpoint impossible to guess. Each session has a token and a mark, by which the
-// kernel recognizes sessions of members (link/link.h). All are hashes under one key, so this endpoint needs
-// no memory for a session that it has only named.
+// Computes the secrets that make the sessions of this endpoint impossible to guess. Each session has a token
+// and a mark. The kernel recognizes the sessions of members by the mark (link/link.h). All secrets are hashes
+// under one key, so this endpoint needs no memory for a session that it has only named.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class SessionSecrets {
  public:
   explicit SessionSecrets(const SipHash& hash) : hash_(hash) {
     const std::array<std::uint64_t, 1> words{
-        std::uint64_t{1}  // an input that no session token has: their numbers have 32 bits
+        std::uint64_t{1}  // no token has this input, because session numbers have 32 bits
         << 32};
     const std::uint64_t bits = hash(words);
     member_mark_ = static_cast<std::uint8_t>(1 + (bits & 0xFFFFFFFF) % 255);
@@ -27,29 +27,30 @@ class SessionSecrets {
     other_mark_ = other < member_mark_ ? other : static_cast<std::uint8_t>(other + 1);
   }
 
-  /// Returns the token of a session. Our opening carries the token, and the peer has to repeat it. It goes to
-  /// the address of `name` and is valid for that name only: a host that collects its own tokens learns none
-  /// of others.
+  /// Returns the token of a session. Our opening carries the token, and the peer has to repeat it. The
+  /// opening goes to the address of `name`, and the token is valid for that name only. So a host that
+  /// collects tokens for its own names learns nothing about the tokens of others.
   std::uint64_t token_of(std::uint32_t session, const SocketAddress& name) const {
     return std::max<std::uint64_t>(hash_(name.words(session)), 1);
   }
-  /// The lowest byte of each session with a peer in the address vector; never 0.
+  /// Returns the lowest byte of each session number that belongs to a peer in the address vector. It is never
+  /// 0.
   std::uint8_t member_mark() const { return member_mark_; }
-  /// The lowest byte of every other session; never 0 either. It is constant: otherwise a host could collect
-  /// sessions and see which byte never occurs.
+  /// Returns the lowest byte of every other session number. It is never 0 either. It is constant, because
+  /// otherwise a host could collect session numbers and see which byte never occurs.
   std::uint8_t other_mark() const { return other_mark_; }
   static std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
 
-  /// Returns the number of a session without keeping anything. It saves the cost of half-open sessions while
-  /// many sources ask for one. The number is a keyed hash of the caller's opening and of the time (RFC 4987
-  /// 3.6, RFC 9000 8.1.2). A frame that names the session carries the same opening again, which proves as
-  /// much as a kept number would. The number is valid in the interval in which it was named, and in the next
-  /// one.
+  /// Returns a session number for a caller without storing a session. This avoids the cost of half-open
+  /// sessions while many sources ask for one. The number is a keyed hash of the caller's opening and of the
+  /// time (RFC 4987 3.6, RFC 9000 8.1.2). A frame that names the session carries the same opening again. From
+  /// it this endpoint can verify the number as reliably as if it had stored the number. The number is valid
+  /// in the current time interval and in the next one.
   std::uint32_t cookie_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
     return cookie(interval(now), caller);
   }
-  /// True if the frame names a number that cookie_for() gave its sender.
+  /// Returns true if the frame names a number that cookie_for() has returned for its sender.
   bool named(Time now, const wire::FrameView& view) const {
     if (now >= named_until_ || !view.has_opening) return false;
     const std::uint64_t at = interval(now);

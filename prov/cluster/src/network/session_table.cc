@@ -70,14 +70,14 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// A huge epoch would leave no larger one, so this session would be the endpoint's last.
+/// An epoch near the end of the range is ignored. It would leave no larger epoch for later sessions.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
 
-/// Makes a flow. A session that was named to a caller gets the first epoch, since a caller does not compare
-/// the epoch of an answer. Later sessions have larger epochs: by the clock within one incarnation, by real
-/// time across incarnations.
+/// Creates a flow. If `session` is not 0, it was already named to a caller. Such a session gets this
+/// incarnation's first epoch, which the answer named. All other sessions get ever larger epochs: within one
+/// incarnation by the clock, and across incarnations by real time.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;
@@ -149,8 +149,9 @@ bool SessionTable::is_own(const SocketAddress& address) const {
   return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
-/// The peer has answered from this address, and is found by it from now on. Its claim alone is not enough: it
-/// could claim another endpoint's address. So it has to repeat the challenge that was sent to the address.
+/// Processes the peer's answer from one of its addresses. From then on, peers_ also finds the peer by that
+/// address. The peer's claim alone would not be enough, because the peer could claim another endpoint's
+/// address. Therefore the peer has to repeat the challenge that was sent to the address.
 void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
@@ -164,7 +165,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// A frame that names both sessions comes from the peer, whatever path it takes.
+/// Only the peer can name both sessions, so a frame that does is answered on any path.
 void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
   const RemotePeer* peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
@@ -178,7 +179,8 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
   link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
-/// A peer may owe something for which no frame is in flight: a `done`, bulk, a message.
+/// Reminds peers that this side waits for although no frame is in flight. Such a peer still has to send, for
+/// example, a `done` or a message.
 void SessionTable::remind_idle_peers(Time now) {
   const auto is_member = [this](const RemotePeer* peer) { return peers_.is_member(peer->channel); };
   const std::vector<RemotePeer*>& flows = tx_.flows();
@@ -191,7 +193,7 @@ void SessionTable::remind_idle_peers(Time now) {
   const bool any_may_send = matcher.queues().application(true).find_wildcard() != nullptr ||
                             matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
-  Time due = kNever;  // when the first peer is due
+  Time due = kNever;  // when the first peer has to be reminded
   for (RemotePeer* peer : flows) {
     if (peer->channel.waits_for_peer()) {
       due = std::min(due, remind_if_idle(now, *peer, kIdleBeforeReminder, unknown_left));
@@ -210,9 +212,9 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Drops sessions that were named to callers and that no peer has addressed. A member's session stays: the
-/// member may have called and then been stopped. A new session, with its later epoch, would look like another
-/// incarnation.
+/// Drops sessions that were named to callers but that no frame has named since. A member's session stays,
+/// because the member may have called and then been stopped. A new session, with its later epoch, would look
+/// to that member like another incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;
@@ -233,7 +235,7 @@ void SessionTable::drop_half_open(Time now) {
   }
 }
 
-/// Reminds the peer if it is idle. Returns when the peer is due next.
+/// Reminds the peer if it has been idle for the time `idle`. Returns when the peer has to be checked next.
 Time SessionTable::remind_if_idle(Time now, RemotePeer& peer, Duration idle, std::size_t& unknown_left) {
   if (!peer.carries() || !peer.flow->queue().drained()) return now + kReminderInterval;
   if (now - peer.heard_at < idle) return peer.heard_at + idle;

@@ -1,14 +1,15 @@
-// The sessions of one endpoint: which flow has which session number, and which epoch the next session gets
-// (docs/protocol.md 2.2, 2.3).
+// The sessions of one endpoint. The table knows which flow has which session number, and which epoch the next
+// session gets (docs/protocol.md 2.2, 2.3).
 //
-// A session that a frame has asked for is half-open, because any process can write such a frame. Its number
-// and its token go to the peer's address only. It carries nothing until a frame addresses it and repeats the
-// token, or until this side has something to send. After a frame that claims a restart of the peer, the peer
-// has a pending session beside the one in use (`RemotePeer::flow`). The pending session replaces the other
-// once the peer addresses it.
+// If a frame asks for a session, the session is half-open at first, because any process can send such a
+// frame. The number and the token of the session go to the peer's address only. No data is sent in the
+// session until a frame names it and repeats the token, or until this side has something to send. If a frame
+// claims that the peer has restarted, the peer gets a pending session beside the session in use
+// (`RemotePeer::flow`). The pending session replaces the other once the peer names it in a frame.
 //
 // While an operation is in progress, this side repeats its credit to each peer that has been silent for
-// kIdleBeforeReminder. The peer acknowledges it or, in a new incarnation, refuses it (remind_idle_peers).
+// kIdleBeforeReminder. The peer acknowledges the credit. If the peer has restarted, it refuses the credit
+// instead (remind_idle_peers).
 #pragma once
 
 #include <cstdint>
@@ -31,47 +32,47 @@ class SessionTable {
 
   /// Returns the peer of the session, or null if this endpoint has no such session.
   RemotePeer* find(std::uint32_t session);
-  /// Begins a session with the peer unless it has one.
+  /// Begins a session with the peer unless the peer already has one.
   void begin(RemotePeer& peer, const link::Path& path) {
     if (peer.flow == nullptr) add(peer, make_flow(peer, path));
   }
-  /// Like begin(), but the session also becomes the peer's carrier unless there is one.
+  /// Like begin(), but the session also becomes the peer's carrier unless the peer already has one.
   void open(RemotePeer& peer, const link::Path& path);
-  /// Returns the flow that answers callers under the peer's name. It is the existing one, or a new half-open
-  /// one, with the number `session` if that is not 0.
+  /// Returns the flow that answers callers under the peer's name. It is the existing flow, or the flow of a
+  /// new half-open session. `session`: the number of a new session, or 0 for a random one.
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
-  /// True if so many sessions are half-open that the endpoint keeps none for unknown sources. It answers such
-  /// a caller with a temporary flow (build_flow with the first epoch). answering() makes the flow again when
-  /// the caller names the session.
+  /// Returns true if the endpoint stores no further half-open sessions for unknown sources, because it has
+  /// too many. Instead, it answers such a caller with a temporary flow (build_flow() with the first epoch).
+  /// When the caller names the session, answering() creates the flow again.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
   SessionSecrets& secrets() { return secrets_; }
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
-  /// The peer's flow has an opening. It becomes the peer's carrier unless there is one. A lost peer has come
-  /// back.
+  /// Called when the peer's flow has got the peer's opening. The flow becomes the peer's carrier unless the
+  /// peer already has one. If the peer was lost, it has come back.
   void on_answer(RemotePeer& peer);
   void drop_pending(RemotePeer& peer);
-  /// The session in use is over. Remembers it, so that late frames do not open it again.
+  /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
   void close(RemotePeer& peer);
-  /// Puts the pending session, if there is one, in the place of the closed one.
+  /// Puts the pending session, if there is one, into use after the other session was closed.
   void promote_pending(RemotePeer& peer);
-  /// Gives sessions from now on larger epochs than this.
+  /// Makes sure that later sessions get larger epochs than `epoch`.
   void skip_epoch(std::uint64_t epoch);
 
-  /// Returns the path for an answer to `from` that no session protects. It leads to the peer's name, so that
-  /// no other endpoint receives the answer.
+  /// Returns the path for an answer that belongs to no session. `from`: where the answered frame came from.
+  /// The path leads to an address of the peer `name`, so that no other endpoint receives the answer.
   link::Path reply_path(const SocketAddress& name, const link::Path& from) const;
   bool is_own(const SocketAddress& address) const;
 
-  /// The peer has answered a keep-alive or a path challenge.
+  /// Processes the peer's answer to a keep-alive or a path challenge.
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
-  /// The peer asks whether this path leads to the endpoint of its session.
+  /// Answers a peer that asks whether this path leads to the endpoint of its session.
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if idle peers may need a reminder: a request is in progress (a posted receive is one), or a session
-  /// is half-open.
+  /// Returns true if idle peers may need a reminder: an operation is in progress (for example a posted
+  /// receive), or a session is half-open.
   bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
   Time next_reminder() const { return next_reminder_; }
   void remind_idle_peers(Time now);
@@ -79,15 +80,18 @@ class SessionTable {
  private:
   static constexpr Duration kIdleBeforeReminder = 400ms;
   static constexpr Duration kReminderInterval = 200ms;
-  /// The interval while only receives from any sender wait. It limits how often an idle process wakes.
+  /// The interval between reminders while only receives from any sender wait. It limits how often an idle
+  /// process wakes.
   static constexpr Duration kReminderIntervalIdle = 500ms;
   /// The idle time before a reminder while a receive from any sender waits. With many peers it is longer.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
-  /// An endpoint with many peers sends at most one reminder per this time.
+  /// An endpoint with many peers sends at most one reminder in this time.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
-  static constexpr std::size_t kUnknownReminded = 100;  ///< in kReminderInterval
-  /// Half-open sessions of unknown sources that this endpoint keeps, some 5 KB each.
+  /// The largest number of unknown peers reminded per call.
+  static constexpr std::size_t kUnknownReminded = 100;
+  /// The largest number of half-open sessions that this endpoint stores for unknown sources. Each takes about
+  /// 5 KB.
   static constexpr std::size_t kHalfOpenMax = 256;
 
   std::unique_ptr<reliability::Flow> make_flow(RemotePeer& peer, const link::Path& path,
@@ -102,13 +106,13 @@ class SessionTable {
   protocol::Messenger& messenger_;
   PeerReach& reach_;
   reliability::BodyPool bodies_;  ///< the memory of the frames that flows send
-  reliability::Burst burst_;      ///< the frames of one call of a flow
+  reliability::Burst burst_;      ///< the frames that a flow sends in one call
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, RemotePeer*> sessions_;
   const Time started_;  ///< when the endpoint was opened
   SessionSecrets secrets_;
   std::uint64_t last_epoch_ = 0;
-  std::size_t half_open_ = 0;  ///< half-open sessions at the last count, and new ones since
+  std::size_t half_open_ = 0;  ///< half-open sessions at the last count, plus new ones since then
   Time next_reminder_{};
 };
 

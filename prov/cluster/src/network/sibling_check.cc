@@ -10,7 +10,8 @@ namespace {
 
 using Claim = RemotePeer::Sibling::Claim;
 
-/// Compares a name as on the wire, without its scope: no frame about siblings carries the scope.
+/// Compares a name with one in the wire format, without the scope, because frames about siblings carry no
+/// scope.
 bool is_block_of(const SocketAddress& name, ConstBytes block) {
   const wire::RailBlock expected = wire::rail_block(name);
   return block.size() == sizeof expected && std::memcmp(block.data(), &expected, sizeof expected) == 0;
@@ -22,7 +23,7 @@ SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionT
                            AnswerLimiter& limiter)
     : parts_(parts), peers_(peers), sessions_(sessions), limiter_(limiter) {}
 
-/// A flow that knows its peer decides by itself which openings are the peer's.
+/// If the flow already knows its peer, it decides by itself which openings are from the peer.
 bool SiblingCheck::awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view) {
   if (peer.flow->handshake().knows_peer()) return false;
   note_opening(peer, view);

@@ -1,13 +1,14 @@
-// Finds out whether a caller outside the address vector belongs to a process that has another endpoint there,
-// its sibling (docs/protocol.md 2.7). Such a caller counts as a member: its remote accesses are served. Any
-// process can name a sibling in its opening. So this endpoint asks the sibling whether the caller is an
-// endpoint of its process, and the sibling says yes or nothing (EndpointRoster). Until the answer comes, the
-// caller's frames count as lost. Otherwise its first access could be refused just because the answer came
-// later.
+// A caller may be outside the address vector while another endpoint of its process, its sibling, is inside
+// (docs/protocol.md 2.7). Such a caller counts as a member, so its remote accesses are served. But any
+// process can name a sibling in its opening. Therefore this endpoint asks the sibling whether the caller is
+// an endpoint of the sibling's process. The sibling either confirms this or does not answer (EndpointRoster).
+// Until the answer arrives, this endpoint drops the caller's frames. Otherwise the caller's first access
+// might be refused just because the answer arrives later.
 //
-// The question is only about a caller that has used the session named to its address (session_acceptor.h). So
-// no other process can use the answer, and an opening in any host's name draws no question. Endpoints of one
-// process have one IP address, so no other host can draw a question. Requests and responses use the token
+// This endpoint asks only about a caller that has used the session named to its address (session_acceptor.h).
+// Therefore no other process can profit from the answer, and an opening with a forged name causes no
+// question. Endpoints of one process have the same IP address, so it asks only if caller and sibling have the
+// same one. Therefore no other host can cause a question to the sibling. Requests and responses use the token
 // bucket of all answers (answer_limiter.h).
 #pragma once
 
@@ -25,22 +26,23 @@ class SiblingCheck {
  public:
   SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions, AnswerLimiter& limiter);
 
-  /// True if the peer's flow must not see this frame with an opening yet, because the sibling has not
-  /// answered.
+  /// Returns true if the peer's flow must not get this frame yet, because the sibling has not answered. The
+  /// frame has an opening.
   bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
-  /// The peer's flow has accepted a frame with an opening.
+  /// Called when the peer's flow has accepted a frame with an opening.
   void note_opening(RemotePeer& peer, const wire::FrameView& view);
-  /// A frame has come from a peer whose sibling has not answered yet.
+  /// Called when a frame has arrived from a peer whose sibling has not answered yet. Asks the sibling again
+  /// if it is time.
   void review(Time now, RemotePeer& peer);
 
-  /// Answers a peer that asks whether its caller is an endpoint of this process.
+  /// Answers a peer that asks whether the peer's caller is an endpoint of this process.
   void on_request(Time now, const wire::FrameView& view, const link::Path& from);
   void on_response(const wire::FrameView& view, const SocketAddress& from);
 
  private:
-  /// Long enough for a process on a crowded machine to answer in the background.
+  /// This is long enough for a process on a busy machine to answer in the background.
   static constexpr Duration kLongestWait = 2s;
-  /// Time between two requests for one session.
+  /// The time between two requests for one session.
   static constexpr Duration kRequestInterval = 20ms;
 
   bool may_ask(const RemotePeer& peer);

@@ -1,5 +1,6 @@
-// The deadlines of all peers: a heap with one timer per peer and the earliest in front. A turn looks only at
-// timers that are due, however many there are. Moving a timer takes a few steps and no memory.
+// The deadlines of all peers. The heap has one timer per peer, with the earliest at the front. A turn visits
+// only timers that have expired, however many there are. Moving a timer takes few steps and allocates no
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace cluster::network {
 
 struct Timer {
   Time at = kNever;       ///< kNever: not scheduled
-  std::size_t index = 0;  ///< its place in the heap, while it is scheduled
+  std::size_t index = 0;  ///< its index in the heap while it is scheduled
   void* owner = nullptr;
 };
 
@@ -20,12 +21,12 @@ class TimerHeap {
   /// Makes the timer fire at `at`, or earlier if it was scheduled for an earlier time.
   void schedule(Timer& timer, Time at);
   void cancel(Timer& timer);
-  /// When the next timer fires; kNever if none will.
+  /// Returns when the next timer fires, or kNever if no timer is scheduled.
   Time next() const { return heap_.empty() ? kNever : heap_.front()->at; }
-  /// Returns a timer that is due and removes it from the schedule, or null if none is due.
+  /// Returns a timer that has expired and removes it from the heap. Returns null if no timer has expired.
   Timer* pop_due(Time now);
   std::size_t size() const { return heap_.size(); }
-  /// schedule() needs no memory as long as there are no more than so many.
+  /// Allocates memory for `timers` timers, so that schedule() needs none for them.
   void reserve(std::size_t timers) { heap_.reserve(timers); }
 
  private:

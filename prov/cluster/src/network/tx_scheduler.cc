@@ -8,7 +8,7 @@
 
 namespace cluster::network {
 
-/// Whatever is posted can be marked, too.
+/// Also reserves memory for marks and timers, so that mark() and posted() need none either.
 void TxScheduler::reserve(std::size_t flows) {
   if (flows <= tx_pending_.capacity()) return;
   flows_.reserve(2 * flows);
@@ -32,7 +32,7 @@ void TxScheduler::remove(RemotePeer& peer) {
 void TxScheduler::transmit(Time now) {
   messenger_.on_transmit(now);
   for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
-    if (i != 0) now = clock_.now();  // frames are dated when they leave
+    if (i != 0) now = clock_.now();  // frames carry the time of their transmission
     RemotePeer& peer = *tx_pending_[i];
     peer.tx_pending = false;
     peers_.serve(peer.common, [&] { transmit(now, peer); });
@@ -54,7 +54,7 @@ void TxScheduler::transmit(Time now, RemotePeer& peer) {
 
 bool TxScheduler::run_timers(Time now) {
   bool expired = false;
-  Time first_due = kNever;  // timers that are due together count as one delay
+  Time first_due = kNever;  // timers that have expired together count as one delay
   while (const Timer* timer = timers_.pop_due(now)) {
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
     if (peer.common.failed) continue;
@@ -88,8 +88,9 @@ void TxScheduler::disregard_turns() {
   for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
 }
 
-/// Each question takes a descriptor, and any host can have sessions here. So the questions about unknown
-/// sources are limited.
+/// Asks the kernel of a silent peer whether the peer's process still exists. Each question takes a
+/// descriptor, and any host can have sessions here. Therefore the number of questions about unknown sources
+/// is limited.
 void TxScheduler::ask_kernel(Time now, RemotePeer& peer) {
   using Probed = RemotePeer::Probed;
   reliability::Liveness& liveness = peer.flow->liveness();
@@ -116,8 +117,8 @@ void TxScheduler::end_probe(RemotePeer& peer) {
   parts_.probe->end(peer.name());
 }
 
-/// Nothing else tells the user of such a silence. Only members get a log line: others may have any number of
-/// sessions.
+/// Logs that a peer is silent, or answers again, because nothing else tells the user. Only members get a log
+/// line, because unknown sources may have any number of sessions.
 void TxScheduler::tell_of_silence(RemotePeer& peer) {
   using News = reliability::Liveness::News;
   const News news = peer.flow->liveness().take_news();

@@ -1,12 +1,12 @@
-// Decides what leaves over the network, and when. It keeps the peers whose sessions are in use, and decides
-// in which turn each of their flows transmits:
+// Decides which flows transmit over the network, and when. It keeps the peers whose sessions are in use, and
+// lets their flows transmit in these functions:
 //
-//   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
+//   posted()            after an operation: at once, or together with later messages (packing_policy.h)
 //   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
-//                       messages go on, frames leave
+//                       messages continue, frames are transmitted
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
-// Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
+// Invariants: a peer is listed here if and only if it has a flow. No flow has an earlier deadline than its
 // peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
 #pragma once
 
@@ -33,20 +33,20 @@ class TxScheduler {
         messenger_(messenger),
         packing_(packing) {}
 
-  /// Adds the peer's flow to the flows in use, or removes it.
+  /// Adds the peer's flow to the flows in use.
   void add(RemotePeer& peer);
-  /// add() needs no memory as long as there are no more flows than so many.
+  /// Allocates memory for `flows` flows, so that add() needs none for them.
   void reserve(std::size_t flows);
   void remove(RemotePeer& peer);
   const std::vector<RemotePeer*>& flows() const { return flows_; }
 
-  /// The peer's flow has work to do in this turn.
+  /// Records that the peer's flow has work to do in this turn.
   void mark(RemotePeer& peer) {
     if (peer.tx_pending) return;
     tx_pending_.push_back(&peer);
     peer.tx_pending = true;
   }
-  /// An operation was posted to the peer's flow. `more`: similar ones will follow.
+  /// Called when an operation was posted to the peer's flow. `more`: similar operations will follow at once.
   void posted(RemotePeer& peer, bool more) {
     mark(peer);
     const bool waits = more || (peer.flow->queue().may_coalesce() && packing_.may_wait());
@@ -54,13 +54,14 @@ class TxScheduler {
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
   void transmit(Time now);
-  /// The endpoint is about to close: from now on no flow allows for late turns.
+  /// Called when the endpoint is about to close. From then on, no flow makes allowance for late turns.
   void disregard_turns();
-  /// Fires the timers that are due. Returns true if one fired: path errors may then tell why.
+  /// Fires the timers that have expired. Returns true if a timer has fired. Path errors may then tell the
+  /// reason.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
-  /// True if peers have acknowledged every frame and this side owes no acknowledgement. `towards`: all peers,
-  /// or only members.
+  /// Returns true if peers have acknowledged every frame and this side has sent every acknowledgement.
+  /// `towards`: whether all peers count, or only members.
   bool quiescent(transport::Towards towards) const;
 
   const reliability::TurnDelay& turns() const { return turns_; }
@@ -72,7 +73,8 @@ class TxScheduler {
   void end_probe(RemotePeer& peer);
   void tell_of_silence(RemotePeer& peer);
 
-  /// Unknown peers whose kernels are asked at a time. Other silent ones end by the peer timeout.
+  /// The largest number of unknown peers whose kernels are asked at the same time. Sessions of further silent
+  /// unknown peers end after the peer timeout.
   static constexpr std::size_t kOthersProbedMax = 32;
 
   const NetworkParts& parts_;
@@ -85,7 +87,7 @@ class TxScheduler {
   TimerHeap timers_;
   transport::PackingPolicy& packing_;
   reliability::TurnDelay turns_;
-  std::vector<carrier::Token> acked_tokens_;  ///< taken from a flow
+  std::vector<carrier::Token> acked_tokens_;  ///< the tokens just taken from a flow
 };
 
 }  // namespace cluster::network

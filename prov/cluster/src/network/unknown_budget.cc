@@ -6,8 +6,8 @@
 namespace cluster::network {
 namespace {
 
-/// Returns the bytes held for the peer. To be cheap, it counts each frame on its way to the peer as a whole
-/// frame.
+/// Returns the number of bytes held for the peer. For speed, it counts each frame in flight to the peer as a
+/// frame of full length.
 std::size_t held_for(RemotePeer& remote) {
   reliability::Flow& flow = *remote.flow;
   return sizeof remote.common + sizeof remote + sizeof flow + flow.receiver().footprint() +
@@ -20,7 +20,7 @@ std::size_t held_for(RemotePeer& remote) {
 void UnknownBudget::account_unknown(Time now, RemotePeer& remote) {
   Peer& peer = remote.common;
   const bool counts = remote.flow != nullptr && !peers_.is_member(peer.channel);
-  // The application has inserted the peer meanwhile.
+  // Meanwhile the application has inserted the peer into the address vector.
   if (!counts && remote.flow != nullptr) remote.flow->paths().allow_everywhere(true);
   set_held(remote, counts ? held_for(remote) : 0);
   if (counts && peer.channel.rma.refused >= kRefusedAccessesMax) peers_.mark_failed(peer, Status::access);

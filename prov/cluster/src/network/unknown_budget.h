@@ -1,7 +1,8 @@
-// Limits the memory that unknown sources can take: `unknown_bytes_max` for all of them together. It counts
-// the session of such a source, its frames behind a gap, and answers that it does not fetch. The endpoint
-// recounts with each frame of the source. Beyond the limit it drops sources, those idle longest first. Of
-// those that have spoken within kActive it drops the largest first.
+// Limits the memory for unknown sources to `unknown_bytes_max` for all of them together. For each such
+// source, it counts the session, received frames behind a gap, and answers that the source does not
+// acknowledge. It counts anew with each frame from the source. If the sum exceeds the limit, it drops
+// sources. It drops idle sources first, beginning with those idle longest. Then it drops active sources,
+// beginning with those that hold most.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +17,23 @@ class UnknownBudget {
  public:
   UnknownBudget(const NetworkParts& parts, PeerTable& peers) : parts_(parts), peers_(peers) {}
 
-  /// A frame of the peer has come. Marks an unknown source as failed if it holds too much or has tried too
-  /// many keys.
+  /// Called when a frame of the peer has arrived. If the unknown sources hold too much, marks some of them as
+  /// failed. Also marks a source as failed if it has tried too many keys.
   void account(Time now, RemotePeer& remote) {
     if (remote.held != 0 || remote.common.handle.value == protocol::kAddrNotAvail) [[unlikely]]
       account_unknown(now, remote);
   }
-  /// The peer's session is over.
+  /// Called when the peer's session is over.
   void release(RemotePeer& remote) { set_held(remote, 0); }
 
  private:
   /// Sources that have been silent for this time are dropped before active ones.
   static constexpr Duration kActive = 1s;
-  /// Once beyond the limit, this part of it is freed at once, because finding the sources takes long.
+  /// When the limit is exceeded, the limit divided by this number is freed at once, because finding the
+  /// sources takes long.
   static constexpr std::size_t kFreedPart = 32;
-  /// Refused remote accesses of an unknown source before its session ends: a source must not find a key by
-  /// trying.
+  /// After this many refused remote accesses, the session of an unknown source ends, so that the source
+  /// cannot find a key by trial.
   static constexpr std::size_t kRefusedAccessesMax = 64;
 
   void set_held(RemotePeer& remote, std::size_t bytes) {
@@ -42,7 +44,7 @@ class UnknownBudget {
 
   const NetworkParts& parts_;
   PeerTable& peers_;
-  std::size_t bytes_ = 0;  ///< held for all unknown sources together
+  std::size_t bytes_ = 0;  ///< bytes held for all unknown sources together
   bool logged_ = false;    ///< the log has reported dropped sources
 };
 

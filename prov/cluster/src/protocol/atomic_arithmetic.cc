@@ -21,7 +21,8 @@ concept Integer = std::integral<Value> || std::same_as<Value, Int128> || std::sa
 template <typename Value>
 concept Ordered = Integer<Value> || std::floating_point<Value>;
 
-/// Integers wrap around: the code adds and multiplies them unsigned, in a width that never promotes.
+/// Integers wrap around. Therefore the code adds and multiplies them as unsigned integers of at least 64
+/// bits, which C++ never promotes to a signed type.
 template <typename Value>
 struct Modular {
   using Type = Value;
@@ -50,9 +51,10 @@ Value truth(bool value) {
   return value ? Value{1} : Value{};
 }
 
-// Each function computes the new value from the old value `there`, the operand and the comparand. Its
-// constraint says which types have the operation. For min and max, NaN wins on either side: members of a team
-// that combine the same values in different orders get the same result.
+// Each function computes the new value from the old value `there`, the operand and the comparand. The
+// constraint of a function says which types have the operation. The result of min and max is NaN if either
+// value is NaN. Therefore members of a team that combine the same values in different orders get the same
+// result.
 constexpr auto kMin = []<Ordered V>(V there, V operand, V) {
   return operand < there || !is_number(operand) ? operand : there;
 };
@@ -95,7 +97,8 @@ Value load(const std::byte* from) {
   return value;
 }
 
-/// The unsigned integer of that size, if the processor has atomic instructions for it; otherwise void.
+/// Returns an unsigned integer of `size` bytes if the processor has atomic instructions for that size.
+/// Otherwise the return type is void.
 template <std::size_t size>
 auto bits_of() {
   if constexpr (size == 1) return std::uint8_t{};
@@ -104,7 +107,7 @@ auto bits_of() {
   if constexpr (size == 8) return std::uint64_t{};
 }
 
-/// Replaces the value by change(value), and returns the previous value.
+/// Replaces the value at `place` by change(value), unless `changes` is false. Returns the previous value.
 template <typename Value, bool changes, typename Change>
 Value exchange(std::byte* place, Change&& change) {
   using Bits = decltype(bits_of<sizeof(Value)>());
@@ -167,7 +170,7 @@ consteval Row row_of() {
   return {function_for<Operation, Values>()...};
 }
 
-/// In the order of wire::AtomicType.
+/// Returns the functions of one operation, one for each type in the order of wire::AtomicType.
 template <typename Operation>
 consteval Row row(Operation) {
   return row_of<Operation, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
@@ -177,7 +180,7 @@ consteval Row row(Operation) {
 
 static_assert(std::numeric_limits<float>::is_iec559 && sizeof(std::complex<long double>) == 32);
 
-/// In the order of wire::AtomicOp.
+/// One row for each operation, in the order of wire::AtomicOp.
 constexpr std::array<Row, wire::kAtomicOps> kTable = {
     row(kMin),
     row(kMax),

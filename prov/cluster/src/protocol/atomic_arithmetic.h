@@ -1,10 +1,10 @@
 // The arithmetic of remote atomics: every operation on every type that supports it, element by element, at
 // any alignment.
 //
-// The caller holds the lock of the region table, which excludes every other access of this provider to
-// registered memory of the domain. For aligned elements of up to eight bytes the code uses the processor's
-// atomic instructions. So these elements are also atomic for the application's instructions, and for other
-// processes that have mapped the memory.
+// The caller holds the lock of the region table. The lock excludes every other access that this process makes
+// to the domain's registered memory on behalf of peers. For aligned elements of up to eight bytes the code
+// uses the processor's atomic instructions. Therefore operations on such elements are also atomic with
+// respect to the application's atomic instructions, and to other processes that have mapped the memory.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@
 
 namespace cluster::protocol {
 
-/// True if the type has this operation. Bit operations and masks need integers; complex numbers have no
-/// order.
+/// Returns true if the operation exists for this type. Bitwise operations and masked swaps need integers.
+/// Operations that compare by order do not exist for complex numbers.
 bool supported(wire::AtomicOp op, wire::AtomicType type);
 
-/// One part of a supported operation: `bytes` of `target`, a multiple of the element's size. `operands` and
-/// `comparands` have the same length if the operation uses them. The previous values go to `before`.
+/// One part of an operation that is supported(). The part covers `bytes` bytes at `target`, a multiple of the
+/// element's size. If the operation uses `operands` or `comparands`, these arrays are equally long. perform()
+/// stores the previous values at `before`.
 struct AtomicPart {
   std::byte* target;
   const std::byte* operands;
@@ -29,10 +30,11 @@ struct AtomicPart {
 };
 void perform(const wire::AtomicCode& code, const AtomicPart& part);
 
-/// True for the operations that combine two values into one, in any order: min to bxor.
+/// Returns true for the operations from min to bxor. They combine two values into one, and the order of the
+/// two values does not matter.
 inline bool combines(wire::AtomicOp op) { return op <= wire::AtomicOp::bxor; }
-/// Computes `target` op= `source`, element by element, for an operation that combines(). Uses no atomic
-/// instructions, so the memory must belong to the caller alone.
+/// Combines each element of `source` into the same element of `target`. combines(op) must be true. Uses no
+/// atomic instructions, so no other thread or process may access the memory at the same time.
 void combine(wire::AtomicOp op, wire::AtomicType type, std::byte* target, ConstBytes source);
 
 }  // namespace cluster::protocol

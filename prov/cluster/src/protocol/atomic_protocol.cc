@@ -14,7 +14,8 @@ Access access_for(const wire::AtomicCode& code) {
   return code.fetch ? Access::update : Access::write;
 }
 
-/// Posts the previous values of one part. `address`: the part's address in the peer's request.
+/// Posts the previous values of one part. `address`: the target address that the peer's segment gave for the
+/// part.
 bool post_fetched(Carrier& carrier, std::uint32_t sender_id, std::uint64_t address, ConstBytes before) {
   return post_copy(carrier, {.kind = wire::SegmentKind::fetched, .id = sender_id, .offset = address}, before);
 }
@@ -38,9 +39,9 @@ void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaRan
   request.length = range.remote.length;
   request.range = range;
   if (outgoing_.enqueue(request)) advance(request);
-  // Nothing has completed it yet: that takes an answer.
+  // The request still exists, because only an answer can complete it.
   if (!op.inject || request.state != OutgoingRequest::State::queued) return;
-  // It has begun: it can only be reported.
+  // The operation has begun, so the call can no longer fail. The completion reports the error instead.
   if (!enough_memory_for([&] { keep_copy(request, op); })) outgoing_.complete(request, Status::no_memory);
 }
 

@@ -1,11 +1,13 @@
-// Remote atomics, both sides. Only the target executes them, under the lock of its regions. It executes all
-// peers' atomics one after another, in the order of messages and small writes. The carrier delivers each
-// segment exactly once, so each is executed exactly once.
+// Remote atomics, both sides. Only the target executes them, under the lock of its region table. It executes
+// the atomics of all peers one after another. Atomics from one peer stay in order with that peer's messages
+// and small writes. The carrier delivers each segment exactly once, so the target executes each part exactly
+// once.
 //
-// An operation travels in parts of whole elements (wire/atomic.h). The target answers each part, with the
-// previous values if the operation fetches. Every part carries the length of the rest of the operation. So
-// the first part fails if the last one would, and then nothing changes at all. At most kPartsMax parts of one
-// side are unanswered, which limits what the other side keeps while its carrier has no space.
+// The initiator splits an operation into parts of whole elements (wire/atomic.h). The target answers each
+// part. If the operation fetches, the answer carries the previous values. Every part states the length of
+// itself and all later parts of the operation. Therefore the target checks the whole range when the first
+// part arrives, and a forbidden operation changes nothing at all. At most kPartsMax parts of one initiator
+// are unanswered. This limits the answers that the target keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -18,15 +20,17 @@ class AtomicProtocol : MessengerParts {
 
   // --- initiator ---
   Status post(Channel& channel, const AtomicRmaOp& op);
-  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
+  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
+  /// if the carrier has taken all of it.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// One part is complete. After a failed part the other parts need not be sent.
+  /// Counts the answer to one part. If `status` is a failure, the parts that are not posted yet are no longer
+  /// needed.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---
   void on_request(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// Posts a response that was kept. Returns false if the carrier has no space.
+  /// Posts a response that respond() has kept. Returns false if the carrier has no space.
   bool stream(AtomicResponse& response);
 
  private:

@@ -1,7 +1,8 @@
-// A channel: the protocol's state for one peer, whatever carries its segments. It outlives carriers: when the
-// peer is lost, the state starts afresh, and the channel serves the peer's next session.
+// A channel holds the protocol's state for one peer, whichever carrier transports the segments. The channel
+// outlives carriers. When the peer is lost, the state is reset, and the channel serves the peer's next
+// session.
 //
-// One class, named in its comment, changes each nested struct. All others only read it.
+// The comment of each nested struct names in parentheses the class that owns this part of the state.
 #pragma once
 
 #include <algorithm>
@@ -28,45 +29,51 @@ using carrier::PayloadMode;
 using carrier::post_copy;
 using carrier::Token;
 
-/// Eager credit at the beginning of a session. The value is part of the protocol.
+/// The eager credit that a sender has at the beginning of a session. The value is part of the protocol.
 inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
-/// What a message costs besides its bytes: about the memory in which the receiver remembers it.
+/// The credit that each message takes in addition to its length. It is about the memory that the receiver
+/// needs for the entry of an unexpected message.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
-/// Messages up to this length are eager even beyond the carrier's limit: a rendezvous takes longer.
+/// Messages up to this length are eager even if they exceed the carrier's eager limit, because a rendezvous
+/// takes longer.
 inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
-/// Limits the responses to one peer's reads and atomics that wait for space in the carrier. A correct peer
-/// has far fewer parts of reads in flight (its pull budget), and half as many parts of atomics.
+/// The largest number of responses to one peer's reads and atomics that wait for space in the carrier. A
+/// correct peer stays below this limit. Its pull budget allows far fewer parts of reads in flight, and it has
+/// at most kResponsesMax / 2 parts of atomics in flight.
 inline constexpr std::size_t kResponsesMax = 8192;
-/// Limits the reads of this side in flight with one peer. Their parts and those of atomics stay below what
-/// the peer keeps.
+/// The largest number of reads that this side has in flight with one peer. Together with the parts of
+/// atomics, they stay below the number of responses that the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
-/// Limits the control segments that wait for space in the carrier. Each answers a segment of the peer.
+/// The largest number of control segments to one peer that wait for space in the carrier. Each of them
+/// answers a segment from that peer.
 inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
 
 /// Segments that the carrier has not taken yet. (OutgoingRequests, ControlSender)
 struct TxQueues {
   List<OutgoingRequest, &OutgoingRequest::queue_hook> ordered;  ///< operations, in the order they were posted
-  List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;     ///< requested by the peer: ranges, responses
-  RingQueue<wire::Segment> control;                             ///< pulls, confirmations, credit
-  std::size_t bulk_bytes = 0;                                   ///< bytes posted from `bulk` so far
-  bool bulk_next = false;                                       ///< bulk goes before the next long message
-  bool busy = false;             ///< in the list of channels with segments to post
-  bool control_pending = false;  ///< in the list of channels whose carrier has got a control segment
+  /// What the peer has requested: ranges, responses.
+  List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;
+  RingQueue<wire::Segment> control;  ///< pulls, confirmations, credit
+  std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
+  bool bulk_next = false;            ///< bulk goes before the next long message
+  bool busy = false;                 ///< in the list of channels with segments to post
+  bool control_pending = false;      ///< in the list of channels with a control segment to transmit
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
 
-/// Eager credit. A sender charges every eager message (its length and a fixed overhead) against a limit. The
-/// receiver raises the limit as messages leave its store of unexpected messages (ControlSender::release). A
-/// message that would exceed the limit is announced instead, and waits in the sender's memory. So a receiver
-/// limits its own memory, and never drops a message or blocks one that others wait for.
+/// Eager credit. (ControlSender) A sender charges every eager message against a limit: its length and a fixed
+/// overhead. The receiver raises the limit as messages leave its store of unexpected messages
+/// (ControlSender::release). If a message would exceed the limit, the sender announces it instead, and the
+/// message waits in the sender's memory. In this way a receiver limits its memory. It never drops a message,
+/// and it never blocks a message that other messages wait for.
 struct Credit {
-  std::uint64_t charged = 0;  ///< by this side since the session began
+  std::uint64_t charged = 0;  ///< what this side has charged since the session began
   std::uint64_t limit = kInitialCredit;
   std::uint64_t charged_by_peer = 0;
-  std::uint64_t released = 0;  ///< how much of the peer's charge the receiver has released
+  std::uint64_t released = 0;  ///< the part of charged_by_peer that the peer may use again
   std::uint64_t granted = kInitialCredit;
 
   static std::uint64_t charge_of(std::size_t length) { return length + kMessageCharge; }
@@ -74,18 +81,20 @@ struct Credit {
   // --- sender ---
   bool covers(std::size_t length) const { return charged + charge_of(length) <= limit; }
   void charge(std::size_t length) { charged += charge_of(length); }
-  /// Raises the limit. Credit segments may overtake each other, so the largest one counts.
+  /// Raises the limit. Credit segments may overtake each other, so the largest limit counts.
   void raise(std::uint64_t to) { limit = std::max(limit, to); }
 
   // --- receiver ---
-  /// Returns false if the message would charge more than the peer was granted.
+  /// Returns false if a message of this length would raise the peer's charges above what the peer was
+  /// granted.
   bool allows(std::uint64_t length) const {
     return length <= granted && charged_by_peer + charge_of(length) <= granted;
   }
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
-  /// Counts a message that does not stay in the store. Returns false and counts nothing if the message is not
-  /// allowed, or if it is time to advertise credit: the grant is at most `ahead` beyond what was released.
+  /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
+  /// in two cases. Either the message is not allowed, or this side has to advertise credit, because the grant
+  /// would exceed the released charges by no more than `ahead`.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -102,7 +111,8 @@ struct Assembly {
   UnexpectedMessage* unexpected = nullptr;
 
   bool active() const { return receive != nullptr || unexpected != nullptr; }
-  /// Adds the next part. Returns false and changes nothing if the part does not belong to the message.
+  /// Adds the next part. Returns false and changes nothing if the part is longer than the rest of the
+  /// message.
   bool append(ConstBytes payload) {
     std::size_t& arrived = receive != nullptr ? receive->pull.arrived : unexpected->arrived;
     if (payload.size() > total() - arrived) return false;
@@ -122,7 +132,7 @@ struct Assembly {
   std::size_t total() const { return receive != nullptr ? receive->total : unexpected->total; }
 };
 
-/// The peer's remote write whose parts are arriving. (RmaWriteProtocol)
+/// The peer's remote write whose parts are arriving. (RmaTarget)
 struct IncomingWrite {
   RemoteWrite range;
   std::uint32_t sender_id = 0;
@@ -133,27 +143,28 @@ struct IncomingWrite {
   bool answered = true;  ///< the peer waits for `done` or `failed`
 };
 
-/// The peer's registered memory, if its transport reaches it without the peer's library. While `access` is
-/// null, PeerReach asks for it again after some remote accesses, and after twice as many each time.
+/// The peer's registered memory, if the transport can access it without the peer's library. While `access` is
+/// null, PeerReach asks the transport again after a number of remote accesses. With each further attempt this
+/// number doubles, up to a limit.
 struct ReachedMemory {
   std::unique_ptr<MemoryAccess> access;
   std::uint32_t accesses_left = 0;
   std::uint32_t interval = 1;
 };
 
-/// Remote accesses in flight.
+/// Remote accesses in flight. (RemoteAccess, RmaTarget, AtomicProtocol)
 struct RmaState {
   ReachedMemory reached;
-  std::size_t puts_pending =
-      0;  ///< submitted to `reached`, not complete, and not in the list of operations (RemoteAccess)
+  /// Puts that are submitted to `reached` and not complete. They are not in the list of operations.
+  std::size_t puts_pending = 0;
   std::size_t gets_pending = 0;  ///< the same for gets, which also count as `reads`
-  /// Writes of this side: announced, or pending without an order. Later messages wait until these are
-  /// complete.
+  /// Writes of this side that are announced, or that a transport performs in no particular order. Later
+  /// messages wait until these writes are complete.
   std::size_t writes_announced = 0;
-  std::size_t reads = 0;          ///< of this side, started and not complete
-  std::size_t atomic_parts = 0;   ///< of this side, posted and not answered
+  std::size_t reads = 0;          ///< reads of this side that have started and are not complete
+  std::size_t atomic_parts = 0;   ///< parts of this side's atomics, posted and not answered
   std::size_t write_targets = 0;  ///< large writes of the peer that are being pulled
-  List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< to operations of the peer
+  List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< responses to the peer's operations
   std::size_t response_count = 0;
   std::size_t refused = 0;  ///< refused accesses of the peer in this session
 };
@@ -166,9 +177,9 @@ struct StoredMessages {
 
 /// The peer's share of a pull budget. (PullBudget)
 struct PullShare {
-  std::size_t in_flight = 0;  ///< bytes requested that have not arrived
-  std::size_t arrived = 0;    ///< bytes since the last check for stalls
-  bool requested = false;     ///< bytes were requested since then
+  std::size_t in_flight = 0;  ///< requested bytes that have not arrived
+  std::size_t arrived = 0;    ///< bytes that have arrived since the last check for stalls
+  bool requested = false;     ///< bytes were requested since that check
   bool stalled = false;       ///< too little arrives, so the share is lent to others
   Hook<PullShare> hook;
 };
@@ -177,7 +188,7 @@ struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;     ///< null while the peer has none
   std::size_t eager_max = 0;      ///< option of the current carrier
-  CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can reach it
+  CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can access it
   void* owner = nullptr;          ///< the engine's peer
   bool peer_closed = false;       ///< the peer has closed in an orderly way
 
@@ -192,7 +203,7 @@ struct Channel {
   List<IncomingRequest, &IncomingRequest::member> incoming;  ///< requests that pull from the peer
 
   bool busy() const { return tx.busy; }
-  /// True if an operation cannot complete before the peer sends something.
+  /// Returns true if an operation cannot complete before the peer sends something.
   bool waits_for_peer() const {
     return !outgoing.empty() || rma.puts_pending + rma.gets_pending != 0 || !incoming.empty() ||
            assembly.active();

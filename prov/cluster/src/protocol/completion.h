@@ -1,5 +1,5 @@
-// The outcome of an operation, in the protocol's terms; api/ turns it into the entry format and the flags
-// that libfabric defines. A CompletionQueue grows as needed.
+// The outcome of an operation in the protocol's terms. api/ turns it into libfabric's entry formats and
+// flags. A CompletionQueue grows as needed.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace cluster::protocol {
 
-/// Stands for "no address handle": the sender is not in the address vector.
+/// The address handle of a peer that is not in the address vector.
 inline constexpr std::uint64_t kAddrNotAvail = ~std::uint64_t{0};
 
 struct Completion {
@@ -29,7 +29,7 @@ struct Completion {
     atomic,           ///< an atomic operation of this side
     fetch,            ///< an atomic operation that fetches the previous values
     collective,       ///< a collective operation
-    buffer_released,  ///< no message: the application has its buffer for many messages back
+    buffer_released,  ///< no message: the provider has released a buffer for many messages
     remote_write,     ///< a peer's write with remote completion data has arrived here
   };
 
@@ -37,18 +37,18 @@ struct Completion {
   Kind kind = Kind::send;
   bool tagged = false;
   bool has_data = false;         ///< remote completion data came with the message
-  bool releases_buffer = false;  ///< the application has its buffer for many messages back
+  bool releases_buffer = false;  ///< the provider has released the buffer for many messages
   Status status = Status::ok;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  void* buffer = nullptr;                ///< receives: where the message was put
+  void* buffer = nullptr;                ///< receives: where the message begins
   std::size_t length = 0;                ///< bytes received (0 for sends)
   std::size_t lost = 0;                  ///< truncated messages: bytes that did not fit
-  std::uint64_t source = kAddrNotAvail;  ///< receives: the sender, if the endpoint wants it
+  std::uint64_t source = kAddrNotAvail;  ///< receives: the sender's handle, if the endpoint wants it
   SocketAddress peer{};                  ///< failures: the peer concerned
 };
 
-/// A completion without a failure.
+/// The fields of a successful completion.
 struct Success {
   void* context = nullptr;
   Completion::Kind kind = Completion::Kind::send;
@@ -63,17 +63,19 @@ struct Success {
 
 class CompletionQueue;
 
-/// Where a turn of an engine puts arrivals of the fast lane without the queue. That may be the entries of a
-/// caller that is reading a queue now (api/cq.h: DirectEntries). Here it is nothing.
+/// The fast lane can write completions directly into the entries of a caller that is reading a queue
+/// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
+/// completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static void take(const Success&) {}
 };
 
-/// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
+/// A completion queue. Engines add entries, and api/ removes them. Both take the lock, because several
+/// endpoints may share the queue.
 ///
-/// An entry without memory is lost. The newest entry then becomes an error (Status::overrun), because the
-/// application no longer knows what is complete.
+/// If there is no memory for an entry, the entry is lost. The newest entry then becomes an error
+/// (Status::overrun), so that the application learns of the loss.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
@@ -81,7 +83,8 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   void push(const Completion& completion);
-  /// Adds a success, written in place. write(entry) sets all fields except those about failures.
+  /// Adds a successful completion. Calls write(entry), which must set all fields of the new entry except
+  /// those about failures.
   template <typename Write>
   void push_success(Write&& write) {
     Waker* waker = nullptr;
@@ -115,8 +118,9 @@ class CompletionQueue {
     });
   }
 
-  /// Removes completions from the head while `wanted(completion)` is true, at most `count`. Calls
-  /// take(completion) for each. Returns how many it removed.
+  /// Removes at most `count` completions from the head. Stops at the first completion for which
+  /// wanted(completion) is false. Calls take(completion) for each that it removes. Returns how many it
+  /// removed.
   template <typename Wanted, typename Take>
   [[gnu::always_inline]] std::size_t drain(std::size_t count, Wanted&& wanted, Take&& take) {
     const std::lock_guard guard(lock_);
@@ -129,11 +133,11 @@ class CompletionQueue {
     size_.store(entries_.size(), std::memory_order_release);
     return taken;
   }
-  /// A hint, read without the lock.
+  /// Reads the size without the lock, so the result is only a hint.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  /// Makes the next completion wake `waker`, which must outlive the queue's use. Returns false if there is a
-  /// completion already, so the caller need not sleep. Resets the waker only if it returns true, so that
-  /// another thread that sleeps on it does not miss its event.
+  /// Makes the next completion wake `waker`, which must exist as long as the queue may wake it. Returns false
+  /// if the queue already holds a completion, so that the caller need not sleep. In that case the function
+  /// does not reset the waker, because another thread that sleeps on it would miss its event.
   bool wake_at_next(Waker& waker);
 
  private:
@@ -146,7 +150,7 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
 };
 
-/// A libfabric counter: successes and errors.
+/// A libfabric counter. It counts successes and errors.
 class Counter {
  public:
   void count(Status status) {
@@ -172,8 +176,9 @@ class Counter {
     changed();
   }
 
-  /// Makes the next change wake `waker`. The caller reads the counter again before it sleeps. Of a change and
-  /// this call, one sees the other, since both are in one total order.
+  /// Makes the next change wake `waker`. The caller must read the counter again before it sleeps. All changes
+  /// and this call are in one total order. Therefore either the change finds the waker, or the caller finds
+  /// the change.
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
@@ -194,62 +199,62 @@ class Counter {
 struct Channel;
 class RegionTable;
 
-/// Hears which peers an endpoint loses: an event queue.
+/// Learns which peers an endpoint loses. The event queue implements it.
 class LossListener {
  public:
   virtual ~LossListener() = default;
-  /// `handle`: that of the peer, or kAddrNotAvail. Called under the engine's lock.
+  /// Called under the engine's lock. `handle`: the peer's address handle, or kAddrNotAvail.
   virtual void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) = 0;
 };
 
-/// Hears when this endpoint has become a member of a group.
+/// Learns when the endpoint has become a member of a group.
 class GroupListener {
  public:
   virtual ~GroupListener() = default;
-  /// Called under the engine's lock. `context`: that of the call that joined the group.
+  /// Called under the engine's lock. `context`: the context of the call that joined the group.
   virtual void group_joined(void* context) = 0;
 };
 
-/// Hears of arrivals for the groups of an endpoint, and of lost peers, which may be members. The engine owns
-/// the groups.
+/// Receives the segments for an endpoint's groups, and learns which peers are lost, because they may be
+/// members. The engine owns the groups.
 class GroupArrivals {
  public:
   virtual ~GroupArrivals() = default;
-  /// A segment that is of_group() has arrived. The callee must send nothing.
+  /// Called when a segment for a group has arrived. The implementation must not send anything.
   virtual void on_group_segment(Channel& channel, const wire::Segment& segment, ConstBytes payload) = 0;
-  /// The channel's carrier is about to end without having taken a segment. Another carrier follows.
+  /// Called before the engine closes a carrier that has not reached the peer, and opens another one.
   virtual void on_carrier_left(Channel& channel) = 0;
-  /// Called before anything else of the channel ends.
+  /// Called when the channel fails, before its operations end.
   virtual void on_channel_failed(Channel& channel, Status status) = 0;
 };
 
-/// Hears of messages that are part of collective operations (collective/). Called under the engine's lock.
-/// Posts nothing before advance() is called.
+/// Learns what happens to the messages of collective operations (collective/). All functions are called under
+/// the engine's lock. Only advance() may post messages.
 class CollectiveListener {
  public:
   virtual ~CollectiveListener() = default;
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
-  /// Called for a message with this tag and data that no receive waits for. Returns false if none ever will.
-  /// `member`: the sender is in the address vector.
+  /// Called for a message with this tag and data that matches no posted receive. Returns false if no receive
+  /// for it will ever be posted. `member`: the sender is in the address vector.
   virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
-  /// A failure has ended a peer.
+  /// Called when a peer is lost.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
   virtual void advance() = 0;
-  /// True if advance() has work to do.
+  /// Returns true if advance() has work to do.
   bool pending() const { return pending_; }
 
  protected:
   bool pending_ = false;
 };
 
-/// Counters of what peers do to the memory of an endpoint.
+/// The counters of peers' accesses to the memory of an endpoint.
 struct RemoteAccessCounters {
   Counter* writes = nullptr;
   Counter* reads = nullptr;
 };
 
-/// Parts of the engine above the messenger that hear of arrivals. They exist once the engine is attached.
+/// Parts of the engine above the messenger that process arrivals. They exist once the engine is attached.
 struct EngineListeners {
   GroupArrivals* groups = nullptr;
   CollectiveListener* collectives = nullptr;
@@ -272,7 +277,7 @@ struct EndpointBindings {
   bool joins_teams = false;            ///< the endpoint receives collective messages
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< report messages whose sender has no handle as failures
-  Ordering ordering{};                 ///< the order with which the endpoint was opened
+  Ordering ordering{};                 ///< the ordering that the application requested
 };
 
 }  // namespace cluster::protocol

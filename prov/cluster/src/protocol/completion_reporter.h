@@ -1,8 +1,9 @@
-// Reports every outcome in completion queues and counters: of this side's operations, and of peers' accesses
-// to registered memory. It decides what an entry contains; its callers decide when an operation is complete.
+// Reports outcomes in completion queues and counters: the outcomes of this side's operations, and of peers'
+// accesses to registered memory. This class decides what an entry contains. Its callers decide when an
+// operation is complete.
 //
-// Invariant: an entry is in its queue before the counter of the same operation steps. A thread that waits for
-// the counter then finds the entry at once, even if the reporting thread is not finished.
+// Invariant: an entry is in its queue before the counter of the same operation is incremented. Therefore a
+// thread that waits for the counter finds the entry, even if the reporting thread has not returned yet.
 #pragma once
 
 #include "base/pool.h"
@@ -17,24 +18,25 @@ class CompletionReporter {
   explicit CompletionReporter(const Context& context) : context_(context) {}
 
   // --- messages ---
-  /// Reports a message without a request, of which only the buffer had to become free. `culprit`: the member
-  /// of a group that did not get the message.
+  /// Reports a message that has no SendRequest. `culprit`: if a message to a group has failed, the member
+  /// that did not get it.
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
   void received(const RecvRequest& receive, Status status);
-  /// Reports that a buffer for many messages is free, if the entry of its last message did not.
+  /// Reports that a buffer for many messages is released. Called only if the entry of the buffer's last
+  /// message did not report this.
   void buffer_released(const MultiRecvBuffer& buffer);
-  /// Reports the outcome of a peek. `message` null: no message matches.
+  /// Reports the outcome of a peek. `message`: the message that matches, or null.
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// Returns a group for an operation of several remote ranges, or null for others. The last range releases
-  /// it.
+  /// Returns a group for an operation with several remote ranges, or null for an operation with one. The
+  /// group is released when its last range is complete.
   RmaGroup* group_for(const RmaOp& op);
-  /// Completes one range of an operation. Reports the operation with the last range.
+  /// Counts one range of an operation as complete. If it is the last of them, reports the operation.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
-  /// Reports at once the success of an operation with one range.
+  /// Reports the success of an operation that has only one range.
   void rma_succeeded(Completion::Kind kind, void* context, bool report) {
     const EndpointBindings& bindings = context_.bindings;
     if (report && bindings.tx_queue != nullptr) {
@@ -45,10 +47,10 @@ class CompletionReporter {
   }
 
   // --- RMA and atomics of peers ---
-  /// Reports that a range of a peer's write has arrived in `region`. Null: the region has been closed
-  /// meanwhile.
+  /// Reports that a range of a peer's write has arrived in `region`, which is null if the region has been
+  /// closed meanwhile.
   void written_by_peer(const Channel& channel, const RemoteWrite& write, const MemoryRegion* region);
-  /// Reports that a peer has read a range of the region, or changed it by an atomic operation.
+  /// Counts a peer's access in the counters of the endpoint and of the region.
   void accessed_by_peer(Access access, const MemoryRegion* region);
 
  private:

@@ -1,5 +1,5 @@
-// What all parts of one endpoint's protocol share: settings, counters, completion queues, the handles of
-// source addresses, and which peers may access registered memory. Messenger owns it.
+// The state that all parts of one endpoint's protocol share: settings, counters, bindings, and the interface
+// to the table of peers. Messenger owns it.
 #pragma once
 
 #include "base/counters.h"
@@ -9,14 +9,14 @@
 
 namespace cluster::protocol {
 
-/// The protocol's questions to the table of peers: the source address of messages (FI_SOURCE).
+/// What the protocol asks the table of peers, for example for the source address of a message (FI_SOURCE).
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
   /// Returns the fi_addr of the channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
-  /// True if the peer is in the address vector, or is a process of this user on this node. The kernel lets
-  /// such a process access this memory anyway.
+  /// Returns true if the peer is in the address vector, or is a process of the same user on this node. The
+  /// kernel lets processes of the same user access this memory anyway.
   virtual bool is_member(const Channel& channel) = 0;
   /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
@@ -24,20 +24,22 @@ class AddressHandles {
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
-/// Half of the pool of requests, so that operations of this side always find a place.
+/// The largest number of waiting responses. It is half the size of the pool of requests, so operations of
+/// this side always find a free request.
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
   std::size_t tx_requests_max = 4096;  ///< operations in progress before -FI_EAGAIN
-  /// Eager bytes, charges included, that one sender may have in this store.
+  /// The eager credit of one sender: the lengths and charges of its messages in the store of unexpected
+  /// messages.
   std::size_t eager_credit = kEagerCredit;
-  /// Messages that may wait for their receive. Beyond this limit, senders wait.
+  /// The number of messages that may wait for a receive. Beyond this limit, senders have to wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// The same limit, including messages of peers for which this side waits.
+  /// The higher limit for messages of peers for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
-  /// Bytes requested from all senders that have not arrived yet.
+  /// The largest number of bytes that are requested from all senders together and have not arrived yet.
   std::size_t pull_window = kPullWindow;
 };
 
@@ -47,14 +49,15 @@ struct Context {
   AddressHandles& handles;
   EndpointBindings bindings{};
 
-  /// Counts and drops a segment that no correct peer sends.
+  /// Counts a segment that no correct peer sends. The caller drops it.
   void refuse_segment() const { ++counters.refused_segment; }
-  /// True if the peer may use this key at all: it is in the address vector, or the provider has drawn the key
-  /// (FI_MR_BASIC). A peer gets a drawn key only from the application.
+  /// Returns true if the peer may use this key. Either the peer is a member (is_member()), or the provider
+  /// has drawn the key at random (FI_MR_BASIC). A peer can learn a random key only from the application.
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
   }
-  /// Counts a remote access that is not allowed. `of_peer` counts those of its peer.
+  /// Counts a remote access that is not allowed. `of_peer`: the number of the peer's refused accesses, which
+  /// is incremented too.
   void refuse_access(std::size_t& of_peer) const {
     ++counters.refused_access;
     ++of_peer;

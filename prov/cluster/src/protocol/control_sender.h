@@ -1,13 +1,13 @@
-// Control segments: pulls, confirmations, credit. They are outside the order of operations and are posted at
-// once. If the carrier has no space, the channel keeps them and posts them before anything else.
+// Sends control segments: pulls, confirmations, credit. They are outside the order of operations and are
+// posted at once. If the carrier has no space, the channel keeps them and posts them before anything else.
 //
-// It also keeps two lists for the engine. A busy channel has segments left that Messenger::pump() posts. A
-// channel with control pending got a segment outside pump() and the operations of the application: the engine
-// has to transmit its flow.
+// The class also keeps two lists of channels for the engine. A busy channel still has segments that
+// Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
+// outside the application's operations. The engine has to transmit the flow of a pending channel.
 //
-// Callers send segments in the middle of other work, often to another peer than the one they work for. So
-// this class throws nothing. If there is no memory for a segment, its peer is lost (base/end_of_memory.h).
-// The same holds for pump().
+// Callers send segments in the middle of other work, and often not to the peer that the work is for.
+// Therefore this class throws nothing. If there is no memory for a segment, its peer is lost
+// (base/end_of_memory.h). The same holds for pump_busy().
 #pragma once
 
 #include <vector>
@@ -23,30 +23,32 @@ class ControlSender {
   explicit ControlSender(const Context& context) : context_(context) {}
 
   void send(Channel& channel, const wire::Segment& segment);
-  /// The peer's request is finished: all wanted bytes have arrived, or the operation has been executed.
+  /// Tells the peer that its request `id` is finished: all wanted bytes have arrived, or the operation has
+  /// been executed.
   void send_done(Channel& channel, std::uint32_t id);
-  /// The peer's request accesses memory that it must not access.
+  /// Tells the peer that its request `id` has failed, because it accesses memory that it must not access.
   void send_failed(Channel& channel, std::uint32_t id);
-  /// A message that the peer charged has left the store, or never entered it, so the peer may use its charge
-  /// again. Credit is advertised in steps: one credit segment serves many messages.
+  /// Lets the peer use `charge` again, after the message that it was charged for has left the store or was
+  /// never stored. Advertises credit in steps, so that one credit segment serves many messages.
   void release(Channel& channel, std::uint64_t charge);
   void advertise_credit(Channel& channel) {
     send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
   }
-  /// Posts the kept segments. Returns false if the carrier lacks space for all of them.
+  /// Posts the kept segments. Returns false if the carrier has no space for the next of them.
   static bool flush(Channel& channel);
 
   void mark_busy(Channel& channel) {
     if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
-  /// A segment was posted outside pump() and outside the application's operations.
+  /// Adds the channel to the pending ones. Call it after posting a segment outside pump() and outside the
+  /// application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
     channel.tx.control_pending = listed(pending_, channel);
   }
 
   bool busy() const { return !busy_.empty(); }
-  /// Like busy(), for channels for which counts() is true.
+  /// Like busy(), but considers only channels for which counts(channel) is true.
   template <typename Counts>
   bool busy(Counts&& counts) const {
     return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
@@ -59,7 +61,7 @@ class ControlSender {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < busy_.size(); ++i) {
       Channel* channel = busy_[i];
-      bool over = true;  // as it is for a peer that is lost
+      bool over = true;  // stays true if the attempt fails, because the peer is then lost
       attempt(*channel, [&] { over = pump(*channel); });
       channel->tx.busy = !over;
       if (channel->tx.busy) busy_[kept++] = channel;
@@ -76,7 +78,7 @@ class ControlSender {
   }
 
  private:
-  /// False: the peer is lost.
+  /// Adds the channel to the list. Returns false if there is no memory; the peer is then lost.
   bool listed(std::vector<Channel*>& list, Channel& channel) {
     return attempt(channel, [&] { list.push_back(&channel); });
   }

@@ -1,19 +1,21 @@
-// Large messages between processes of one node: copied once, by both processes at the same time.
+// Copies large messages between two processes on one node. Each byte is copied once, and both processes copy
+// at the same time.
 //
 // The kernel may let two processes access each other's memory (Channel::memory). Then an announcement carries
-// the address of the message, and a pull the address where its bytes belong. The sender answers such a pull
-// by writing the bytes there, from the front (`placed` confirms it). Meanwhile the receiver copies pieces
-// from the back, until the two meet. So each process copies as much as it has time for. A sender that is not
-// in the library delays the message by no more than the piece that it was asked for. (KNEM and the MPI
-// libraries know the single copy by the receiver.)
+// the address of the message, and a pull carries the address where the requested bytes belong in the
+// receiver's memory. The sender answers such a pull by writing the bytes there, and confirms it with
+// `placed`. The receiver pulls from the front of the message. Meanwhile it copies pieces from the back
+// itself, until the two meet. So each process copies as much as it has time for. If the sender's application
+// is not in a library call, it delays the message by at most the one piece that it was asked for. (In KNEM
+// and in MPI libraries the receiver alone makes the single copy.)
 //
-// All of this is an offer. A sender that cannot write answers with bulk. A receiver that cannot read pulls
-// everything.
+// Neither side depends on this. A sender that cannot write to the receiver's memory answers with bulk
+// segments. A receiver that cannot read the sender's memory pulls everything.
 //
-// A peer may write only while the request is in the list of this object. The writer checks before each piece
-// that this side still runs, and the engine does not close while the list is not empty. So no peer writes to
-// memory that the application has back. Registered regions are never offered: they may be closed at any time,
-// and no peer can take their lock.
+// A peer may write to the receiver's memory only while the request is in `requests_`. Before each piece, the
+// peer checks that this process still runs. The engine does not close while `requests_` is not empty.
+// Therefore no peer writes to memory that the application has got back. Registered regions are never offered:
+// they may be closed at any time, and no peer can take the lock of the region table.
 #pragma once
 
 #include "protocol/channel.h"
@@ -24,14 +26,14 @@ namespace cluster::protocol {
 class DirectCopy {
  public:
   // --- sender ---
-  /// Adds the address of a message to its announcement, if the message is in one piece and the peer can read
-  /// it.
+  /// Adds the address of a message to its announcement, if the message lies in one slice and the peer can
+  /// read it there.
   static void offer_source(const PulledRequest& request, wire::Segment& announcement);
-  /// Writes a range where the receiver wants it. Returns false if that is not possible.
+  /// Writes a range of the message into the receiver's memory. Returns false if that is not possible.
   static bool place(ControlSender& control, const PulledRequest& request, const PullRange& range);
 
   // --- receiver ---
-  /// Takes part in the transfer of `request` if the sender has offered its source.
+  /// Adds `request` to `requests_` if this side can read its bytes from the sender's memory.
   void begin(IncomingRequest& request) {
     if (request.channel->memory == nullptr) request.pull.source = 0;
     if (request.pull.source != 0) requests_.push_back(request);
@@ -41,11 +43,11 @@ class DirectCopy {
   }
   static bool active(const IncomingRequest& request) { return Requests::linked(request); }
   bool idle() const { return requests_.empty(); }
-  /// Returns how many bytes to request from the sender next. 0: enough are on their way.
+  /// Returns how many bytes to request from the sender next. Returns 0 if enough bytes are in flight.
   static std::size_t next_pull(const PullProgress& pull);
-  /// Adds the address where the bytes of a pull belong.
+  /// Adds to a pull the address where its bytes belong, if they are contiguous there.
   static void offer_target(const IncomingRequest& request, wire::Segment& pull);
-  /// Copies one piece from the back. Returns false if the source cannot be read now.
+  /// Copies one piece from the back. Returns false if the sender's memory cannot be read.
   static bool copy_in(IncomingRequest& request);
   /// Calls visit(request) for each request with bytes left to copy. visit() may end the request.
   template <typename Visit>

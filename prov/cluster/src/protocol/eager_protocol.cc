@@ -5,8 +5,9 @@
 namespace cluster::protocol {
 namespace {
 
-/// True if the message is not complete when the carrier has taken it. A message whose success is not reported
-/// is still remembered, because its failure is reported.
+/// Returns true if the message needs a request after the carrier has taken it. That is so if the message is
+/// not complete by then. It is also so if its success is not reported, because a failure would have to be
+/// reported.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
   return (level == CompletionLevel::transmit || !report) && !carrier.traits().acknowledges_on_post;
@@ -122,8 +123,8 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
       whole && receive != nullptr && !receive->confirm && receive->buffer == nullptr) [[likely]] {
     reporter_.received(*receive, Status::ok);
     pulls_.pool().release(*receive);
-    // Comes last: if there is no memory for the credit segment, the peer is lost, and by then the message
-    // must have been reported.
+    // This call comes last. If there is no memory for the credit segment, the peer is lost, and the message
+    // must have been reported before.
     return control_.release(channel, Credit::charge_of(total));
   }
   channel.assembly = assembly;
@@ -136,7 +137,7 @@ void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
   if (assembly.complete()) assembled(channel);
 }
 
-/// The last part of a message has arrived.
+/// Called when the last part of a message has arrived.
 void EagerProtocol::assembled(Channel& channel) {
   if (RecvRequest* receive = channel.assembly.receive) {
     channel.assembly.receive = nullptr;

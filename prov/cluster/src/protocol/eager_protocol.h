@@ -1,8 +1,10 @@
-// Small messages. The common case is one segment, posted at once. Nothing is remembered unless the sender
-// waits for more than its buffer. Everything else takes a request and its turn in the channel's queue.
+// Small messages. Most of them fit into one segment, which is posted at once. Such a message needs a request
+// only if it is not complete as soon as its buffer is free. All other messages get a request and wait in the
+// channel's queue.
 //
 // The parts of a message arrive in order, without parts of other messages between them. So each channel
-// assembles at most one message: in its receive if one is posted, otherwise in the store.
+// assembles at most one message at a time. It assembles the message in the buffer of the matching receive if
+// one is posted, otherwise in the store of unexpected messages.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -17,10 +19,12 @@ class EagerProtocol : MessengerParts {
   static bool eligible(const Channel& channel, std::size_t length, CompletionLevel level) {
     return level != CompletionLevel::match && channel.allows_eager(length) && channel.credit.covers(length);
   }
-  /// Posts a message in one segment unless something is in its way. Returns true if the message is handled,
-  /// and sets `status`. Returns false if it has to wait in the queue.
+  /// Posts a message in one segment, if the message fits and nothing has to go before it. Returns true and
+  /// sets `status` if the message is posted, or if there is no capacity for it. Returns false if the message
+  /// has to go through the queue.
   bool post_now(Channel& channel, const SendOp& op, Status& status);
-  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
+  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
+  /// if the carrier has taken all of it.
   bool advance(SendRequest& request);
 
   // --- receiver ---

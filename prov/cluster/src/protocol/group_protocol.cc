@@ -39,7 +39,7 @@ bool belongs(const wire::Segment& first, GroupProtocol::Content content) {
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment, Content content) {
   if (segment.kind == wire::SegmentKind::eager_next || !belongs(segment, content))
-    return true;  // the latter is refused
+    return true;  // if it does not belong here, arrive() refuses it
   if (!matcher_.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
   return short_enough || matcher_.queues().of(segment).would_match(&channel, segment.tag);
@@ -50,7 +50,7 @@ void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Seg
   using wire::SegmentKind;
   const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first;
   const bool continues = segment.kind == SegmentKind::eager_next;
-  // No correct sender begins a message inside another one, or sends anything else in a stream.
+  // No correct sender begins a message inside another one, or sends any other kind of segment in a stream.
   if ((!begins && !continues) || begins == assembly.active() || segment.confirm() ||
       (begins && !belongs(segment, content)))
     return context_.refuse_segment();
@@ -72,7 +72,7 @@ void GroupProtocol::abort(Assembly& assembly, Status status) {
   if (part.unexpected == nullptr) return;
   UnexpectedMessage& message = *part.unexpected;
   if (message.receive != nullptr) pulls_.complete(*std::exchange(message.receive, nullptr), status);
-  // The rest is useless. The message goes like one that was discarded before its last part had come.
+  // The rest will not arrive. Mark the message as discarded and complete, so that completed() drops it.
   message.discarded = true;
   message.arrived = message.total;
   matcher_.completed(message);

@@ -1,7 +1,8 @@
-// Messages to and from groups, above the streams of group/. It completes messages that this side sends, and
-// matches those that arrive. To a receive, a message from a group is one from its sender. It takes no credit:
-// the window of its stream limits what is in flight. A message that is too long for the unexpected store
-// stays in the stream, with all behind it, until a receive for it is posted.
+// Messages to and from groups, above the streams of group/. The class completes messages that this side
+// sends, and matches messages that arrive. A receive treats a message from a group like any other message
+// from the same sender. Messages of groups take no credit, because the window of the stream limits what is in
+// flight. A message that is too long for the store of unexpected messages stays in the stream until a receive
+// for it is posted. All messages behind it in the stream wait too.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace cluster::protocol {
 
-/// The longest message from a group that is kept without a receive.
+/// The length of the longest message from a group that is stored while no receive matches it.
 inline constexpr std::size_t kGroupUnexpectedMax = std::size_t{16} << 20;
 
 class GroupProtocol : MessengerParts {
@@ -22,23 +23,26 @@ class GroupProtocol : MessengerParts {
       : MessengerParts(messenger.parts()), sends_(context_.settings.tx_requests_max) {}
 
   // --- sender ---
-  /// Remembers a message that was posted to a stream, and returns its token. Returns 0 if there are too many.
+  /// Keeps track of a message to a group until finish(), and returns its token. Returns 0 if too many such
+  /// messages are in progress.
   std::uint64_t begin(const SendOp& op);
   /// Forgets a message that the stream has not taken.
   void withdraw(std::uint64_t token);
-  /// It is as far as its completion level asks for, or did not reach `culprit`.
+  /// Completes a message. Either it has reached its completion level, or it has failed because the member
+  /// `culprit` did not get it.
   void finish(std::uint64_t token, Status status, const SocketAddress& culprit);
-  /// Returns the message as a segment, without the fields that depend on how it is cut.
+  /// Returns a segment with the fields that do not depend on how the stream splits the message.
   static wire::Segment shape_of(const SendOp& op);
 
-  // --- receiver: `assembly` is that of the stream the segment came in ---
-  /// Which messages a stream carries. A segment that begins a message of the other kind is refused at once.
+  // --- receiver; `assembly`: the assembly of the stream in which the segment arrived ---
+  /// The kind of messages that a stream carries. A segment that begins a message of the other kind is
+  /// refused.
   enum class Content : std::uint8_t { application, collectives };
   /// Returns false if the segment has to wait until a receive is posted.
   bool ready(Channel& channel, const wire::Segment& segment, Content content);
   void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload,
               Content content);
-  /// The stream has ended in the middle of a message.
+  /// Ends the message whose parts were still arriving when the stream ended.
   void abort(Assembly& assembly, Status status);
 
  private:

@@ -1,7 +1,7 @@
-// What this side remembers about bytes that are to arrive from one peer: posted receives, buffers for many
-// messages, remote reads of the application, and large remote writes of the peer. The base holds what pulling
-// needs (pull_receiver.h). `kind` names the type of a request. Requests live in the pool of incoming
-// requests. Their ids travel in pulls and come back with the bytes.
+// Requests that wait for bytes from a peer: posted receives, buffers for many messages, remote reads of the
+// application, and large remote writes of the peer. The base class IncomingRequest holds what PullReceiver
+// needs. `kind` names the type of a request. All requests live in one pool (IncomingPool). A pull carries the
+// request's id, and the peer returns the id with the bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,30 @@
 
 namespace cluster::protocol {
 
-/// Progress of a request with the bytes that it wants. It pulls the front, and this side may copy the back.
+/// How far a request has got with the bytes that it wants. PullReceiver pulls them from the front, and
+/// DirectCopy may copy them from the back.
 struct PullProgress {
-  std::size_t wanted = 0;     ///< bytes in all
-  std::size_t requested = 0;  ///< pulled so far, from the front
-  std::size_t end = 0;        ///< the bytes from here on are copied, not pulled
+  std::size_t wanted = 0;     ///< all bytes that the request wants
+  std::size_t requested = 0;  ///< bytes requested so far, from the front
+  std::size_t end = 0;        ///< DirectCopy copies the bytes from here on
   std::size_t arrived = 0;    ///< pulled bytes that have arrived
   std::size_t copied = 0;     ///< bytes that this side has copied from the sender's memory
-  std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: not reachable
+  std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
 
   bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }
 };
 
-/// The contents of the first segment of a message.
+/// The properties of a message, as its first segment gives them.
 struct MessageHeader {
-  std::uint32_t sender_id = 0;  ///< the peer's request
+  std::uint32_t sender_id = 0;  ///< id of the peer's request
   bool tagged = false;
   bool has_data = false;
   bool confirm = false;     ///< the sender waits for `done`
   bool collective = false;  ///< part of a collective operation
   std::uint64_t tag = 0;
   std::uint64_t data = 0;    ///< remote completion data
-  std::uint64_t source = 0;  ///< announced: address of the bytes in the sender's memory, if offered
+  std::uint64_t source = 0;  ///< announced messages: address of the bytes in the sender's memory, if offered
   std::size_t total = 0;
 };
 inline MessageHeader header_of(const wire::Segment& first, std::size_t total) {
@@ -67,12 +68,12 @@ struct IncomingRequest {
   std::uint32_t id = 0;
   const Kind kind;
   bool report = true;
-  std::uint32_t sender_id = 0;  ///< the peer's request, if it was announced or waits for a confirmation
-  Channel* channel = nullptr;   ///< the sender, once it is known
+  std::uint32_t sender_id = 0;  ///< id of the peer's request, if it was announced or waits for a confirmation
+  Channel* channel = nullptr;   ///< the sender's channel, once it is known
   void* context = nullptr;
   IovArray<Bytes> slices;
   std::size_t base = 0;      ///< where the request begins in the slices
-  std::size_t capacity = 0;  ///< bytes that fit here
+  std::size_t capacity = 0;  ///< bytes that fit into the slices
   std::size_t total = 0;     ///< length of what the peer sends
   PullProgress pull;
   Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
@@ -100,14 +101,14 @@ struct RecvRequest : IncomingRequest {
   Hook<RecvRequest> bucket;  ///< PostedIndex
   std::uint64_t number = 0;  ///< PostedIndex: position in the order of posting
   bool indexed = false;      ///< PostedIndex: the receive is in a view
-  bool plain = false;        ///< posted for one message, in one piece, and with a reported completion
+  bool plain = false;        ///< takes one message, has one slice, and reports its completion
   bool tagged = false;
   bool collective = false;  ///< waits for a message of a collective operation
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion releases the MultiRecvBuffer
   std::uint64_t data = 0;             ///< remote completion data
-  MultiRecvBuffer* buffer = nullptr;  ///< the buffer of which this is a piece
+  MultiRecvBuffer* buffer = nullptr;  ///< the buffer that this piece belongs to
 
   void matched(Channel& sender, const MessageHeader& header) {
     channel = &sender;
@@ -128,7 +129,7 @@ struct RecvRequest : IncomingRequest {
 struct MultiRecvBuffer : RecvRequest {
   MultiRecvBuffer() : RecvRequest(Kind::multi_recv_buffer) {}
 
-  std::size_t min_free = 0;    ///< fewer free bytes than this close the buffer
+  std::size_t min_free = 0;    ///< the buffer is closed when fewer bytes than this are free
   std::size_t used = 0;        ///< bytes given to pieces
   std::size_t pieces = 0;      ///< pieces that are not complete
   bool closed = false;         ///< takes no more messages; released with its last piece
@@ -142,7 +143,7 @@ struct ReadRequest : IncomingRequest {
   RmaRange range;
 };
 
-/// The contents of the first segment of a range of a peer's write.
+/// One range of a peer's write, as the first segment of the range describes it.
 struct RemoteWrite {
   RmaIov iov{};
   std::uint64_t length_so_far = 0;  ///< length of this range and those before it
@@ -160,16 +161,17 @@ struct WriteTarget : IncomingRequest {
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;
 
-/// A message that arrived before its receive, or the announcement of such a message.
+/// A message, or the announcement of a message, that arrived before its receive was posted.
 struct UnexpectedMessage : MessageHeader {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
   bool announced = false;  ///< the bytes are still with the sender
   bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
   bool discarded = false;  ///< drop it when its last part has arrived
-  /// Not ok: the rest of the message will not come, and its receive ends with this status.
+  /// If this is not Status::ok, the rest of the message will not arrive. A receive that takes the message
+  /// then ends with this status.
   Status lost = Status::ok;
-  std::size_t arrived = 0;   ///< eager: equals total once complete
+  std::size_t arrived = 0;   ///< eager messages: bytes that have arrived
   std::uint64_t charge = 0;  ///< credit that the message holds while it is stored
   std::unique_ptr<std::byte[]> bytes;
   RecvRequest* receive = nullptr;  ///< the receive that matched while parts were missing
@@ -178,7 +180,7 @@ struct UnexpectedMessage : MessageHeader {
   Hook<UnexpectedMessage> first_bucket, second_bucket;  ///< UnexpectedIndex
   Hook<UnexpectedMessage> member;                       ///< Channel::unexpected
 
-  /// True if a receive may match it.
+  /// Returns true if a receive may match it.
   bool available() const { return !claimed && !discarded && receive == nullptr; }
   bool incomplete() const { return announced || arrived < total; }
 };

@@ -36,7 +36,7 @@ void PostedIndex::remove(RecvRequest& receive) {
 
 RecvRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
   RecvRequest* best = nullptr;
-  // In each list the first match was posted first.
+  // Each list is in the order of posting, so the first match in a list is the oldest one.
   const auto consider = [&](RecvRequest* receive, auto&& after) {
     for (; receive != nullptr && (best == nullptr || receive->number < best->number);
          receive = after(*receive)) {
@@ -72,20 +72,20 @@ template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::remove(UnexpectedMessage& message) {
   if (!used) return;
   messages.remove(message);
-  used = messages.size() > 0;  // later messages may be looked up in other ways
+  used = messages.size() > 0;  // lookups for later messages may be of another kind
 }
 
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMessage* first) {
   messages.clear();
   lookup = new_lookup;
-  used = false;  // as it stays if there is no memory for the first message
+  used = false;  // stays false if there is no memory for the index
   for (; first != nullptr; first = List<UnexpectedMessage, &UnexpectedMessage::queue>::after(*first))
     messages.insert(*first);
   used = true;
 }
 
-/// Without memory the next lookups walk.
+/// If there is no memory for the message, the view is given up, and the next lookups walk the list.
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::add(UnexpectedMessage& message) {
   if (!used || enough_memory_for([&] { messages.insert(message); })) return;

@@ -1,5 +1,6 @@
-// Says when a message matches a receive, and indexes many receives and many messages. Messages and receives
-// that match under one mask have the same key under that mask, so an index needs one lookup per mask.
+// Decides whether a message matches a receive, and indexes large numbers of receives and messages. A message
+// and a receive that match have the same key under the receive's mask. So an index needs one lookup for each
+// mask.
 #pragma once
 
 #include <array>
@@ -16,24 +17,27 @@ inline bool fits(const Channel* wanted, std::uint64_t wanted_tag, std::uint64_t 
   return ((wanted_tag ^ tag) & ~ignore) == 0 && (wanted == nullptr || wanted == channel);
 }
 
-/// Returns the key. `channel` null: any sender. All that match each other under one `ignore` have equal keys.
+/// Returns the key of a message or a receive under the mask `ignore`. `channel`: the sender, or null for any
+/// sender. Equal senders and equal masked tags give equal keys.
 inline std::uint64_t match_key(const Channel* channel, std::uint64_t tag, std::uint64_t ignore) {
-  // Channels lie far apart, so their low bits carry no information. Tags are mostly small numbers.
+  // Channels lie far apart in memory, so the low bits of their addresses carry no information. Tags are
+  // mostly small numbers.
   return (tag & ~ignore) ^ (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(channel)) << 20);
 }
 
-/// An index of many posted receives. Programs use a handful of masks (exact, any tag, any source, their own
-/// bits). Receives with one mask form a view. A message is looked up in each view under its masked tag, once
-/// with its sender and once for any sender. Each receive has a number, and of all matches the one posted
-/// first wins. Masks beyond kViews share a list that is walked.
+/// An index of many posted receives. Programs use only a few masks: the exact tag, any tag, or some bits of
+/// the tag. All receives with the same mask form a view. find() looks up a message in each view under its
+/// masked tag, once with its sender and once for any sender. Receives are numbered in the order of posting,
+/// and the match with the lowest number wins. If there are more than kViews masks, the receives with further
+/// masks share a list, which find() walks.
 class PostedIndex {
  public:
-  /// True while the index contains a receive.
+  /// Returns true while the index contains a receive.
   bool in_use() const { return size_ > 0; }
   /// Adds a receive. Call it in the order of posting.
   void add(RecvRequest& receive);
   void remove(RecvRequest& receive);
-  /// Returns the first receive that matches, which stays in the index.
+  /// Returns the oldest receive that matches, or null. The receive stays in the index.
   RecvRequest* find(const Channel* channel, std::uint64_t tag);
 
  private:
@@ -58,13 +62,14 @@ class PostedIndex {
   std::size_t size_ = 0;
 };
 
-/// An index of many unexpected messages. A receive may look for a message under any mask, so there is no key
-/// until receives show which masks they use. A kind of lookup is the mask, with one sender or any. The last
-/// two kinds that caused long walks twice in a row have a view each. Programs with more kinds go on walking.
+/// An index of many unexpected messages. A receive may look for a message under any mask, so the keys are not
+/// known until receives show which masks they use. The kind of a lookup is its mask, together with whether it
+/// asks for one sender or for any. A kind that causes two long walks in a row gets a view. There are two
+/// views, and a new one replaces the older one. Lookups of other kinds walk the list.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;
-  UnexpectedIndex(const UnexpectedIndex&) = delete;  // the views' keys point into them
+  UnexpectedIndex(const UnexpectedIndex&) = delete;  // the views contain pointers to themselves
 
   void add(UnexpectedMessage& message);
   void remove(UnexpectedMessage& message);
@@ -74,7 +79,7 @@ class UnexpectedIndex {
     UnexpectedMessage* message = nullptr;  ///< the first match that is available
   };
   Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
-  /// A lookup of this kind has walked far. `first`: the stored messages in the order of arrival.
+  /// Called after a lookup of this kind has walked far. `first`: the head of the list of stored messages.
   void walked(bool directed, std::uint64_t ignore, UnexpectedMessage* first);
 
  private:

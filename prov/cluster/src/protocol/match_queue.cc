@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// Returns the first element of a list that `fits`, or null.
+/// Returns the first element of a list for which fits(element) is true, or null.
 template <typename List, typename Fits>
 auto* first_of(const List& list, Fits&& fits) {
   auto* element = list.front();
@@ -13,7 +13,7 @@ auto* first_of(const List& list, Fits&& fits) {
   return element;
 }
 
-/// A walk of this many steps costs about as much as the indices do.
+/// A walk of this many steps costs about as much as a lookup in an index.
 constexpr std::size_t kWalkMax = 32;
 constexpr std::size_t kFew = 16;  ///< the number of receives that match_among_few() looks at
 
@@ -96,7 +96,7 @@ UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, st
   return message;
 }
 
-/// Without memory for an index the next lookup walks again.
+/// If there is no memory for an index, the next lookup walks the list again.
 void MatchQueue::index_unexpected(bool directed, std::uint64_t ignore) {
   enough_memory_for([&] { unexpected_index_.walked(directed, ignore, stored_.front()); });
 }

@@ -1,10 +1,10 @@
-// The queue of posted receives and the queue of unexpected messages: one pair for tagged and one for untagged
-// messages. Receives match in the order of posting, wildcard and directed ones alike. Messages are found in
-// the order of arrival.
+// A match queue holds posted receives and unexpected messages. Receives match in the order of posting,
+// whether they name their sender (directed) or accept any (wildcard). Messages are found in the order of
+// arrival.
 //
-// Most programs have few receives and few stored messages, or match them in order: then walking the list is
-// fastest. After a walk longer than kWalkMax, the queue indexes them (match_index.h), so ten thousand cost no
-// more than a few.
+// Most programs have few receives and few stored messages, or match them in order. Then walking the list is
+// fastest. After a walk of more than kWalkMax steps, the queue builds an index (match_index.h). With an
+// index, a lookup among ten thousand costs no more than a lookup among a few.
 #pragma once
 
 #include <array>
@@ -17,16 +17,16 @@ namespace cluster::protocol {
 class MatchQueue {
  public:
   void post(RecvRequest& receive);
-  /// True if the receives are indexed, because there are many.
+  /// Returns true if the receives are indexed, because there are many.
   bool indexed() const { return posted_index_.in_use(); }
   /// Like post(), for a queue that is not indexed().
   void post_unindexed(RecvRequest& receive) { posted_.push_back(receive); }
   void withdraw(RecvRequest& receive);
-  /// Takes the first posted receive that matches this message, or returns null. A MultiRecvBuffer stays in
-  /// the queue.
+  /// Removes and returns the first posted receive that matches this message. Returns null if there is none. A
+  /// MultiRecvBuffer stays in the queue.
   RecvRequest* match(const Channel* channel, std::uint64_t tag);
-  /// Returns the receive posted first if it matches this message and few are posted; otherwise null. It
-  /// stays.
+  /// Returns the oldest receive if it matches this message and the receives are not indexed, otherwise null.
+  /// The receive stays in the queue.
   RecvRequest* match_oldest(const Channel* channel, std::uint64_t tag) const {
     RecvRequest* const oldest = posted_.front();
     const bool found =
@@ -35,24 +35,25 @@ class MatchQueue {
   }
   /// Removes the receive that match_oldest() has found.
   void withdraw_oldest() { posted_.pop_front(); }
-  /// The result of a look at the first few receives.
+  /// What match_among_few() has found among the first few receives.
   struct Look {
     RecvRequest* receive;  ///< the first that matches; it stays in the queue
-    bool whole;            ///< the look was complete: it saw all receives, or found a match
+    bool whole;            ///< a match was found, or all receives were checked
     bool awaits_sender;    ///< a receive would take another message of the same sender
   };
   Look match_among_few(const Channel* channel, std::uint64_t tag) const;
-  /// True if a receive matches.
+  /// Returns true if a receive matches.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
-  /// Returns the first posted receive with this context, which stays in the queue.
+  /// Returns the first posted receive with this context, or null. The receive stays in the queue.
   RecvRequest* find_context(const void* context) const;
-  /// Returns the first posted receive that matches only this channel, and stays in the queue.
+  /// Returns the first posted receive that matches only this channel, or null. The receive stays in the
+  /// queue.
   RecvRequest* find_directed(const Channel* channel) const;
-  /// Returns the first posted receive that matches any sender, and stays in the queue.
+  /// Returns the first posted receive that matches any sender, or null. The receive stays in the queue.
   RecvRequest* find_wildcard() const { return find_directed(nullptr); }
-  /// Receives without a message, in the order of posting.
+  /// Returns the receives that wait for a message, in the order of posting.
   const List<RecvRequest, &RecvRequest::queue>& posted() const { return posted_; }
-  /// Messages without a receive, in the order of arrival.
+  /// Returns the messages that wait for a receive, in the order of arrival.
   const List<UnexpectedMessage, &UnexpectedMessage::queue>& stored() const { return stored_; }
   template <typename Visit>
   void each_directed(Visit& visit) const {
@@ -63,7 +64,7 @@ class MatchQueue {
 
   void store(UnexpectedMessage& message);
   void drop(UnexpectedMessage& message);
-  /// Returns the first available message that matches, and stays in the queue.
+  /// Returns the first available message that matches, or null. The message stays in the queue.
   UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
     return stored_.empty() ? nullptr : search(from, tag, ignore);
   }
@@ -81,11 +82,11 @@ class MatchQueue {
   UnexpectedIndex unexpected_index_;
 };
 
-/// The queues of an endpoint: untagged messages, tagged messages, and messages of collective operations,
-/// which no receive of the application ever matches.
+/// The queues of an endpoint: one for untagged messages, one for tagged messages, and one for messages of
+/// collective operations. No receive of the application ever matches a message of a collective operation.
 class MatchQueues {
  public:
-  /// The queue of the application's messages.
+  /// Returns the queue for the application's tagged or untagged messages.
   MatchQueue& application(bool tagged) { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   const MatchQueue& application(bool tagged) const { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   MatchQueue& collective() { return queues_[kCollective]; }
@@ -98,7 +99,7 @@ class MatchQueues {
     return first.collective() ? collective() : application(first.tagged());
   }
 
-  /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
+  /// Calls visit(channel) for each receive that names its sender.
   template <typename Visit>
   void each_directed(Visit&& visit) const {
     for (const MatchQueue& queue : queues_) queue.each_directed(visit);

@@ -7,11 +7,11 @@
 namespace cluster::protocol {
 namespace {
 
-/// The part of the store that one peer may fill. It is far more than credit and announcements of a correct
-/// sender need.
+/// One peer may fill at most the store's capacity divided by this number. That is far more than the credit
+/// and the announcements of a correct sender need.
 constexpr std::size_t kPartOfOne = 8;
-/// All peers outside the address vector together get half, so that known peers always have capacity. Gives a
-/// stored message to a receive. Parts that are missing follow.
+/// All peers outside the address vector together may fill at most the store's capacity divided by this
+/// number. The rest remains for known peers.
 constexpr std::size_t kPartOfUnknown = 2;
 
 void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
@@ -92,7 +92,8 @@ RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
   return piece;
 }
 
-/// Gives a stored message to a receive; what has not arrived yet follows.
+/// Gives a stored message to a receive. If parts of the message are missing, the receive waits until they
+/// have arrived.
 void Matcher::take(RecvRequest& receive, UnexpectedMessage& message) {
   receive.matched(*message.channel, message);
   if (const Status lost = message.lost; lost != Status::ok) {
@@ -205,7 +206,7 @@ void Matcher::drop(UnexpectedMessage& message) {
   update_scarce();
 }
 
-/// Drops a complete message: its sender may use the credit again.
+/// Drops a complete message, and lets its sender use the credit again.
 void Matcher::drop_and_release(UnexpectedMessage& message) {
   Channel& channel = *message.channel;
   const std::uint64_t charge = message.charge;
@@ -213,7 +214,8 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// The store has lost or got a message. Below the smallest part no peer can have too much.
+/// Called whenever the store has changed. If the whole store holds less than the smallest allowed part, no
+/// peer can exceed its part.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;
@@ -247,8 +249,9 @@ void Matcher::fail_messages(Channel& channel, Status status) {
   }
 }
 
-/// The receive of the message has ended, or will end with `status`. A collective operation ends with its
-/// member, whatever that member had sent.
+/// Called when the rest of a message will not arrive. If a receive has taken the message, that receive has
+/// already ended. Otherwise a later receive ends with `status`. Messages of collective operations are
+/// dropped, because the loss of a member ends the operation.
 void Matcher::lose(UnexpectedMessage& message, Status status) {
   if (message.receive != nullptr || message.discarded || message.collective) return drop(message);
   free_bytes(message);

@@ -1,12 +1,14 @@
-// Matching: posted receives wait here for their message, and messages for their receive. Receives match in
-// the order of posting, messages in the order of arrival. Tagged, untagged and collective ones never mix.
-// Peek, claim and discard are receives that only look at messages that have arrived.
+// Matches messages with receives. Posted receives wait here for their message, and unexpected messages wait
+// for their receive. Receives match in the order of posting, and messages match in the order of arrival.
+// Tagged, untagged and collective messages have separate queues. Peek, claim and discard consider only
+// messages that have arrived.
 //
-// The store of unexpected messages is bounded. While it is far from full, ready() is a single test. Beyond
-// that, each peer may hold an eighth of it, and all peers outside the address vector together half. A segment
-// that would begin one more message stays with its carrier, and so do all ordered segments behind it. Two
-// kinds may pass: a message that a posted receive matches, and, up to a hard limit, one of a peer for which
-// this side waits. What this side waits for may lie behind that message.
+// The store of unexpected messages is bounded. While it is far from full, ready() is a single test. When the
+// store is fuller, each peer may hold an eighth of it, and all peers outside the address vector together may
+// hold half. If a segment would begin a message beyond these limits, the segment stays with its carrier, and
+// so do all ordered segments behind it. Two kinds of messages are accepted nevertheless. The first kind
+// matches a posted receive. The second kind comes from a peer for which this side waits, and is accepted up
+// to a hard limit, because the segment that this side waits for may be behind that message.
 #pragma once
 
 #include "base/pool.h"
@@ -21,17 +23,18 @@ class Matcher {
   Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter, PullReceiver& pulls);
 
   // --- from the application ---
-  /// Posts or serves a receive. `from` null: from any sender.
+  /// Posts a receive, or completes it with a stored message. `from`: the sender, or null for any sender.
   Status receive(Channel* from, const RecvOp& op);
   bool cancel(const void* context);
 
   // --- arrivals ---
-  /// False if the segment begins a message that no receive waits for and that the store has no capacity for:
-  /// it stays with its carrier, and all ordered segments behind it, until there is capacity.
+  /// Returns false if the segment begins a message that no receive waits for, and the store has no capacity
+  /// for the message. Then the carrier must keep the segment and all ordered segments behind it until the
+  /// store has capacity.
   bool ready(const Channel& channel, const wire::Segment& segment) {
     return plentiful() || ready_when_scarce(channel, segment);
   }
-  /// True if the store has capacity for any message of any sender.
+  /// Returns true if the store has capacity for any message of any sender.
   bool plentiful() const { return !scarce_; }
   /// Returns the posted receive for a message of `total` bytes, or null.
   RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
@@ -40,14 +43,15 @@ class Matcher {
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
-  /// Begins a message of `total` bytes in its receive or else in the store, where it holds `charge`. Returns
-  /// neither if the store is full.
+  /// Begins a message of `total` bytes. The result names the receive that matches the message. If none
+  /// matches, it names an entry in the store, which holds `charge`. If the store is full, it names neither.
   Assembly begin(Channel& channel, const wire::Segment& first, std::size_t total, std::uint64_t charge);
-  /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the
-  /// first; null if the store is full.
+  /// Stores a message that no receive matches. Allocates `bytes` bytes for it and copies `payload` to the
+  /// front of them. Returns null if the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
-  /// True if no receive will ever be posted for this message: its collective has failed or is over.
+  /// Returns true if no receive will ever be posted for this message, because its collective operation has
+  /// failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.collective()) [[likely]]
       return false;
@@ -55,20 +59,22 @@ class Matcher {
     return collectives == nullptr ||
            !collectives->wanted(first.tag, first.data, context_.handles.is_member(channel));
   }
-  /// The last part of a stored message has arrived.
+  /// Called when the last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
-  /// Drops a stored message. Its sender completes it as usual.
+  /// Drops a stored message. Its sender sees a normal completion.
   void discard(UnexpectedMessage& message);
 
-  /// The peer is lost: see Messenger::fail(). Complete messages stay. The headers of incomplete ones stay
-  /// too. So the receives that take them end with `status`, as if they had been posted before.
+  /// Called by Messenger::fail() when the peer is lost. Complete messages stay. Incomplete messages stay
+  /// without their bytes. A receive that takes such a message later ends with `status`, as if it had been
+  /// posted before the loss.
   void fail_messages(Channel& channel, Status status);
-  /// Returns the number of messages without a receive of which a part is missing.
+  /// Returns the number of the channel's stored messages that are incomplete and have no receive.
   static std::size_t incomplete(const Channel& channel);
-  /// Ends receives that wait for this peer alone. Receives of collectives always end, because no collective
-  /// goes on with the peer's next incarnation. Those of the application end only if `directed`.
+  /// Ends receives that wait for this peer alone. Receives of collective operations always end, because no
+  /// collective operation continues with the peer's next incarnation. Receives of the application end only if
+  /// `directed` is true.
   void fail_directed(const Channel& channel, Status status, bool directed);
-  /// Ends receives from any sender, because no peer is left that could send.
+  /// Ends the receives that accept any sender, because no peer is left that could send.
   void fail_wildcards(Status status);
 
   std::size_t stored() const { return messages_.alive(); }

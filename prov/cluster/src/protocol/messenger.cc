@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// Datagrams that may wait for their receive.
+/// The number of datagrams that may wait for a receive.
 constexpr std::size_t kDatagramsMax = 256;
 
 }  // namespace
@@ -82,7 +82,7 @@ void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, 
   if (message == nullptr) ++context_.counters.datagrams_dropped;
 }
 
-/// The peer has finished with a request of this side, or the request has failed there.
+/// Called when the peer has finished with a request of this side, or has refused it. `status` says which.
 void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;
   OutgoingRequest* const request = outgoing_.find(channel, segment.id);
@@ -118,7 +118,8 @@ Status Messenger::enqueue(Channel& channel, const SendOp& op) {
   return Status::ok;
 }
 
-/// Posts what waits on the channel. Control goes first, because it frees memory and requests on both sides.
+/// Posts the segments that wait on the channel. Control segments go first, because they free memory and
+/// requests on both sides.
 bool Messenger::pump(Channel& channel) {
   if (channel.carrier == nullptr) return true;
   if (!ControlSender::flush(channel)) return false;
@@ -126,8 +127,8 @@ bool Messenger::pump(Channel& channel) {
   return channel.tx.empty();
 }
 
-/// Operations go before bulk, since they are short. Long ones take turns with bulk; otherwise an endless
-/// stream of them would let no bulk through.
+/// Posts operations before bulk, because most operations are short. Long operations take turns with bulk.
+/// Otherwise an endless series of long operations would block bulk forever.
 void Messenger::take_turns(Channel& channel) {
   TxQueues& tx = channel.tx;
   bool ordered_goes = true;
@@ -149,8 +150,8 @@ void Messenger::take_turns(Channel& channel) {
   }
 }
 
-/// Posts as much of the request at the head of the ordered queue as the carrier takes. Returns true if that
-/// is all, and the request has left the queue.
+/// Posts as much of the request as the carrier takes. The request is at the head of the ordered queue.
+/// Returns true if the carrier has taken all of it; the request has then left the queue.
 bool Messenger::advance(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (outgoing_.must_wait(request)) return false;
@@ -172,7 +173,7 @@ bool Messenger::advance_message(SendRequest& request) {
   return request.rendezvous ? rendezvous_.announce(request) : eager_.advance(request);
 }
 
-/// Posts bulk of the request at the head of its queue. Returns false if the carrier has no space.
+/// Posts bytes of the request at the head of the bulk queue. Returns false if the carrier has no space.
 bool Messenger::stream(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (request.kind == Kind::read_response) return rma_target_.stream(static_cast<ReadResponse&>(request));

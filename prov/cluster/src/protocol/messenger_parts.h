@@ -8,8 +8,8 @@ namespace cluster::protocol {
 
 struct MessengerParts {
   const Context& context_;
-  CompletionReporter& reporter_;  ///< every completion and counter
-  ControlSender& control_;        ///< segments outside any order; the channels that have something to post
+  CompletionReporter& reporter_;  ///< reports completions and updates counters
+  ControlSender& control_;        ///< control segments; lists of channels with segments to post
   OutgoingRequests& outgoing_;    ///< operations of this side and responses to peers: memory, limit, order
   PullReceiver& pulls_;           ///< everything that is pulled
   Matcher& matcher_;              ///< posted receives and unexpected messages

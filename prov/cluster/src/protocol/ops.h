@@ -1,6 +1,6 @@
 // The requests of the application, one struct for each kind of operation: messages, receives, remote writes,
-// reads and atomics. api/ turns every variant of a libfabric call into one of these. Nothing below looks at
-// libfabric's types.
+// reads and atomics. api/ turns every variant of a libfabric call into one of these structs. The layers below
+// use no types of libfabric.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,17 @@ inline constexpr std::size_t kIovMax = 8;                        ///< iov_limit
 inline constexpr std::size_t kInjectMax = 1024;                  ///< inject_size, bytes
 inline constexpr std::uint64_t kAddrUnspec = ~std::uint64_t{0};  ///< FI_ADDR_UNSPEC
 
-/// What must not overtake what towards one peer, at any size (FI_ORDER_*). Messages never overtake messages
-/// or earlier writes, and atomics never overtake each other. Any other order may cost waiting.
+/// Says which operations to the same peer take effect in order, at any size (FI_ORDER_*). For example,
+/// `read_after_write` means that a read must not overtake an earlier write. Messages never overtake messages
+/// or earlier writes, and atomics never overtake each other, whatever is set here. Any other order may make
+/// operations wait.
 struct Ordering {
   bool read_after_read = false;
   bool read_after_write = false;
   bool write_after_read = false;
   bool write_after_write = false;
   bool send_after_read = false;
-  bool read_after_send = false;   ///< sends may be overtaken only by what the initiator does alone
+  bool read_after_send = false;   ///< only accesses that the initiator performs alone can overtake sends
   bool write_after_send = false;  ///< the same for writes
 };
 
@@ -48,11 +50,11 @@ struct SendOp {
   bool tagged = false;
   bool has_data = false;
   bool inject = false;  ///< the caller may change the buffers on return; length <= kInjectMax
-  bool report = true;   ///< write a completion on success (failures always do)
+  bool report = true;   ///< write a completion on success (failures always write one)
   /// FI_MORE: another operation follows at once, so do not transmit for this one alone
   bool more = false;
   bool fence = false;       ///< begin after all earlier operations to this peer are complete
-  bool collective = false;  ///< part of a collective operation: tagged, and its listener learns the outcome
+  bool collective = false;  ///< part of a collective operation; tagged; CollectiveListener learns the outcome
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
 
@@ -68,11 +70,11 @@ struct RecvOp {
   bool collective = false;  ///< for a message of a collective operation
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
-  /// Not 0: a buffer for many messages (FI_MULTI_RECV), which packs them without gaps. The buffer is released
-  /// when fewer bytes than this are free. Untagged, and in one slice.
+  /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
+  /// gaps. The buffer is released when fewer bytes than this are free. It is untagged and has one slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
-  bool discard_claimed = false;  ///< ... or discard it
+  bool discard_claimed = false;  ///< discard the message claimed earlier with this context
 };
 
 /// A receive of one buffer for one message, without options.
@@ -96,7 +98,7 @@ struct RmaOp {
   std::size_t length = 0;
   std::uint64_t to = 0;  ///< address handle
   void* context = nullptr;
-  MemoryHandles handles = nullptr;  ///< of the local buffers; only read during the call; null: none
+  MemoryHandles handles = nullptr;  ///< handles of the local buffers, only read during the call; null: none
   bool inject = false;              ///< the caller may change its data on return; ignored for a read
   bool report = true;
   bool more = false;   ///< FI_MORE
@@ -119,10 +121,11 @@ struct ReadOp : RmaOp {
   std::span<const Bytes> slices{};
 };
 
-/// The limit for the target bytes of one atomic operation.
+/// The largest number of target bytes of one atomic operation.
 inline constexpr std::size_t kAtomicMax = 4096;
 
-/// All arrays are as long as the remote ranges together. Each range is a multiple of the element's size.
+/// An atomic operation. Each array is as long as all remote ranges together. The length of each range is a
+/// multiple of the element's size.
 struct AtomicRmaOp : RmaOp {
   wire::AtomicCode code;                 ///< an operation that is supported() (atomic_arithmetic.h)
   std::span<const ConstBytes> slices;    ///< operands; empty if the operation has none

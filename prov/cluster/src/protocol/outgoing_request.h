@@ -1,8 +1,9 @@
-// What this side remembers about an operation that posts segments to one peer. That is a message, remote
-// write, read or atomic of the application, or a response to one of the peer. There is one type for each over
-// a common base, and the ordered queue of a channel holds the base. `kind` names the type.
+// Requests that post segments to a peer. A request stands for a message, remote write, read or atomic of the
+// application, or for a response to an operation of the peer. Each of these has its own type with the base
+// class OutgoingRequest, and `kind` names the type. The queues of a channel hold OutgoingRequests.
 //
-// Requests live in the pool of OutgoingRequests. Their ids travel in segments and come back in the answers.
+// All requests live in the pool of the class OutgoingRequests. A segment carries the id of its request, and
+// the answer returns the id.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,9 @@ namespace cluster::protocol {
 struct Channel;
 struct ReadRequest;
 
-/// The slices of a buffer, with the application's handles of registered memory. Only used elements are ever
-/// written: every message makes such an array, and clearing all eight would cost more than the rest.
+/// The slices of a buffer, with the application's handles of registered memory. Elements are written only
+/// when they are used. Every message makes such an array, and clearing all eight elements would cost more
+/// than everything else.
 template <typename Slice>
 class IovArray {
  public:
@@ -57,7 +59,8 @@ class IovArray {
   };
 };
 
-/// An RMA operation split into several requests, one per remote range. It is complete when all of them are.
+/// An RMA operation that is split into several requests, one for each remote range. It is complete when all
+/// of these requests are complete.
 struct RmaGroup {
   std::uint32_t id = 0;
   void* context = nullptr;
@@ -98,7 +101,7 @@ struct OutgoingRequest {
   Status status = Status::ok;  ///< reported by the peer
   bool fence = false;
   bool report = true;
-  /// Segments that lack their token (messages, writes) or their answer (atomics).
+  /// Posted segments that are not acknowledged yet (messages, writes) or not answered yet (atomics).
   std::uint32_t unanswered = 0;
   Channel* channel = nullptr;
   void* context = nullptr;
@@ -109,14 +112,14 @@ struct OutgoingRequest {
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
   Time noted{};                       ///< when note() first saw it (pending_operations.h)
 
-  /// True for responses to operations of the peer.
+  /// Returns true for responses to operations of the peer.
   bool response() const { return kind >= Kind::read_response; }
 
  protected:
   explicit OutgoingRequest(Kind of) : kind(of) {}
 };
 
-/// Returns the flags that depend on the message alone, for the segment that begins it.
+/// Returns those flags of a message's first segment that depend only on the message.
 template <typename Message>
 std::uint8_t message_flags(const Message& message) {
   return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
@@ -128,21 +131,21 @@ std::uint8_t message_flags(const Message& message) {
 struct PullRange {
   std::uint64_t offset = 0;
   std::uint64_t end = 0;
-  std::uint64_t address = 0;  ///< not 0: where the bytes belong in the receiver's memory
+  std::uint64_t address = 0;  ///< where the bytes belong in the receiver's memory; 0: not offered
 };
 
-/// The limit of ranges of one message that are requested and do not touch. Pulls come in order, except after
-/// a loss. A peer that requests more ranges violates the protocol.
+/// The largest number of requested ranges of one message that are not adjacent. Pulls arrive in order, except
+/// after a loss. A peer that requests more ranges violates the protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
-/// The ranges of one message that wait to be sent, in the order of the requests. Only used elements are
-/// written.
+/// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of
+/// the requests. Elements are written only when they are used.
 class PullRanges {
  public:
   PullRanges() {}
   std::size_t count() const { return count_; }
   PullRange& front() { return ranges_[0]; }
-  /// Adds a range, and joins it with the range that it continues. Returns false if there are too many.
+  /// Adds a range, or joins it with the range that it continues. Returns false if there are too many ranges.
   bool add(const PullRange& range) {
     for (std::size_t i = 0; i < count_ && range.address == 0; ++i) {
       if (ranges_[i].end != range.offset || ranges_[i].address != 0) continue;
@@ -166,12 +169,12 @@ class PullRanges {
   };
 };
 
-/// What messages and remote writes have in common: long ones are announced, and the receiver pulls them.
+/// The common base of messages and remote writes. Long ones are announced, and the receiver pulls them.
 struct PulledRequest : OutgoingRequest {
   IovArray<ConstBytes> slices;
   std::size_t base = 0;           ///< where the request begins in the slices
   std::uint64_t data = 0;         ///< remote completion data
-  std::uint32_t receiver_id = 0;  ///< announced requests: the peer's request that pulls
+  std::uint32_t receiver_id = 0;  ///< announced requests: id of the peer's request that pulls
   bool has_data = false;
   bool done = false;  ///< the receiver has finished with the request
   PullRanges pulls;
@@ -212,32 +215,32 @@ struct AtomicRequest : OutgoingRequest {
   IovArray<ConstBytes> operands;
   IovArray<ConstBytes> compares;
   IovArray<Bytes> results;
-  std::size_t base = 0;  ///< where it begins in operands and compares; in the results: range.base
+  std::size_t base = 0;  ///< where the range begins in operands and compares; range.base is for the results
 };
 
-/// Keeps the place of a remote read in the ordered queue. The read begins when its turn comes.
+/// Holds the place of a remote read in the ordered queue. The read begins when its turn comes.
 struct QueuedRead : OutgoingRequest {
   QueuedRead() : OutgoingRequest(Kind::queued_read) {}
 
   ReadRequest* read = nullptr;
 };
 
-/// The part of a peer's remote read that waits for space in the carrier.
+/// The response to a part of a peer's remote read. It waits for space in the carrier.
 struct ReadResponse : OutgoingRequest {
   ReadResponse() : OutgoingRequest(Kind::read_response) {}
 
   RmaIov remote;                  ///< what is read
   std::uint64_t offset = 0;       ///< where the part belongs in the peer's buffer
-  std::uint32_t receiver_id = 0;  ///< the peer's request
+  std::uint32_t receiver_id = 0;  ///< id of the peer's request
   bool last = true;               ///< no other part of the read follows
 };
 
-/// The previous values of a peer's fetching atomic; they lie in `copy`.
+/// The response to a part of a peer's fetching atomic. `copy` holds the previous values.
 struct AtomicResponse : OutgoingRequest {
   AtomicResponse() : OutgoingRequest(Kind::atomic_response) {}
 
-  std::uint64_t address = 0;    ///< of the answered part of the operation
-  std::uint32_t sender_id = 0;  ///< the peer's request
+  std::uint64_t address = 0;    ///< target address of the answered part
+  std::uint32_t sender_id = 0;  ///< id of the peer's request
 };
 
 }  // namespace cluster::protocol

@@ -17,8 +17,9 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete. The last range of a write waits for all others:
-/// with it the target reports and counts the write, and must not report a write that failed.
+/// A fenced operation begins when all earlier operations are complete. The last range of a write waits until
+/// all its other ranges are complete. The reason is that the target reports and counts the write when the
+/// last range arrives, and it must not report a write that has failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {

@@ -1,9 +1,10 @@
-// The operations of this side in progress, and the responses to those of peers. It knows their memory, their
-// limit, what may not overtake what, and when each is complete.
+// This side's operations in progress, and its responses to peers' operations. The class owns their memory,
+// limits their number, keeps their order, and decides when each is complete.
 //
 // An operation waits in its channel's ordered queue until the carrier has taken it. Only the request at the
-// head of the queue is posted, so operations leave in the order in which the application posted them. If a
-// later operation could still take effect earlier, it has to wait (must_wait).
+// head of the queue is posted, so operations leave in the order in which the application posted them. Even
+// so, a later operation may take effect before an earlier one. If that is not allowed, the later operation
+// has to wait (must_wait).
 #pragma once
 
 #include <algorithm>
@@ -19,14 +20,14 @@ class OutgoingRequests {
   OutgoingRequests(const Context& context, CompletionReporter& reporter)
       : context_(context), reporter_(reporter) {}
 
-  /// Operations that the application may still begin. Responses do not count.
+  /// Returns how many more operations the application may begin. Responses do not count.
   std::size_t left() const {
     const std::size_t max = context_.settings.tx_requests_max;
     return max - std::min(pool_.alive() - responses_, max);
   }
   std::size_t alive() const { return pool_.alive(); }
 
-  /// Takes a request for an operation of the application. The caller has checked left() first.
+  /// Returns a request for an operation of the application. The caller must have checked left() first.
   template <typename Type, typename Op>
   Type& acquire(Channel& channel, const Op& op) {
     Type& request = *pool_.acquire<Type>();
@@ -52,7 +53,7 @@ class OutgoingRequests {
   /// Calls begin(range) for each remote range of an operation.
   template <typename Begin>
   void each_range(const RmaOp& op, Begin&& begin) {
-    pool_.reserve(op.remote.size());  // all of them begin, or none
+    pool_.reserve(op.remote.size());  // throws here, before any range has begun
     RmaRange range{.group = reporter_.group_for(op)};
     for (const RmaIov& remote : op.remote) {
       range.remote = remote;
@@ -62,8 +63,8 @@ class OutgoingRequests {
       range.base += remote.length;
     }
   }
-  /// Takes a request for a response, which is posted after the bulk that already waits. Returns null if there
-  /// are too many.
+  /// Returns a request for a response, which it adds to the end of the bulk queue. Returns null if there are
+  /// too many responses.
   template <typename Type>
   Type* acquire_response(Channel& channel) {
     if (responses_ >= context_.settings.responses_max) return nullptr;
@@ -76,7 +77,7 @@ class OutgoingRequests {
     channel.tx.bulk.push_back(*request);
     return request;
   }
-  /// Returns a request of acquire() that the carrier did not take. No trace of it remains.
+  /// Undoes acquire() for a request that the carrier has not taken.
   void withdraw(OutgoingRequest& request) {
     request.channel->outgoing.remove(request);
     pool_.release(request);
@@ -87,15 +88,15 @@ class OutgoingRequests {
     return request != nullptr && request->channel == &channel ? request : nullptr;
   }
 
-  /// True if an operation of this kind must not overtake one in progress. Only large writes, which are
-  /// pulled, and reads, which the target answers in its own time, can block others. All else takes effect in
-  /// the order in which the carrier delivers it.
+  /// Returns true if an operation of this kind has to wait for an operation in progress that it must not
+  /// overtake. Only large writes and reads can block others, because the target pulls or answers them at any
+  /// later time. All other operations take effect in the order in which the carrier delivers them.
   bool blocked(const Channel& channel, Kind kind) const {
     if (channel.rma.writes_announced == 0 && channel.rma.reads == 0) [[likely]]
       return false;
     return blocked_by_rma(channel, kind);
   }
-  /// True if a queued request still has to wait for its turn.
+  /// Returns true if a queued request still has to wait for its turn.
   bool must_wait(const OutgoingRequest& request) const;
   /// Adds an operation to its channel's queue. Returns true if its turn has come.
   bool enqueue(OutgoingRequest& request) const {
@@ -104,22 +105,23 @@ class OutgoingRequests {
     return queue.front() == &request && !must_wait(request);
   }
 
-  /// The carrier has taken the whole request or its announcement, or a transport has begun to perform it.
+  /// Takes the request out of the ordered queue. Either the carrier has taken the whole request or its
+  /// announcement, or a transport has begun to perform it.
   static void leave_queue(OutgoingRequest& request, OutgoingRequest::State state) {
     request.channel->tx.ordered.remove(request);
     request.state = state;
   }
   /// Copies the bytes of an injected operation that has to queue, because the caller may change its buffer.
-  /// Returns false if there is no memory for them; then the operation ends with that error.
+  /// Returns false if there is no memory for the copy; the operation has then ended with that error.
   bool keep_copy(PulledRequest& request, const Gather& payload);
 
-  // Tokens name requests; the high bit keeps them apart from 0.
+  // A token contains the id of its request. A high bit keeps tokens different from 0, which means no token.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
-  /// The carrier has reported a token.
+  /// Processes a token that the carrier has reported.
   void acked(Token token);
-  /// Completes a message or write that waits for nothing more.
+  /// Completes a message or write if it waits for nothing more.
   void settle(PulledRequest& request);
-  /// The receiver has finished with a message or write, successfully or not.
+  /// Called when the receiver has finished with a message or write, successfully or not.
   void finish(PulledRequest& request);
   void complete(OutgoingRequest& request, Status status);
 

@@ -118,7 +118,7 @@ void note(Channel& channel, Time now) {
        each = channel.outgoing.before(*each)) {
     each->noted = now;
   }
-  // Receives get into this list in the order in which their messages arrive.
+  // Receives enter this list when their messages arrive, so new ones may be anywhere.
   for (IncomingRequest* each = channel.incoming.front(); each != nullptr;
        each = channel.incoming.after(*each)) {
     if (each->noted == Time{}) each->noted = now;

@@ -1,10 +1,11 @@
 // Lists what an endpoint has in progress, for cluster-info: each operation with its peer, its age, and what
 // it waits for.
 //
-// Operations get no date when they are posted, because that would slow down each message. note() dates all
-// operations that it has not seen before. The engine calls it whenever it looks for idle peers, some times a
-// second. So ages are too short by up to that interval, and a younger operation has none. The lists are in
-// the order of posting, so note() looks only at new operations.
+// Posting an operation does not read the clock, because that would slow down each message. Instead, note()
+// writes the time into all operations that it has not seen before. The engine calls note() whenever it looks
+// for idle peers, a few times a second. Therefore the listed age of an operation is too short by up to that
+// interval, and an operation that note() has not seen has no age. Most lists are in the order of posting, so
+// note() visits only the new operations at their end.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +22,12 @@ namespace cluster::protocol {
 struct PendingOperation {
   const char* kind = "";   ///< "send", "receive", "write"...
   SocketAddress peer;      ///< empty: any
-  std::size_t length = 0;  ///< for a receive without a message: of its buffer
-  std::size_t done = 0;    ///< bytes that have left, or arrived
+  std::size_t length = 0;  ///< for a receive without a message: length of its buffer
+  std::size_t done = 0;    ///< bytes that have been posted, or have arrived
   bool tagged = false;
   std::uint64_t tag = 0;
   Time noted{};                ///< Time{}: the operation is new
-  const char* waits_for = "";  ///< what the peer is to do: "to answer it"
+  const char* waits_for = "";  ///< what the peer has to do, such as "to answer it"
 };
 
 /// A message that no receive has matched.
@@ -37,12 +38,12 @@ struct StoredMessage {
   std::uint64_t tag = 0;
 };
 
-/// Collects the first stored messages, at most `most`.
+/// Appends the oldest stored messages to `into` until it has `most` entries.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
-/// Dates receives that have no message yet.
+/// Writes the time into receives that have no message yet.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
-/// Dates all other operations in progress with one peer.
+/// Writes the time into all other operations in progress with one peer.
 void note(Channel& channel, Time now);
 void collect(const Channel& channel, std::vector<PendingOperation>& into);
 

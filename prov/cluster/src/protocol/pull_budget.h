@@ -1,19 +1,22 @@
-// How much may be pulled at once from all senders, so that many-to-one traffic overruns neither the switch in
-// front of this host nor its receive ring. One budget serves all peers across the network, which share that
-// port. Another serves the peers on this node, which share only memory.
+// Limits how many bytes are pulled from all senders at once, so that many-to-one traffic overruns neither
+// this host's switch port nor its receive ring. All peers across the network share one budget, because they
+// share that port. All peers on this node share another budget.
 //
-// The budget across the network finds its size. It times one pull at a time, from its departure until its
-// first bytes arrive, less the delay in both hosts. The smallest recent time is the base delay; the rest is
-// queueing behind other pulled bytes. Up to kTarget of queueing the budget grows: it doubles until a timed
-// pull waits too long, and again after a few timed pulls with hardly any queueing; otherwise it grows by an
-// eighth. Beyond kTarget it shrinks in proportion, at most by half. So a gigabit port holds tens of
-// kilobytes, a memory-speed link a megabyte. The budget never shrinks below kBudgetMin, which fits into the
-// smallest switch buffers (64 KB). One slow sender must not look like a slow port forever.
+// The budget for the network adapts its size. It times one pull at a time, from the transmission of the pull
+// until its first bytes arrive, and subtracts the delay in both hosts. The smallest recent time is the base
+// delay. Any time beyond the base delay is queueing behind other pulled bytes. While queueing takes at most
+// kTarget, the budget grows. It doubles until a timed pull exceeds kTarget, and doubles again after a few
+// timed pulls with hardly any queueing. Otherwise it grows by an eighth. If queueing takes more than kTarget,
+// the budget shrinks in proportion, at most by half. For example, the budget is tens of kilobytes for a
+// gigabit port, and a megabyte for a link at memory speed. The budget never shrinks below kBudgetMin, which
+// fits into the smallest switch buffers (64 KB). Without this minimum, one slow sender could keep the budget
+// small forever.
 //
-// A peer is stalled if it has sent less than an eighth of the requested bytes while others wait. After
-// kStallTimeout (or four timed pulls, if they take longer) its share is lent to others, and this side
-// requests nothing more from it. Once an eighth of the requested bytes has arrived, the share counts again.
-// Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout while other
+// requests wait. If four times the latest timed pull is longer than kStallTimeout, that time counts instead.
+// The share of a stalled peer is lent to others, and this side requests nothing more from the peer. Once an
+// eighth of the requested bytes has arrived, the share counts again. Sources: Homa (SIGCOMM 2018) for
+// receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +28,12 @@
 
 namespace cluster::protocol {
 
-/// What this side knows about the moment of an arrival. Rings give no times, so their pulls are not timed.
+/// What this side knows about the time of an arrival. Rings give no times, so pulls through rings are not
+/// timed.
 struct ArrivalInfo {
   Time now{};
-  /// How long the peer's host held our newest frame before it answered, plus how long our host held the
-  /// answer before reading it. Nothing if unknown.
+  /// The time for which the peer's host held our newest frame before it answered, plus the time for which our
+  /// host held the answer before reading it. Empty if unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -42,35 +46,36 @@ class PullBudget {
   /// Requests with bytes left to pull, in the order of their turns.
   List<IncomingRequest, &IncomingRequest::waiting> waiting;
 
-  /// The largest piece that one pull requests.
+  /// Returns the size of the largest piece that one pull requests.
   std::size_t piece() const {
     return std::clamp(std::bit_floor(limit_ / kPullsInFlight), kPieceMin, kPieceMax);
   }
-  /// True if this side may request another piece: at most kPullsInFlight are in flight for one request.
+  /// Returns true if this side may request another piece for `request`. At most kPullsInFlight pieces of one
+  /// request are in flight.
   bool may_pull(const IncomingRequest& request) const {
     return !request.channel->pull.stalled && request.pull.in_flight() + piece() <= kPullsInFlight * piece();
   }
-  /// True if another piece fits into the budget.
+  /// Returns true if another piece fits into the budget.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
-  /// A request waits for the budget: the budget may grow.
+  /// Records that a request waits for the budget. Only then may the budget grow.
   void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
-  /// This side has requested the next `bytes`.
+  /// Counts the next `bytes` bytes as requested.
   void pulled(IncomingRequest& request, std::size_t bytes);
-  /// `bytes` at `offset` have arrived.
+  /// Counts `bytes` bytes at `offset` as arrived.
   void arrived(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
-  /// These bytes will not come.
+  /// Takes back `bytes` requested bytes that will not arrive.
   void given_up(Channel& channel, std::size_t bytes);
 
-  /// The requested pulls leave at `now`.
+  /// Records that the pulls requested so far are transmitted at `now`.
   void on_transmit(Time now) {
     if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
   }
-  /// Checks for stalled peers, after all arrivals up to `now`. Returns true if it lent the share of a peer to
-  /// others.
+  /// Checks for stalled peers. Call it after all arrivals up to `now` have been counted. Returns true if it
+  /// has lent a peer's share to others.
   bool check_stalls(Time now);
-  /// When to call check_stalls(); kNever if no request waits to be pulled.
+  /// Returns when check_stalls() must be called, or kNever if no request has bytes left to pull.
   Time deadline() const { return waiting.empty() ? kNever : check_at_; }
 
  private:
@@ -82,11 +87,11 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  /// The part of what is in flight that must arrive within kStallTimeout.
+  /// The number of bytes in flight, divided by this, must arrive within kStallTimeout.
   static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 
-  /// True if the peer has sent enough of what is in flight to keep its share.
+  /// Returns true if enough of the peer's bytes in flight have arrived for it to keep its share.
   static bool sends_enough(const PullShare& share) {
     return share.arrived * kStallDivisor >= share.in_flight;
   }
@@ -96,12 +101,12 @@ class PullBudget {
   std::size_t most_;
   std::size_t least_;
   std::size_t limit_;
-  std::size_t in_flight_ = 0;  ///< bytes requested and not arrived, without the shares of stalled peers
+  std::size_t in_flight_ = 0;  ///< requested bytes that have not arrived, without those of stalled peers
   List<PullShare, &PullShare::hook> requested_;  ///< peers with bytes in flight
   bool limited_ = false;                         ///< a request has waited for the budget
   bool exploring_ = true;                        ///< the budget is doubling
   unsigned quick_ = 0;                           ///< timed pulls in a row with hardly any queueing
-  /// The pull that is timed.
+  /// The pull that is being timed.
   struct Timed {
     std::uint32_t request = 0;
     std::size_t offset = 0;

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = IncomingRequest::Kind;
 
-/// Returns how much to request next. 0: enough is in flight.
+/// Returns how many bytes to request next, or 0 if enough bytes are in flight.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
   if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
   if (!budget.may_pull(request)) return 0;
@@ -25,8 +25,8 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
           .total = piece};
 }
 
-/// Counts the next piece of a read as requested, and returns the segment that requests it. The segment that
-/// completes the request of a read has no kMore: with it the target counts the read.
+/// Counts the next piece of a read as requested, and returns the segment that requests it. Of all segments
+/// that request parts of a read, only the last has no kMore. When it arrives, the target counts the read.
 wire::Segment request_read(ReadRequest& read, std::size_t piece) {
   const RmaRange& range = read.range;
   const bool range_requested = read.pull.requested + piece == read.pull.end;
@@ -66,7 +66,7 @@ void PullReceiver::start(IncomingRequest& request) {
   schedule(budget);
 }
 
-/// Shares out the available budget: one pull per request and turn.
+/// Distributes the available budget among the waiting requests. Each request gets one pull per turn.
 void PullReceiver::schedule(PullBudget& budget) {
   IncomingRequest* request = budget.waiting.front();
   while (request != nullptr && budget.available()) {
@@ -89,8 +89,8 @@ void PullReceiver::schedule(PullBudget& budget) {
   if (request != nullptr) budget.mark_limited();
 }
 
-/// Returns the request for which these `bytes` come, or null if they were not requested or have arrived
-/// already.
+/// Returns the request that `bytes` bytes of the segment belong to. Returns null if they were not requested
+/// or have already arrived.
 IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
                                               std::size_t bytes) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
@@ -121,7 +121,7 @@ void PullReceiver::on_bulk_run(Channel& channel, const wire::RunView& run, const
   schedule(budget_of(channel));
 }
 
-/// Stores the bytes. Returns false if the region of a write has been closed.
+/// Stores the bytes. Returns false if the request is a peer's write and its region has been closed.
 bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, const wire::RunView& run) {
   const std::size_t part = run.segment.length;
   if (request.kind != Kind::write_target) {
@@ -152,7 +152,7 @@ void PullReceiver::on_read_failed(Channel& channel, const wire::Segment& segment
   schedule(budget_of(channel));
 }
 
-/// Counts pulled bytes that are in place.
+/// Counts pulled bytes after they have been stored.
 void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::size_t bytes,
                            const ArrivalInfo& info) {
   PullBudget& budget = budget_of(*request.channel);

@@ -1,8 +1,7 @@
-// The receiver's side of everything that is pulled: announced messages, remote reads of this side, and large
-// remote writes of peers. It requests as much at a time as its budget over all senders allows. The bytes land
-// at their offset in any order, and the last of them complete the request. So many senders cannot overrun one
-// receiver (the argument of Homa and CLIC). Bytes are copied only once, from the arrival into the
-// application's buffer.
+// Pulls bytes from peers: for announced messages, for remote reads of this side, and for large remote writes
+// of peers. At any time it has requested at most as many bytes as its budget for all senders allows.
+// Therefore even many senders cannot overrun one receiver (the argument of Homa and CLIC). The bytes of a
+// request may arrive in any order. Each byte is copied once, from the carrier into the application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"
@@ -26,19 +25,19 @@ class PullReceiver {
   /// Like on_bulk(), for frames of bulk that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
-  /// A read of this side has failed at the target.
+  /// Called when a read of this side has failed at the target.
   void on_read_failed(Channel& channel, const wire::Segment& segment);
 
-  /// Ends a request whose bytes will not come.
+  /// Ends a request whose bytes will not arrive.
   void abandon(IncomingRequest& request, Status status);
   /// Reports a request and releases it.
   void complete(IncomingRequest& request, Status status);
 
-  /// True if nothing is left for copy_in().
+  /// Returns true if nothing is left for copy_in().
   bool idle() const { return direct_.idle(); }
-  /// Copies one piece for each request whose sender's memory is in reach.
+  /// Copies one piece for each request if this side can read the sender's memory.
   void copy_in();
-  /// A peer is lost: its share of the budget may serve others.
+  /// Distributes the budget again after a peer is lost, because the peer's share has become free.
   void reschedule();
   void check_stalls(Time now) {
     if (network_budget_.deadline() <= now && network_budget_.check_stalls(now)) schedule(network_budget_);

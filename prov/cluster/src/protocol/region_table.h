@@ -1,11 +1,13 @@
-// Registered memory: what peers may read and write, by key. The endpoints of a domain share it.
+// The regions of registered memory, by key. Peers may read or write them. All endpoints of a domain share the
+// table.
 //
-// This table touches memory only under its lock. So once remove() returns, no access to the region happens
-// any more, and atomics exclude each other and all that travels in segments. The lock is held for one
-// segment's copy at a time.
+// Segments access regions only through this table, under its lock. Therefore no segment accesses a region
+// after remove() has returned, and an atomic operation excludes all other accesses by segments. The lock is
+// held only while one segment is copied.
 //
-// Peers on this node may access regions without this side (RegionOffers). Their accesses exclude only the end
-// of a region, and remove() waits for them. This side serves accesses that it has to count.
+// Peers on this node may also access regions without this process (RegionOffers). These accesses do not take
+// the lock, but remove() waits until they have ended. Accesses that this process has to count always go
+// through this table.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +30,18 @@ enum class Access : std::uint8_t { read, write, update };  ///< update: read and
 
 struct MemoryRegion {
   std::byte* base = nullptr;
-  std::uint64_t start = 0;   ///< the remote address of `base`: 0, or its virtual address
-  std::uint64_t length = 0;  ///< ~0 from address 0 means all memory
+  std::uint64_t start = 0;   ///< the address by which peers name `base`: 0, or its virtual address
+  std::uint64_t length = 0;  ///< ~0 with `start` 0 means all memory
   bool readable = false;
   bool writable = false;
   Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
-  bool drawn_key = false;  ///< the key is 64 random bits, so a peer has it from the application
+  bool drawn_key = false;  ///< the key is 64 random bits, so a peer can learn it only from the application
 };
 
 class RegionTable {
  public:
-  /// `offers` may be null: then this side serves every access.
+  /// If `offers` is null, this process serves every access.
   explicit RegionTable(ThreadFence fence = nullptr, std::unique_ptr<RegionOffers> offers = nullptr)
       : lock_(fence), offers_(std::move(offers)) {}
 
@@ -52,14 +54,14 @@ class RegionTable {
     if (offers_ == nullptr) return true;
     try {
       offers_->offer(key, offered(region));
-    } catch (...) {  // without memory the key stays free
+    } catch (...) {  // if there is no memory, the key must stay free
       const std::lock_guard guard(lock_);
       regions_.erase(key);
       throw;
     }
     return true;
   }
-  /// Removes a region. Returns false, and keeps it, if a peer does not finish using it.
+  /// Removes a region. If a peer does not end its access to the region, returns false and keeps the region.
   bool remove(std::uint64_t key) {
     if (offers_ != nullptr && !offers_->withdraw(key)) return false;
     const std::lock_guard guard(lock_);
@@ -74,14 +76,14 @@ class RegionTable {
     if (writes != nullptr) found->second.writes = writes;
     if (offers_ != nullptr) offers_->change(key, offered(found->second));
   }
-  /// Lets peers of an endpoint on this node access the regions until the handle is dropped. This side serves
-  /// accesses that the endpoint counts.
+  /// Lets the peers of `endpoint` on this node access the regions until the returned handle is released. This
+  /// process itself serves the accesses that the endpoint counts.
   std::shared_ptr<void> serve(const SocketAddress& endpoint, bool counts_reads, bool counts_writes) {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(bytes, region) with the bytes of the range. Returns false if no region that allows the
-  /// access contains it.
+  /// Calls visit(pointer, region) with a pointer to the bytes of the range. Returns false without this call
+  /// if no region contains the range and allows the access.
   template <typename Visit>
   bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);
@@ -94,17 +96,17 @@ class RegionTable {
     const bool allowed =
         (access == Access::write || region.readable) && (access == Access::read || region.writable);
     if (!inside || !allowed) return false;
-    // No arithmetic on `base`: for a region of all memory it points to nothing.
+    // The address is computed as an integer, because `base` is null for a region of all memory.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
     return true;
   }
-  /// True if there is such a region, and the provider has drawn its key.
+  /// Returns true if a region has this key, and the provider has drawn the key at random.
   bool drawn(std::uint64_t key) {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(key);
     return found != regions_.end() && found->second.drawn_key;
   }
-  /// True if the range lies in a region that allows the access.
+  /// Returns true if the range lies in a region that allows the access.
   bool allows(const RmaIov& range, Access access) {
     return with(range, access, [](std::byte*, const MemoryRegion&) {});
   }

@@ -2,7 +2,8 @@
 
 namespace cluster::protocol {
 
-/// True if a read or write by the initiator must not take effect before the operation `before` does.
+/// Returns true if an access by the initiator must not take effect before the operation `before`. `is_read`:
+/// whether the access is a read or a write.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;
   const bool after_read = is_read ? order.read_after_read : order.write_after_read;
@@ -18,7 +19,8 @@ bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, cons
   return false;
 }
 
-/// True if the access need not wait for an operation posted before `own` (null: for any operation).
+/// Returns true if the access need not wait for any operation that was posted before `own`. If `own` is null,
+/// no operation in progress may make it wait.
 bool RemoteAccess::comes_last(const Channel& channel, const OutgoingRequest* own, bool reads) const {
   for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
        before = channel.outgoing.after(*before)) {
@@ -63,7 +65,8 @@ void RemoteAccess::over(Channel& channel, carrier::AccessTicket ticket, Status s
   reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
-/// Takes the outcome of a request whose turn has come. Returns false if the request has to be posted.
+/// Processes the outcome of the first way for a request whose turn has come. Returns false if the request has
+/// to go the second way.
 bool RemoteAccess::account(OutgoingRequest& request, Outcome outcome) {
   if (outcome == Outcome::unsuited) return false;
   if (outcome != Outcome::pending) {
@@ -125,7 +128,8 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
-  // The bytes of a queued or announced request go out later. The request may also have failed already.
+  // The bytes of a queued or announced request are transmitted later, so they are copied now. The request may
+  // already have failed; then it no longer exists.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
@@ -137,8 +141,8 @@ bool RemoteAccess::advance(WriteRequest& request) {
   const RmaRange& range = request.range;
   const bool failed_before = range.group != nullptr && range.group->status != Status::ok;
   if (failed_before && range.last && request.posted == 0) {
-    // With the last range the target reports the whole write, so this range must not arrive. If it has begun,
-    // the target waits for the rest.
+    // The target reports the whole write when the last range arrives. Therefore the last range of a failed
+    // write must not arrive. If the range has already begun, though, the target waits for its rest.
     outgoing_.complete(request, range.group->status);
     return true;
   }
@@ -197,7 +201,7 @@ void RemoteAccess::begin(Channel& channel, const ReadOp& op, const RmaRange& ran
   const bool at_once =
       channel.tx.ordered.empty() && !op.fence && !outgoing_.blocked(channel, Kind::queued_read);
   if (at_once) return pulls_.start(request);
-  // Operations posted before go first, so that a read behind a write sees the written bytes.
+  // Operations that were posted earlier go first, so that a read behind a write sees the written bytes.
   auto& queued = outgoing_.acquire<QueuedRead>(channel, op);
   queued.read = &request;
   if (outgoing_.enqueue(queued)) start(queued);

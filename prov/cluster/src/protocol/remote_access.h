@@ -1,25 +1,27 @@
-// Remote writes and reads of this side. Each takes the first of these two ways that suits it:
+// Remote writes and reads of this side. Each access goes the first of these two ways that is possible:
 //
-//   at once      the transport accesses the peer's memory itself (Channel::rma.reached). So a target that
-//                computes or sleeps is read and written at full speed. The operation is complete when it is
-//                submitted, or pending until the transport reports it
-//   by requests  the target's library serves it (rma_target.h). Small writes travel at once, in the order of
-//                messages. Large writes are announced, and the target pulls them. This side pulls reads like
-//                messages
+//   at once      the transport accesses the peer's memory itself (Channel::rma.reached). The access is fast
+//                even while the target computes or sleeps. The operation is complete when it is submitted,
+//                or it is pending until the transport reports its end
+//   by requests  the target's library performs the access (rma_target.h). Small writes are transmitted at
+//                once, in order with messages. Large writes are announced, and the target pulls them. This
+//                side pulls the bytes of reads in the same way as messages
 //
-// Operations that need the target go the second way: remote completion data, accesses that the target counts,
-// and regions out of reach. So do operations of several ranges, each of which is a request of its own. If the
-// first range were done here and another were out of reach, the first would be written again. Its target may
-// have seen and changed the bytes by then. A request that had to wait tries the first way again when its turn
-// comes.
+// An operation goes the second way if it needs the target. That is so if it has remote completion data, if
+// the target counts the access, or if the transport cannot access the region. An operation with several
+// ranges also goes the second way, with one request for each range. Otherwise the first range might be
+// written at once, and then again by a request because the transport cannot access another range. The target
+// might have seen and changed the bytes in between. A request that had to wait tries the first way again when
+// its turn comes.
 //
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
-// operations in progress if it is fenced, comes behind a fence, or the endpoint was opened with that order
-// (Ordering). Sometimes only the transport can see what is in progress (messages in a ring, pending puts).
-// Then the access says what it must come after, and a transport that cannot promise that refuses it. Later
-// operations find the access done, or count it: a pending get as a read, a pending put without an order as a
-// write. A message behind an announced write waits until the write is complete, so a send is always seen
-// after the write before it.
+// operations in progress if it is fenced, if it follows a fenced operation, or if the endpoint was opened
+// with that order (Ordering). Some operations in progress are known only to the transport, for example
+// messages in a ring and pending puts. In this case AccessTerms say which operations the access must not
+// overtake. A transport that cannot guarantee this refuses the access. Pending accesses are counted, so that
+// later operations can wait for them: a pending get counts as a read, and a pending put without an order
+// counts as an announced write. A message waits until all earlier announced writes are complete. Therefore
+// the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -30,8 +32,8 @@ class RemoteAccess : MessengerParts {
  public:
   explicit RemoteAccess(const MessengerParts& parts) : MessengerParts(parts) {}
 
-  /// Tries the first way, which schedules nothing. Returns true if the operation is complete, failed, or
-  /// pending. Returns false if nothing was done, and the operation has to go the second way.
+  /// Tries the first way. Returns true if the operation is complete, has failed, or is pending. Returns false
+  /// if nothing was done, and the operation has to go the second way.
   bool write_at_once(Channel& channel, const WriteOp& op);
   bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {
@@ -41,14 +43,15 @@ class RemoteAccess : MessengerParts {
     return read_at_once(channel, op) ? Status::ok : request_reads(channel, op);
   }
 
-  /// Posts as much of the request at the head of the queue as the carrier takes. Returns true if that is all.
+  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
+  /// if the carrier has taken all of it.
   bool advance(WriteRequest& request);
   /// Begins a queued read, whose turn has come.
   void start(QueuedRead& queued);
 
-  /// True if accesses that were submitted to transports are not complete.
+  /// Returns true if accesses that were submitted to transports are not complete.
   bool pending() const { return pending_ != 0; }
-  /// The transport reports that a pending access has ended.
+  /// Called by the transport when a pending access has ended.
   void over(Channel& channel, carrier::AccessTicket ticket, Status status);
 
  private:
@@ -81,12 +84,12 @@ class RemoteAccess : MessengerParts {
 template <bool reads>
 inline AccessTerms RemoteAccess::terms(const Channel& channel, bool copied) const {
   const Ordering& order = context_.bindings.ordering;
-  // Messages that were sent at once are not among the requests: they lie in the carrier.
+  // Messages that were posted at once have no request, so only the carrier knows whether they have arrived.
   return {copied, reads ? order.read_after_send : order.write_after_send,
           (reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
 }
 
-/// Returns false if the access must wait. Otherwise terms() says what it must come after.
+/// Returns false if the access must wait. Otherwise terms() says which operations it must not overtake.
 template <bool reads>
 inline bool RemoteAccess::may_go(const Channel& channel, bool fence) const {
   if (channel.rma.reads != 0) [[unlikely]] {
@@ -115,8 +118,8 @@ inline bool RemoteAccess::account(Channel& channel, const RmaOp& op, Outcome out
 
 inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
-  // If the access has to go the second way after all, that way must have capacity: a refused call must have
-  // no effect.
+  // The access may still have to go the second way, so that way must have capacity. A call that fails for
+  // lack of capacity must have no effect.
   if (access == nullptr || op.has_data || op.remote.size() != 1 || outgoing_.left() == 0) return false;
   if (!may_go<false>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();

@@ -13,10 +13,10 @@ class RendezvousProtocol : MessengerParts {
   // --- sender ---
   /// Announces the message at the head of the queue. Returns false if the carrier has no space.
   bool announce(SendRequest& request);
-  /// The receiver requests a range of a message or write.
+  /// Queues a range of a message or write that the receiver requests.
   void on_pull(Channel& channel, const wire::Segment& segment);
-  /// Posts one range of the request at the head of the bulk queue. The request then moves to the end. Returns
-  /// false if the carrier has no space.
+  /// Posts one range of the request at the head of the bulk queue. If the request has more ranges, it then
+  /// moves to the end of the queue. Returns false if the carrier has no space.
   bool stream(PulledRequest& request);
 
   // --- receiver ---

@@ -1,4 +1,4 @@
-// A pool for requests of several types that share one id space: an id that a peer sends back names one
+// A pool for requests of several types. All types share one id space, so an id that a peer returns names one
 // request, whatever its type. Every cell is as large as the largest type. All types derive from Base, which
 // carries the id. Only Base may own resources: when the pool ends, it destroys each live request as a Base.
 #pragma once
@@ -27,7 +27,7 @@ class RequestPool {
     if (cell == nullptr) [[unlikely]]
       return nullptr;
     Type* const request =
-        ::new (static_cast<void*>(cell->bytes)) Type;  // without (), which would clear it first
+        ::new (static_cast<void*>(cell->bytes)) Type;  // not Type(), which would clear the memory first
     request->id = cell->id;
     cell->request = request;
     return request;
@@ -40,8 +40,8 @@ class RequestPool {
     cells_.release(*cell);
   }
 
-  /// Keeps a request whose id no peer has learnt, instead of releasing it. It stays unchanged until
-  /// take_kept() returns it.
+  /// Keeps a request instead of releasing it. No peer may know the id of the request. It stays unchanged
+  /// until take_kept() returns it.
   void keep(Base& request) {
     if (kept_count_ < kept_.size()) [[likely]] {
       kept_[kept_count_++] = &request;
@@ -60,9 +60,9 @@ class RequestPool {
     return cell != nullptr ? cell->request : nullptr;
   }
 
-  /// Requests in use, without the kept ones.
+  /// Returns the number of requests in use, without the kept ones.
   std::size_t alive() const { return cells_.alive() - kept_count_; }
-  /// So many more are acquired without memory.
+  /// Allocates memory for `count` more requests, so that acquire() cannot run out of memory for them.
   void reserve(std::size_t count) { cells_.reserve(count); }
   bool can_acquire(std::size_t count) const { return cells_.has_free(count); }
 

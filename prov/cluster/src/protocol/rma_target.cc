@@ -28,7 +28,7 @@ void RmaTarget::on_write(Channel& channel, const wire::Segment& segment, ConstBy
   write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
-  // store() checks the part that has come. Here the whole range is checked (most writes have one part).
+  // store() checks the part that has arrived. If more parts follow, the whole range is checked here.
   const bool whole = payload.size() == segment.total;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
                   (whole || context_.bindings.regions->allows(write.range.iov, Access::write));
@@ -47,7 +47,7 @@ void RmaTarget::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   const bool last = write.arrived + payload.size() == write.range.iov.length;
   if (write.allowed) {
-    // Each part looks up the region again, because it may have been closed meanwhile.
+    // Looks up the region again for each part, because the region may have been closed meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
         part, Access::write, [&](std::byte* target, const MemoryRegion& region) {

@@ -1,10 +1,10 @@
-// What peers do to the registered memory of this side, if this side's library serves it. Only this side knows
-// whether the memory may be touched, and it copies under the lock of the regions (region_table.h). So a
-// closed region is never touched again.
+// Serves peers' accesses to registered memory that need this side's library. Only this side knows whether the
+// memory may be accessed, and it copies under the lock of the region table (region_table.h). Therefore a
+// closed region is never accessed again.
 //
-// Small writes arrive in the order of messages. Large writes are announced, and this side pulls them into
-// their region. The answer means that the bytes are in place. A write gets no answer if its initiator sees
-// the outcome by itself (shm/local_memory.h). Reads are answered from the region, part by part.
+// Small writes arrive in order with messages. Large writes are announced, and this side pulls them into their
+// region. The answer to a write means that the bytes are in the region. If the initiator sees the outcome by
+// itself (shm/local_memory.h), the write gets no answer. Reads are answered from the region, part by part.
 #pragma once
 
 #include "protocol/messenger_parts.h"

@@ -1,5 +1,5 @@
-// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that
-// the peer retransmits only what is missing.
+// The ack block. It lists the frames beyond `ack` that have arrived, so that the peer retransmits only the
+// missing frames (selective acknowledgement, as in RFC 2018).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cluster::wire {
 
-/// One run of frames that arrived: [first, end).
+/// A run of frames that have arrived: from `first` up to, but not including, `end`.
 struct SequenceRange {
   Sequence first;
   Sequence end;
@@ -20,8 +20,8 @@ struct SequenceRange {
 
 inline constexpr std::size_t kAckRangesMax = 32;
 
-/// The layout on the wire. `count` pairs of Le32 (first, end) follow: ascending, disjoint, and all beyond the
-/// header's `ack`.
+/// The layout on the wire. `count` pairs of Le32 (first, end) follow. They are ascending and disjoint, and
+/// all are beyond the header's `ack`.
 struct AckBlock {
   Le32 spurious;  ///< spurious retransmissions that have arrived in this flow so far
   Le16 count;

@@ -48,14 +48,15 @@ bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
 
 bool is_ours(const FrameHeader& header) { return header.magic == kMagic && header.version == kVersion; }
 
-/// Checks what all kinds have in common. `least`: bytes of header and trailer.
+/// Checks what all kinds have in common. `least`: the size of header and trailer. `available`: the size of
+/// the rest of the datagram.
 bool is_frame(const FrameHeader& header, std::size_t least, std::size_t available) {
   return is_ours(header) && header.kind < std::size(kRules) && kRules[header.kind].exists &&
          header.length >= least && header.length <= available;
 }
 
-/// Does not clear the blocks, because that would cost more than reading the whole frame. has_opening and
-/// has_ranges say whether the blocks are valid.
+/// Copies the header fields into `out`. It does not clear the blocks, because that would cost more than
+/// reading the whole frame. has_opening and has_ranges say whether the blocks are valid.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags & (kAll | kPart);
@@ -178,7 +179,8 @@ Field field_at(const std::byte* at) {
   return field;
 }
 
-/// Returns true if `frame`, except for its payload, is what the `i`th frame after `first` must be.
+/// Returns true if `frame`, apart from its payload, has the bytes that the `i`th frame after `first` must
+/// have.
 bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, const FrameView& view,
                const Segment& segment, std::size_t segment_header) {
   const bool alike = same_bytes(first, frame, 0, kChecksumOffset) &&

@@ -1,9 +1,9 @@
-// What a remote atomic operation does, in the 16 bits that travel with it: the operation, the type of the
-// elements, and whether the previous values come back. The protocol defines the numbers; api/ checks that
-// they equal libfabric's.
+// The 16 bits in a segment that say what a remote atomic operation does: the operation, the type of the
+// elements, and whether the answer carries the previous values. The protocol defines the numbers. api/ checks
+// that they equal libfabric's numbers.
 //
-// An operation on many elements is atomic only for each element. So it travels in parts of at most
-// kAtomicPart bytes, each of which fits into the smallest frame that a peer may ask for.
+// An operation on many elements is atomic only for each single element. So the initiator splits it into parts
+// of at most kAtomicPart bytes. Each part fits into the smallest frame that a peer may ask for.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace cluster::wire {
 
 enum class AtomicOp : std::uint8_t {
-  min,  // combine with one operand
+  min,  // from here to bxor: combine with one operand
   max,
   sum,
   prod,
@@ -25,13 +25,13 @@ enum class AtomicOp : std::uint8_t {
   bxor,
   read,   // no operand
   write,  // one operand, which replaces the target
-  cswap,  // replace if the comparand equals the target; the next five: if it compares as named
+  cswap,  // from here to cswap_gt: replace the target if its comparison with the comparand is true
   cswap_ne,
   cswap_le,
   cswap_lt,
   cswap_ge,
   cswap_gt,
-  mswap,  // replace the bits of a mask
+  mswap,  // replace the bits that the mask selects
 };
 inline constexpr std::size_t kAtomicOps = static_cast<std::size_t>(AtomicOp::mswap) + 1;
 
@@ -46,16 +46,16 @@ enum class AtomicType : std::uint8_t {
   uint64,
   float32,
   float64,
-  complex32,  // a complex type has the name of one of its two halves
+  complex32,  // named after the size of one of its two halves
   complex64,
-  float_long,  // as the hosts store them, padding included
+  float_long,  // as the hosts store it, including padding
   complex_long,
   int128,
   uint128,
 };
 inline constexpr std::size_t kAtomicTypes = static_cast<std::size_t>(AtomicType::uint128) + 1;
 
-/// Bytes of one element.
+/// Returns the size of one element in bytes.
 constexpr std::size_t size_of(AtomicType type) {
   constexpr std::uint8_t kSizes[kAtomicTypes] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 16, 32, 16, 16};
   return kSizes[static_cast<std::size_t>(type)];
@@ -64,7 +64,7 @@ constexpr std::size_t size_of(AtomicType type) {
 struct AtomicCode {
   AtomicOp op = AtomicOp::read;
   AtomicType type = AtomicType::int8;
-  bool fetch = false;  ///< the previous values come back
+  bool fetch = false;  ///< the answer carries the previous values
 
   bool compares() const { return op >= AtomicOp::cswap; }
   /// Returns how many arrays of elements travel with the operation: none, the operands, or operands and
@@ -75,8 +75,8 @@ struct AtomicCode {
     return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
                                       (fetch ? 1u << 10 : 0u));
   }
-  /// Reads packed(). Returns false if there is no such operation. A read or a comparison without an answer is
-  /// none.
+  /// Reads the bits that packed() returns. Returns false if there is no such operation. A read or a
+  /// comparison must fetch the previous values.
   static bool unpack(std::uint16_t bits, AtomicCode& code) {
     const unsigned op = bits & 31u;
     const unsigned type = bits >> 5 & 31u;
@@ -86,13 +86,13 @@ struct AtomicCode {
   }
 };
 
-/// Target bytes of one part; a multiple of every element's size.
+/// The largest number of target bytes of one part. It is a multiple of every element's size.
 inline constexpr std::size_t kAtomicPart = 128;
 
-/// Target bytes of the next part if `left` bytes are left.
+/// Returns how many bytes at the target the next part covers. `left`: bytes not yet covered.
 inline std::size_t atomic_part(std::uint64_t left) { return std::min<std::uint64_t>(left, kAtomicPart); }
 
-/// Returns true if the lengths in the header of an atomic segment fit together.
+/// Returns true if the lengths in the header of an atomic segment are consistent.
 inline bool lengths_fit(const AtomicCode& code, std::uint64_t total, std::uint64_t length) {
   return total > 0 && total % size_of(code.type) == 0 && length == code.operands() * atomic_part(total);
 }

@@ -1,5 +1,5 @@
-// The portable implementation looks up eight bytes in eight tables at a time. fast::implementations() lists
-// the faster ones that the processor can run; crc32c() uses the first.
+// The portable implementation processes eight bytes at a time, and looks up each of them in its own table.
+// fast::implementations() lists the faster ones that the processor can run; crc32c() uses the first.
 #include "wire/checksum.h"
 
 #include <array>

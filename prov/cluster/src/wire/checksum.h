@@ -1,18 +1,19 @@
-// CRC32C (Castagnoli), the checksum of iSCSI and SCTP: one instruction on every x86-64 since 2008 and on
-// arm64 servers. It covers header and payload of each frame. Network hardware computes and checks UDP's own
-// checksum, so that checksum misses errors between hardware and application.
+// CRC32C (Castagnoli), which iSCSI and SCTP also use. Every x86-64 processor since 2008 and the arm64
+// processors of servers have an instruction for it. The checksum covers the header and the payload of each
+// frame. UDP's own checksum is not enough: network hardware computes and checks it, so it misses errors
+// between the hardware and the application.
 //
 // This file also holds what the files checksum*.cc and their test share: the arithmetic, and the list of
 // implementations that use special instructions. Each kind of processor has its own source file; the build
 // chooses one.
 //
-// A CRC is a remainder: the data, read as a polynomial whose coefficients are bits, modulo P of degree 32.
-// Numbers here are reflected, as the wire and the processor's instruction have them: the lowest bit belongs
-// to the highest power.
+// A CRC is a remainder. The data is read as a polynomial whose coefficients are bits. The CRC is this
+// polynomial modulo P, which has degree 32. Numbers here are reflected, as they are on the wire and in the
+// processor's instruction. In a reflected number, the lowest bit belongs to the highest power.
 //
-// Appending n bits to a message multiplies what stood before them by x^n. So code that cuts data into parts
-// and joins their remainders needs powers of x modulo P. This file defines all of them; the compiler computes
-// them.
+// Appending n bits to a message multiplies the polynomial of the message by x^n. So code that splits data
+// into parts and joins their remainders needs powers of x modulo P. This file defines all of these powers,
+// and the compiler computes them.
 #pragma once
 
 #include <array>
@@ -25,31 +26,32 @@
 
 namespace cluster::wire {
 
-/// Continues `crc` over `data`; begin with 0. crc32c(crc32c(0, a), b) == crc32c(0, a b).
+/// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
+/// of a followed by b.
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
-/// Computes the same by tables alone: the fallback of crc32c() on a processor without a faster
+/// Computes the same with tables only. It is the fallback of crc32c() on a processor without a faster
 /// implementation.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, without its x^32
 
-/// value * x mod P.
+/// Returns value * x mod P.
 consteval std::uint32_t times_x(std::uint32_t value) {
   return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
 }
 
-/// value / x mod P: what times_x() turns into `value`.
+/// Returns value / x mod P: the number for which times_x() returns `value`.
 consteval std::uint32_t divided_by_x(std::uint32_t value) {
   const bool reduced = (value & 0x80000000) != 0;  // only the reduction by P sets this bit
   return reduced ? ((value ^ kPolynomial) << 1) | 1 : value << 1;
 }
 
-/// Entry n is x^(64 n - 33) mod P. Multiplying a CRC by it moves the CRC on by n words of 64 bits. The
-/// multiplication itself contributes the missing x^33. One x comes from reflection: the carry-less product of
-/// two reflected numbers reads as their product times x. The other x^32 comes from the position: the entry
-/// fills only the lower half of a factor of 64 bits, which in reflected numbers reads as the entry times
-/// x^32.
+/// Entry n is x^(64 n - 33) mod P. Multiplying a CRC by it moves the CRC forward by n words of 64 bits. The
+/// multiplication itself contributes the missing x^33. One factor x is due to reflection: the carry-less
+/// product of two reflected numbers represents their product times x. The factor x^32 is due to the position
+/// of the entry. It fills only the lower half of a 64-bit factor, which in reflected numbers represents the
+/// entry times x^32.
 template <std::size_t kCount>
 consteval std::array<std::uint32_t, kCount> word_powers() {
   std::array<std::uint32_t, kCount> powers{};
@@ -64,7 +66,7 @@ consteval std::array<std::uint32_t, kCount> word_powers() {
 
 namespace fast {
 
-/// Moves the inner state on over `size` bytes. Does not invert it before or after.
+/// Continues the inner state over `size` bytes. Does not invert the state before or after that.
 using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
 struct Implementation {
@@ -72,8 +74,8 @@ struct Implementation {
   UpdateFunction update;
 };
 
-/// Returns the implementations whose instructions this processor has, the fastest first. Empty if only tables
-/// are left.
+/// Returns the implementations whose instructions this processor has, with the fastest first. If the result
+/// is empty, the processor can only use tables.
 std::span<const Implementation> implementations();
 
 }  // namespace fast

@@ -1,16 +1,17 @@
-// Computes CRC32C by a processor instruction that takes a word of 8 bytes. Each such instruction waits three
-// cycles for the one before it. So this code cuts long data into three parts, runs one chain of instructions
-// for each side by side, and joins the results: 8 bytes a cycle at best.
+// Computes CRC32C with a processor instruction that processes a word of 8 bytes. In a chain, each such
+// instruction waits three cycles for the result of the previous one. So this code splits long data into three
+// parts, computes the three chains at the same time, and joins the results. At best it processes 8 bytes per
+// cycle.
 //
-// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. Two more
-// factors appear. The CRC fills only the lower half of its factor, which multiplies it by another x^32. The
-// lower word of the product reads as the product divided by x^64. The product then goes through the
-// instruction as data, which reduces it and contributes the missing x^32. A table holds the entries for all
-// lengths that a part can have.
+// To join the results, the code multiplies a CRC by entry n of word_powers() without carry. The product is
+// the CRC moved forward by n words, but with two more factors. The CRC fills only the lower half of its
+// 64-bit factor, which multiplies the product by x^32. Using only the lower word of the product divides it by
+// x^64. The code then passes the product to the instruction as data. This reduces the product and contributes
+// the missing x^32. A table holds the entries for all lengths that a part can have.
 //
-// Private to checksum_x86.cc and checksum_arm64.cc. The rest of the plugin runs on processors without such
-// instructions, so the compiler uses them only in functions with an attribute that asks for them. Each of the
-// two files defines this attribute as CLUSTER_CRC_TARGET before it includes this file.
+// Only checksum_x86.cc and checksum_arm64.cc include this file. The rest of the plugin must run on processors
+// without these instructions. So the compiler may use them only in functions that have an attribute for them.
+// Each of the two files defines this attribute as CLUSTER_CRC_TARGET before it includes this file.
 #pragma once
 
 #include <array>
@@ -22,12 +23,12 @@
 
 namespace cluster::wire::fast {
 
-/// `Instructions` has State, a word that holds a CRC; step(), which moves a CRC over 8, 4, 2 or 1 bytes;
-/// low_product(), the lower 64 bits of a carry-less product.
+/// `Instructions` provides State, a word that holds a CRC. Its step() continues a CRC over 8, 4, 2 or 1
+/// bytes. Its low_product() returns the lower 64 bits of a carry-less product.
 template <typename Instructions>
 class Chains {
  public:
-  /// Moves the inner state on over `size` bytes. Does not invert it before or after.
+  /// Continues the inner state over `size` bytes. Does not invert the state before or after that.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     State crc = state;
     while (size >= kChainedMin) {
@@ -50,8 +51,8 @@ class Chains {
  private:
   using State = typename Instructions::State;
 
-  static constexpr std::size_t kPartWordsMax = 256;  ///< of one chain: 2 KB
-  static constexpr std::size_t kChainedMin = 192;    ///< shorter data are not worth the joining
+  static constexpr std::size_t kPartWordsMax = 256;  ///< words of one chain: 2 KB
+  static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, joining costs more than it saves
   static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
 
   template <typename Word>

@@ -1,4 +1,4 @@
-// For processors without a faster implementation than the tables.
+// Used for processors that have no implementation faster than the tables.
 #include "wire/checksum.h"
 
 namespace cluster::wire::fast {

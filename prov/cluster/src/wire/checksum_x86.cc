@@ -1,24 +1,25 @@
-// CRC32C on x86-64. The plugin asks the processor at run time what it has, since one plugin serves all nodes
-// of a cluster.
+// CRC32C on x86-64. The plugin checks at run time which instructions the processor has, because one plugin
+// serves all nodes of a cluster.
 //
-// Chains: the crc32 instruction (SSE4.2), which every x86-64 processor since 2008 has (checksum_chains.h).
+// Chains use the crc32 instruction (SSE4.2), which every x86-64 processor since 2008 has (checksum_chains.h).
 //
-// Folding: for processors with wide vectors and carry-less multiplication in each of their 16-byte lanes
-// (VPCLMULQDQ with AVX-512). It is three times as fast as the chains for a frame of 1.5 KB. The method is
-// that of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel,
-// 2009).
+// Folding needs a processor with wide vectors, and with carry-less multiplication in each 16-byte lane of a
+// vector (VPCLMULQDQ with AVX-512). It is three times as fast as the chains for a frame of 1.5 KB. The method
+// is described by Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction"
+// (Intel, 2009).
 //
-// Folding reduces nothing to 32 bits on the way. It joins 16 bytes with the 16 bytes that begin d words
-// behind them. Their sum of 16 bytes takes the place of the latter and leaves the same remainder modulo P.
-// The former are early * x^64 + late. To move them d words on, it multiplies early by x^(64 (d+1)) and late
-// by x^(64 d): entries d+1 and d of word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
+// Folding does not reduce intermediate results to 32 bits. It adds a block of 16 bytes to the block that
+// begins d words later. The sum replaces the later block, and leaves the same remainder modulo P. To do so,
+// it first moves the earlier block forward by d words. This block is early * x^64 + late, with two words
+// early and late. It multiplies early by x^(64 (d+1)) and late by x^(64 d), which are entries d+1 and d of
+// word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
 //
-// Four sums of 64 bytes run side by side, because a product takes eight cycles and one can begin in each
-// cycle. All move on by 256 bytes a turn. At the end each of their 16 lanes is moved by its own distance onto
-// the last one. The 16 bytes that are left, taken as a message, go through the instruction crc32: the only
-// reduction. The last lane is multiplied like the others, with the powers of distance 0, so it needs no
-// treatment of its own. The state before the data is added to the first four bytes of the data, as a CRC is
-// defined.
+// The code computes four sums of 64 bytes at the same time, because a product takes eight cycles and one can
+// begin in each cycle. In each turn of the loop, all sums move forward by 256 bytes. At the end, the 16 lanes
+// of the sums are joined: each lane is moved by its own distance to the position of the last lane. The last
+// lane is multiplied like the others, by the powers for distance 0, so that it needs no special code. The
+// crc32 instruction then processes the remaining 16 bytes as a message. This is the only reduction. As CRC is
+// defined, the state before the data is added to the first four bytes of the data.
 #include <immintrin.h>
 
 #include <array>
@@ -32,8 +33,8 @@ namespace cluster::wire::fast {
 namespace {
 
 struct X86Instructions {
-  /// The instruction takes and returns 64 bits, whose upper half is 0. Narrowing them would cost an
-  /// instruction each time.
+  /// The instruction takes and returns 64 bits, and the upper half is 0. Converting to 32 bits would cost one
+  /// more instruction each time.
   using State = std::uint64_t;
 
   CLUSTER_CRC_TARGET static State step(State crc, std::uint64_t word) { return _mm_crc32_u64(crc, word); }
@@ -61,7 +62,7 @@ struct X86Instructions {
 namespace cluster::wire::fast {
 namespace {
 
-/// Computes by three chains of the instruction crc32. Needs SSE4.2 and PCLMULQDQ.
+/// Computes the CRC with three chains of crc32 instructions. Needs SSE4.2 and PCLMULQDQ.
 CLUSTER_CRC_TARGET std::uint32_t chained(std::uint32_t state, const std::byte* at, std::size_t size) {
   return Chains<X86Instructions>::update(state, at, size);
 }
@@ -69,7 +70,7 @@ CLUSTER_CRC_TARGET std::uint32_t chained(std::uint32_t state, const std::byte* a
 constexpr std::size_t kBlock = 64;  ///< bytes of a vector
 constexpr std::size_t kSums = 4;
 constexpr std::size_t kTurn = kSums * kBlock;
-constexpr std::size_t kFoldedMin = kTurn;  ///< shorter data are not worth the joining
+constexpr std::size_t kFoldedMin = kTurn;  ///< for shorter data, joining costs more than it saves
 
 constexpr std::size_t kTurnWords = kTurn / 8;
 constexpr auto kPowers = word_powers<kTurnWords + 2>();
@@ -94,7 +95,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
 
 [[gnu::target("avx512f")]] __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
-/// Moves `sum` on by the distance of `powers`, and adds it to `block`.
+/// Moves `sum` forward by the distance that `powers` stand for, and adds it to `block`.
 [[gnu::target("avx512f,vpclmulqdq")]] __m512i moved(__m512i sum, __m512i powers, __m512i block) {
   constexpr int kOfAllThree = 0x96;  // the truth table of a ^ b ^ c
   const __m512i early = _mm512_clmulepi64_epi128(sum, powers, 0x00);
@@ -110,7 +111,7 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return static_cast<std::uint32_t>(_mm_crc32_u64(early, words[1] ^ words[3] ^ words[5] ^ words[7]));
 }
 
-/// Moves the state on over `blocks` whole blocks, at least four.
+/// Continues the state over `blocks` whole blocks, at least four.
 [[gnu::target("avx512f,vpclmulqdq,sse4.2")]] std::uint32_t fold(std::uint32_t state, const std::byte* at,
                                                                 std::size_t blocks) {
   const __m512i turn = _mm512_set4_epi64(kPowers[kTurnWords], kPowers[kTurnWords + 1], kPowers[kTurnWords],
@@ -141,7 +142,8 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return reduced(moved(fourth, load(kJoining[3].data()), joined));
 }
 
-/// Computes by folding in vectors of 64 bytes, and short data by chains. Also needs AVX-512F and VPCLMULQDQ.
+/// Computes the CRC by folding in vectors of 64 bytes. Short data is computed with chains. Needs AVX-512F and
+/// VPCLMULQDQ in addition to what chained() needs.
 std::uint32_t folded(std::uint32_t state, const std::byte* at, std::size_t size) {
   if (size < kFoldedMin) return chained(state, at, size);
   const std::size_t whole = size - size % kBlock;

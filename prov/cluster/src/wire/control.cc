@@ -16,7 +16,7 @@ FrameHeader asking(std::uint32_t session, std::uint64_t challenge) {
   return fields;
 }
 
-/// Makes the header of an answer, addressed to the session that asks.
+/// Returns the header of an answer, which is addressed to the session that asks.
 FrameHeader answering(const FrameView& asked) {
   FrameHeader fields = asking(asked.sequence.value, asked.challenge());
   fields.session = asked.sequence.value;
@@ -25,7 +25,7 @@ FrameHeader answering(const FrameView& asked) {
 
 }  // namespace
 
-/// `fields` holds the session and the header fields behind it.
+/// `fields` provides the session and the header fields after it.
 ControlFrame::ControlFrame(FrameKind kind, const FrameHeader& fields, ConstBytes block)
     : size_(sizeof(FrameHeader) + block.size()) {
   if (!block.empty()) std::memcpy(storage_.data() + sizeof(FrameHeader), block.data(), block.size());

@@ -1,5 +1,6 @@
-// Integers as they lie on the wire: little-endian and unaligned. They convert when they are read or written.
-// Structs made of them have no padding, and may be copied to and from any position of a frame.
+// Integers in the format of the wire: little-endian and unaligned. Reading or writing such an integer
+// converts it. Structs of these integers have no padding, and may be copied to and from any position of a
+// frame.
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ template <typename Integer>
 class Le {
  public:
   Le() = default;
-  Le(Integer value) { *this = value; }  // NOLINT(google-explicit-constructor): fields read as values
+  Le(Integer value) { *this = value; }  // NOLINT(google-explicit-constructor): fields are used like values
   Le& operator=(Integer value) {
     if constexpr (std::endian::native == std::endian::big) value = swapped(value);
     std::memcpy(bytes_, &value, sizeof value);

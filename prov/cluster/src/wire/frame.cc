@@ -18,7 +18,7 @@ void encode_kind(FrameHeader& header, std::size_t frame_length) {
 }
 
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces, Integrity integrity) {
-  header.checksum = Le32{};  // counts as zero
+  header.checksum = Le32{};  // counts as zero in the checksum
   if (integrity == Integrity::seal) return;
   std::uint32_t crc = 0;
   for (const ConstBytes piece : pieces) crc = crc32c(crc, piece);

@@ -1,10 +1,10 @@
-// The frame: what one Ethernet frame carries behind its UDP header.
+// A frame of the protocol: what one Ethernet frame carries after its UDP header.
 //
 //    0        1        2        3
 //   +--------+--------+--------+--------+
 //   | magic  |version | kind   | flags  |   0
 //   +--------+--------+--------+--------+
-//   |     length      |   ack delay     |   4   length: of the whole frame, this header included
+//   |     length      |   ack delay     |   4   length: of the whole frame, including this header
 //   +--------+--------+--------+--------+
 //   |             checksum              |   8   CRC32C of the frame with this field zero
 //   +--------+--------+--------+--------+
@@ -23,8 +23,8 @@
 //   | part block     (if flags say so)  |
 //   | segments ...                      |
 //
-// Frames describe their own length, so several may lie back to back in one datagram buffer
-// (segmentation offload leaves them so). All integers are little-endian.
+// Each frame states its own length, so several frames may lie back to back in one buffer, as segmentation
+// offload delivers them. All integers are little-endian.
 #pragma once
 
 #include <cstddef>
@@ -41,47 +41,49 @@ inline constexpr std::uint8_t kMagic = 0xC5;
 inline constexpr std::uint8_t kVersion = 2;
 
 enum class FrameKind : std::uint8_t {
-  flow = 1,        ///< data, acknowledgement or both
-  reset = 2,       ///< the receiver has no such session: a ResetBlock follows
-  fin = 3,         ///< the sender closes; `sequence` is the one after its last frame
-  keep_alive = 4,  ///< "is this process alive?"; answered by the keep-alive responder, never by the engine
-  alive = 5,       ///< the answer to a keep_alive, whose `sequence` it echoes
-  datagram = 6,    ///< one message, of no session and sent once
+  flow = 1,            ///< data, acknowledgement or both
+  reset = 2,           ///< the receiver has no such session: a ResetBlock follows
+  fin = 3,             ///< the sender closes; `sequence` is the one after its last frame
+  keep_alive = 4,      ///< "is this process alive?"; the keep-alive responder answers, never the engine
+  alive = 5,           ///< the answer to a keep_alive; repeats its `sequence`
+  datagram = 6,        ///< one message, without a session; sent once
   path_challenge = 7,  ///< "does this path lead to the session?" (RFC 9000 8.2)
-  /// The answer to a path_challenge by the engine that has the session; echoes its `sequence`.
+  /// The answer to a path_challenge, from the engine that has the session. Repeats the `sequence` of the
+  /// challenge.
   path_response = 8,
-  // seal/ sends and consumes the next three:
-  association_request = 9,    ///< "these are my salt and my addresses": authenticated by the key of the job
-  association_response = 10,  ///< the same in return, authenticated by the keys of the association
-  association_unknown = 11,   ///< the receiver of a sealed frame has no keys for it, and asks for a request
-  // By multicast, to all members of a group (group/):
+  // Only seal/ sends and processes the next three:
+  association_request = 9,    ///< "these are my salt and my addresses", authenticated by the key of the job
+  association_response = 10,  ///< the same from the other side, authenticated by the keys of the association
+  /// The receiver of a sealed frame has no keys for it, and asks for an association_request.
+  association_unknown = 11,
+  // Sent by multicast to all members of a group (group/):
   group = 12,           ///< messages: `session` is the stream, `transmission` the group, `ack` the end so far
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
-  sibling_request =
-      14,  ///< "is this caller, named by the RailBlock behind the header, an endpoint of your process?"
-  sibling_response = 15,  ///< "yes": repeats the request; if the caller is no sibling, there is no answer
+  sibling_request = 14,   ///< "is the caller in the RailBlock after the header an endpoint of your process?"
+  sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is no sibling
 };
 
 namespace frame_flag {
 inline constexpr std::uint8_t kOpening = 1;        ///< an OpeningBlock comes first
 inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
-inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and carries segments
+inline constexpr std::uint8_t kSequenced = 4;      ///< the frame has its own `sequence` and carries segments
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
-inline constexpr std::uint8_t kAll = 63;           ///< what frames of flows may carry, besides the next two
-inline constexpr std::uint8_t kSealed = 64;  ///< the frame ends in a SealTrailer, in place of the checksum
+/// Every flag that a frame of a flow may have, except the next two.
+inline constexpr std::uint8_t kAll = 63;
+inline constexpr std::uint8_t kSealed = 64;  ///< the frame ends in a SealTrailer and has no checksum
 inline constexpr std::uint8_t kPart = 128;   ///< carries a PartBlock and a piece of frame `sequence`
 }  // namespace frame_flag
 
-/// As it lies on the wire.
+/// The layout on the wire.
 struct FrameHeader {
   std::uint8_t magic;
   std::uint8_t version;
   std::uint8_t kind;
   std::uint8_t flags;
   Le16 length;
-  Le16 ack_delay;  ///< age of the arrival that `largest_acked` names, in units of 1024 ns, saturating
+  Le16 ack_delay;  ///< time since the arrival of `largest_acked`, in units of 1024 ns, saturating
   Le32 checksum;
   Le32 session;
   Le32 sequence;
@@ -91,18 +93,18 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
-/// In a keep_alive, a path_challenge, a sibling_request and their answers: 64 random bits, which the answer
+/// Stores the 64 random bits of a keep_alive, a path_challenge or a sibling_request, which the answer
 /// repeats.
 inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.transmission = static_cast<std::uint32_t>(challenge);
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
-/// Stands in front of a piece of a frame that was too long for the path. The sender has cut the segments of
-/// that frame, `total` bytes, into `count` pieces of equal size; the last may be shorter.
+/// Precedes a piece of a frame that was too long for the path. The segments of that frame have `total` bytes.
+/// The sender has split them into `count` pieces of equal size, but the last piece may be shorter.
 struct PartBlock {
-  std::uint8_t number;  ///< of this piece, from 0
-  std::uint8_t count;   ///< 2 to kPartsMax
+  std::uint8_t number;  ///< index of this piece, from 0
+  std::uint8_t count;   ///< number of pieces, 2 to kPartsMax
   Le16 total;
 
   std::size_t piece_max() const { return (total + std::size_t{count} - 1) / count; }
@@ -110,18 +112,18 @@ struct PartBlock {
 };
 static_assert(sizeof(PartBlock) == 4);
 
-/// The end of a sealed frame (seal/sealed_link.h). The checksum field of its header then names the sender:
-/// the first bytes of its salt.
+/// The end of a sealed frame (seal/sealed_link.h). In a sealed frame, the checksum field of the header holds
+/// the first bytes of the sender's salt, which name the sender.
 struct SealTrailer {
-  Le64 counter;  ///< counts the sender's frames in this direction; serves as nonce
+  Le64 counter;  ///< counts the sender's frames in this direction; also the nonce
   std::uint8_t tag[16];
 };
 static_assert(sizeof(SealTrailer) == 24);
 
-/// What protects the bytes of a frame.
+/// How the bytes of a frame are protected.
 enum class Integrity : std::uint8_t {
   checksum,
-  seal,  ///< the trailer; the checksum field holds no checksum
+  seal,  ///< the seal in the trailer; there is no checksum
 };
 
 inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
@@ -129,8 +131,8 @@ inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
 
-// The reset block proves that the sender of a reset has seen the frame that it refuses. So a host that cannot
-// read the traffic cannot end a session by guessing.
+// The reset block proves that the sender of a reset has seen the frame that it refuses. Therefore a host that
+// cannot read the traffic cannot end a session with a guessed reset.
 
 enum class ResetReason : std::uint8_t {
   unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where this
@@ -138,30 +140,31 @@ enum class ResetReason : std::uint8_t {
   stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
 };
 
-/// As it lies on the wire, behind a header whose session is 0.
+/// The layout on the wire. It follows a header whose session is 0.
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
-  Le32 session;  ///< this and the next two: from the refused frame
+  Le32 session;  ///< this and the next two are copied from the refused frame
   Le32 sequence;
   Le32 transmission;
   Le64 epoch;
 };
 static_assert(sizeof(ResetBlock) == 24);
 
-// The only encoder of frame headers. It completes every frame that leaves, with or without a session. It
-// knows no blocks and no segments; the caller has put them behind the header.
+// The only encoder of frame headers. It completes every frame before transmission, with or without a session.
+// It knows nothing about blocks and segments. The caller has already written them after the header.
 
-/// Creates a header at the start of a frame, which the caller fills in place. To copy a header that was just
-/// written byte by byte, the processor would wait for its store buffer, once per frame.
+/// Creates a header at the start of a frame, which the caller fills in place. Building the header elsewhere
+/// and copying it would be slower: the processor would have to wait until the bytes just written have left
+/// its store buffer.
 inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
 
-/// Sets magic, version, length and checksum; everything else is there already. The pieces are the whole
-/// frame, and begin with the header. A frame that will be sealed has no checksum.
+/// Sets magic, version, length and checksum. The caller has set all other fields. `pieces` are the whole
+/// frame, and begin with the header. A frame that will be sealed gets no checksum.
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
                   Integrity integrity = Integrity::checksum);
-/// The same in two steps, for frames that share the result of the first step. encode_kind() sets everything
-/// but the checksum; encode_checksum() sets the checksum.
+/// These two functions do the same in two steps, for frames that share the result of the first step.
+/// encode_kind() sets everything except the checksum. encode_checksum() sets the checksum.
 void encode_kind(FrameHeader& header, std::size_t frame_length);
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
                      Integrity integrity = Integrity::checksum);

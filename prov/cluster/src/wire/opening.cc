@@ -30,7 +30,7 @@ RailBlock block_at(ConstBytes blocks, std::size_t at) {
   return block;
 }
 
-/// Returns the size of what follows the OpeningBlock: further addresses, and a sibling.
+/// Returns the size of the blocks after the OpeningBlock: further addresses, and a sibling.
 std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
   return (rails + ((features & feature::kSibling) != 0 ? std::size_t{1} : 0)) * sizeof(RailBlock);
 }
@@ -109,7 +109,7 @@ bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& addres
   return std::find(further.begin(), further.end(), address) != further.end();
 }
 
-/// The block of the sibling lies behind the further addresses.
+/// The sibling's block follows the further addresses.
 SocketAddress read_sibling(const Opening& opening, ConstBytes rails) {
   if ((opening.features & feature::kSibling) == 0) return {};
   return address_of(block_at({rails.data(), rails.size() + sizeof(RailBlock)}, rails.size()),

@@ -15,7 +15,7 @@ struct Shape {
   std::uint8_t fields;  ///< which of the numbered fields are always there
   std::uint8_t flags;   ///< which flags are allowed
   bool ordered;
-  bool payload;  ///< may `length` be other than zero?
+  bool payload;  ///< true if `length` may be other than zero
 };
 
 using namespace segment_flag;
@@ -86,7 +86,7 @@ std::size_t size_of(SegmentKind kind, std::uint8_t flags) {
          ((flags & kAddress) ? 8 : 0);
 }
 
-/// Checks the two bytes that only atomics use, and the lengths that follow from them.
+/// Checks the two bytes that only atomics use, and the lengths that depend on them.
 bool detail_is_valid(Segment& segment, std::uint16_t detail) {
   if (segment.kind != SegmentKind::atomic) return detail == 0;
   AtomicCode code;
@@ -94,7 +94,7 @@ bool detail_is_valid(Segment& segment, std::uint16_t detail) {
   return AtomicCode::unpack(detail, code) && lengths_fit(code, segment.total, segment.length);
 }
 
-/// The segment of most small messages: a whole eager message that is not confirmed.
+/// Returns true for the segment of most small messages: a whole eager message that is not confirmed.
 bool plain(const Common& common) {
   return common.kind == static_cast<std::uint8_t>(SegmentKind::eager) &&
          (common.flags & ~(kTagged | kData)) == 0;
