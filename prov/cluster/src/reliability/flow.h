@@ -4,7 +4,7 @@
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       the sessions of both sides, and whether each side has the other's opening
 //   frame size      how long frames may be: what both links carry, and what the path is known to carry
-//   send queue      the carrier for the protocol's posts: packs them into frames, which wait to be acknowledged
+//   send queue      the carrier for the protocol's posts: packs them into frames, and keeps the frames
 //   frame sender    which frames leave now, and on which path
 //   ack processor   evaluates the peer's acknowledgements: acknowledged segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
@@ -97,9 +97,9 @@ class Flow {
   /// session, it has received the answer at its address. It then also retransmits its first frames.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
-  /// no frame has carried it, it leaves alone. `clock`, if given, tells the time at which each burst after
-  /// the first leaves. Without it, a round trip may seem longer because the thread has waited for a
-  /// processor.
+  /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
+  /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
+  /// has waited for a processor.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---

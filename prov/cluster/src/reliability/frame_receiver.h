@@ -55,7 +55,7 @@ class PartAssembly {
 };
 
 enum class ReceiveResult : std::uint8_t {
-  accepted,     ///< new data, from the address of the peer: call next()
+  accepted,     ///< new data from a validated address: call next()
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
   late,         ///< older than all frames that the peer may still retransmit
   incomplete,   ///< a part of a frame of which other parts are missing

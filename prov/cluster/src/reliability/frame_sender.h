@@ -13,8 +13,8 @@
 // and the frame might be too long.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
-// (docs/protocol.md 4.8, 4.9). A challenge over number of the path, which is an IP path is as long as the
-// longest frame of the flow, because the path must be able to carry such frames.
+// (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
+// because the path must be able to carry such frames.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ class FrameSelector {
   struct Selection {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
-    std::size_t path = 0;          ///< an IP path
+    std::size_t path = 0;          ///< number of the path, which is an IP path
     bool frames_left = false;      ///< true if other frames are ready but have to wait
     bool retransmissions = false;  ///< true if a frame of the selection is a retransmission
     /// True if the acknowledgement of a frame, in the selection or in flight, may complete an operation.

@@ -2,7 +2,7 @@
 // carries. The network between the links may carry only shorter frames, and silently drop longer ones. Before
 // the flow sends frames longer than kBasePlpmtu, it sends a PMTU probe to find out whether such frames arrive
 // (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
-// long. Frames of kBasePlpmtu are not probed, because that would cost each session a long frame.
+// long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
 // If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
 // hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after

@@ -37,7 +37,8 @@ enum class PeerState : std::uint8_t {
   any,
   unmet,  ///< the peer has not answered in this session
   met,    ///< the peer has answered
-  /// Met; also its kernel has once accepted a connection, or an ICMP error says that its port is closed.
+  /// The peer has answered. In addition, its kernel has once accepted a connection, or an ICMP error says
+  /// that its port is closed.
   corroborated,
 };
 
