@@ -35,7 +35,7 @@ class AckProcessor {
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:
-  /// The values of an acknowledgement, to recognize one that the peer has only repeated.
+  /// The values of the last acknowledgement. If a new one has the same values, the peer has only repeated it.
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;

@@ -161,9 +161,9 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // An old frame does not show at which address the peer is: of so many old sequences, a forger easily
-    // guesses one. The same holds for a part of an incomplete frame, because it may have any sequence that
-    // has not arrived.
+    // An old frame does not show at which address the peer is, because a forger can easily guess one of the
+    // many old sequences. The same holds for a part of an incomplete frame, because it may have any sequence
+    // that has not arrived.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);

@@ -47,7 +47,7 @@
 namespace cluster::reliability {
 
 struct FlowSettings {
-  /// The most frames in flight, and the most that the receiver keeps behind a gap.
+  /// The most frames that may be in flight, and the most that the receiver keeps behind a gap.
   std::uint16_t window = 512;
   std::size_t frame_max = 1472;   ///< largest frame this side sends or receives, header included
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
@@ -55,15 +55,16 @@ struct FlowSettings {
   Duration ack_delay =
       kAckDelay;  ///< the longest that this side delays an acknowledgement (max_ack_delay of RFC 9000)
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};         ///< see Liveness
-  const TurnDelay* turns = nullptr;  ///< how late the turns of the endpoint come; must outlive the flow
+  Duration stuck_timeout{0};  ///< see Liveness
+  /// Estimates how late the turns of the endpoint are; must outlive the flow.
+  const TurnDelay* turns = nullptr;
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
 };
 
-/// The values about this side that its opening contains.
+/// What the opening says about this side.
 struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow; larger than the epoch of every earlier flow of this name
@@ -121,10 +122,10 @@ class Flow {
   void on_timer(Time now);
 
   // --- life ---
-  /// Handles the answer to a keep-alive or a path challenge, which came over the path `from`. An answer from
-  /// the peer's responder to a keep-alive shows that the peer's process lives. An answer from the peer's
-  /// engine to a path challenge also shows that the path leads to the peer. Returns false if this side has
-  /// sent no such question over that path.
+  /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
+  /// An answer from the peer's responder to a keep-alive shows that the peer's process lives. An answer from
+  /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
+  /// side has sent no such question over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// Handles an ICMP error: a port or host of the peer is unreachable. The flow trusts an error that quotes
   /// one of its frames. After any other error it sends the peer a keep-alive.
@@ -135,7 +136,7 @@ class Flow {
   /// Returns `ok` while the flow is alive, else why it ended. A flow that has ended accepts and sends
   /// nothing.
   Status status() const { return status_.cause(); }
-  /// True if the peer has acknowledged every frame, and this side owes no acknowledgement.
+  /// Returns true if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// Called when the peer no longer has the session that it named in its opening. The flow forgets that
   /// opening and waits for the peer's next session. Returns false if the flow has already used the old

@@ -112,8 +112,8 @@ class FrameSender {
   /// Sends several copies of a fin, because a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
-  /// Sends all challenges that are due. Called after send_bursts(), with its outcome. `new_paths`: paths have
-  /// joined in this turn.
+  /// Sends all challenges whose time has come. Called after send_bursts(), with its outcome. `new_paths`:
+  /// paths have joined in this turn.
   void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                        link::Link& link);
 
@@ -154,10 +154,10 @@ class FrameSender {
                       wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
-  /// A frame of which the link has taken only the first parts.
+  /// A frame in parts. The link has taken only the first of the parts.
   struct CutFrame {
     Sequence sequence{};
-    /// The most bytes of a part, block included; another size would give other parts.
+    /// The most bytes of a part, block included. With another size the frame is cut into other parts.
     std::size_t part_max = 0;
     std::size_t left = 0;  ///< number of parts that the link has taken
   };

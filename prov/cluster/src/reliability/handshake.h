@@ -41,7 +41,7 @@ struct PeerSession {
 /// which is the session number of the receiver.
 inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
-/// How an opening relates to the session that is already open with its sender.
+/// Compares an opening with the session that is already open with its sender.
 enum class OpeningClass : std::uint8_t {
   fresh,  ///< no session is open, so the sender asks for one
   same,   ///< the opening of the open session
@@ -80,11 +80,12 @@ class Handshake {
   /// Returns true if the frame belongs to this session and comes from an address of the peer. If the peer is
   /// not known yet, accepts its opening from the frame.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
-  /// Called for a frame that certainly comes from the peer. Data, an acknowledgement or a fin shows that the
-  /// peer has our opening and keeps a session for us. A frame with only an opening does not show the second.
+  /// Called for a frame that certainly comes from the peer. A frame with data, an acknowledgement or a fin
+  /// shows that the peer has our opening, and that it keeps a session for us. A frame with only an opening
+  /// does not show that the peer keeps a session.
   void confirm(const wire::FrameView& view);
-  /// Returns a copy of this handshake that answers `caller`, an opening whose sender is not proven to be the
-  /// peer.
+  /// Returns a handshake for the answer to `caller`. This is an opening whose sender is not proven to be the
+  /// peer, so this handshake itself does not change.
   Handshake towards(const wire::Opening& caller) const;
   /// Forgets the peer's opening. Called if the peer's session has ended before the peer showed that it
   /// received our opening. From then on this side accepts the opening of the peer's next session.
@@ -128,8 +129,8 @@ class Handshake {
   }
 
  private:
-  /// How many ended sessions are remembered. A late frame could revive an older session only if the peer had
-  /// restarted more often than this, each time with its clock set back.
+  /// How many ended sessions this side remembers. A late frame could revive an older session only if the peer
+  /// had restarted more often than this, each time with its clock set back.
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {

@@ -8,10 +8,10 @@
 // even if the process is stopped (link/process_probe.h).
 //
 // Silence counts only while this side itself runs. If a check is late, at most kLateMax of the delay counts.
-// Of the time until the check was due, only a share counts: the later the check, the smaller the share. So a
-// host that was suspended does not suspect its peers because of its own absence. On crowded nodes, a peer
-// that waits for a processor gets more time. The ages of ICMP errors do not contain the rest of the delay
-// either, because during that time this side could not read the peer's answers.
+// Of the time until the deadline of the check, only a share counts. The later the check, the smaller is this
+// share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
+// nodes, a peer that waits for a processor gets more time. The ages of ICMP errors do not contain the rest of
+// the delay either, because during that time this side could not read the peer's answers.
 #pragma once
 
 #include <algorithm>
@@ -172,7 +172,7 @@ class Liveness {
 
   /// Returns the time of the last sign of life over any path, or Time{} if there was none.
   Time heard_at() const { return heard_at_; }
-  /// Returns how long the peer has owed something while neither its engine nor its responder has answered.
+  /// Returns for how long the peer has owed something, and neither its engine nor its responder has answered.
   Duration silent_for() const { return reported_silence_; }
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
@@ -193,7 +193,7 @@ class Liveness {
   static constexpr Duration kUnmetKeepAliveInterval = 250ms;
   static constexpr Duration kContestedKeepAliveInterval = 60ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
-  /// The first question only starts a connection, and the second one, after this time, learns the answer.
+  /// The first question only starts a connection. The second question, after this time, gets the answer.
   /// Later questions find out whether the process has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;

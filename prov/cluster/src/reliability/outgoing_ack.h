@@ -17,8 +17,8 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for its acknowledgement. If this side has lately replied to such
-/// frames within kReplyWait, the acknowledgement waits that long for the reply (TCP stacks call this
+/// A frame may say that the peer waits for its acknowledgement. If this side replied within kReplyWait to the
+/// last such frames, the acknowledgement waits for the reply, at most kReplyWait (TCP stacks call this
 /// "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time before
 /// it replies.
 class AckScheduler {
@@ -58,7 +58,7 @@ class AckScheduler {
   Time due_ = kNever;
   Time last_sent_at_{};
   bool awaited_ = false;  ///< true if the peer waits for the owed acknowledgement
-  /// True if the last acknowledgement for which the peer waited left with data, or could have.
+  /// True if the last acknowledgement for which the peer waited left with data, or could have left with data.
   bool replies_soon_ = true;
   /// If data leaves before this time, it could have carried the last bare acknowledgement.
   Time reply_grace_until_{};
@@ -99,7 +99,7 @@ class AnswerDelay {
   /// Longer than a reply takes, because sending the answers alone delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
-  /// How many times in a row data has followed in time, counted up to kInTimeMin. Negative after a useless
+  /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless
   /// wait.
   int in_time_ = 0;
   bool waiting_ = false;  ///< true if answers are waiting now

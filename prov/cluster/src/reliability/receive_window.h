@@ -90,7 +90,7 @@ class ReceiveWindow {
 
   static constexpr std::size_t kSparesMax = 8;
   static constexpr std::size_t kFirstSlots = 64;
-  /// A frame that lies further back than this is `outside`, not `late`.
+  /// A frame that is further behind `expected_` than this is `outside`, not `late`.
   static constexpr std::int32_t kStaleFrameMax = 65536;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }

@@ -45,8 +45,8 @@ class TurnDelay {
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
-  /// An answer is not late before this many delays have passed: the question and the answer each wait for a
-  /// turn.
+  /// An answer counts as late only after this many delays, because the question and the answer each wait for
+  /// a turn.
   static constexpr int kTurnsPerAnswer = 3;
 
  private:

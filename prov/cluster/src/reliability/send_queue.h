@@ -53,8 +53,8 @@ class SendQueue final : public carrier::Carrier {
   /// posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
-  /// Returns true if the open frame should wait for another segment: one as long as the last fits into it,
-  /// frames are in flight, and no frame is queued.
+  /// Returns true if the open frame should wait for another segment: another segment as long as the last one
+  /// fits into it, frames are in flight, and no frame is queued.
   bool may_coalesce() const;
   /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }

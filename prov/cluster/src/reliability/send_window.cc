@@ -103,8 +103,7 @@ Sequence SendWindow::pop_lost() {
 
 bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
-  // The network may delay an acknowledgement for a long time, but not while this many frames are
-  // acknowledged.
+  // An acknowledgement that the network has delayed may be old, but not older than this many frames.
   if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // Compares each range with the window, not only the last one. Sequences wrap around, so behind a range

@@ -137,8 +137,9 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   if (!key.open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
-  // The window is checked only after the frame has opened. If a peer seals for our earlier incarnation, its
-  // small counters may look replayed. Its frames do not open, so the peer gets a notice.
+  // The window is checked only after the frame has opened. A peer that seals for our earlier incarnation must
+  // get a notice, so its frames must count as forged. If the window were checked first, they might count as
+  // replayed, because their counters are small.
   if (!window_.is_new(counter)) return Verdict::replayed;
   window_.mark(counter);
   return Verdict::genuine;

@@ -173,7 +173,8 @@ class Association {
   /// True once a frame or a response has shown that the peer is alive and knows our salt.
   bool confirmed = false;
   std::uint64_t last_request = 0;  ///< the largest number of a request from this incarnation of the peer
-  Time next_notice{};  ///< the earliest time for another notice that the peer's frames do not open
+  /// Before this time, this side sends no further notice that the peer's frames do not open.
+  Time next_notice{};
 
  private:
   /// The parts of a sealed frame.

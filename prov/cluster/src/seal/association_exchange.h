@@ -5,8 +5,8 @@
 //   A  <-- response {both salts, B's addresses, number} --  B   HMAC under the pair key B to A
 //   A  == sealed frames ==>  B                                  the first one shows B that A is alive
 //
-// A response is about as long as its request. It repeats the request's number, so A knows that the response is
-// fresh. From a recorded request B learns only a salt, so it does no harm. Each message contains its
+// A response is about as long as its request. It repeats the request's number, so A knows that the response
+// is fresh. A recorded request does no harm, because B learns only a salt from it. Each message contains its
 // destination address, and the receiver checks that this address is its own. Otherwise a host on the path
 // could redirect a request to another process of the job.
 //

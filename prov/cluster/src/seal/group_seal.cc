@@ -31,8 +31,8 @@ GroupSender::GroupSender(const Credentials& credentials, const Party& sender, co
   block_.prefers_aes = sender.prefers_aes ? 1 : 0;
 }
 
-/// Makes space for one more sender. Returns false if all places are taken and all known senders were heard
-/// lately.
+/// Makes space for one more sender. Returns false if all places are taken and no known sender has been silent
+/// for kSilent.
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
   if (now < full_until_) return false;

@@ -97,7 +97,7 @@ class GroupOpener {
   const Credentials credentials_;
   const SocketAddress group_;
   std::shared_ptr<Allowance> trials_;
-  std::unordered_map<Name, Sender, NameHash> senders_;  ///< the senders of which a frame was opened
+  std::unordered_map<Name, Sender, NameHash> senders_;  ///< the senders from which a frame has opened
   Time full_until_{};                                   ///< before this time no sender may be displaced
 };
 

@@ -243,7 +243,7 @@ bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link
     exchange_.on_unsealed(now(), header, from);
     return false;
   }
-  if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers it
+  if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers these frames
     ++environment_.counters.keep_alives_ignored;
     return false;
   }

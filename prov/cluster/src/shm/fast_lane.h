@@ -204,8 +204,7 @@ class FastLane : protocol::MessengerParts {
   }
 
   bool enabled_;
-  /// As long as a peer's credit is more than this ahead of the bytes that were released, this side need not
-  /// grant more.
+  /// As long as a peer's credit exceeds the released bytes by more than this, this side need not grant more.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
   /// The queue in which arrivals are reported. Null if the endpoint must also report them in another way.
   protocol::CompletionQueue* rx_queue_ = nullptr;

@@ -44,7 +44,7 @@ class Inbox {
   /// Shows the next segment. Returns false if there is none. If the ring is idle, the call reads only one
   /// cache line.
   virtual bool peek(PeekedSegment& segment) = 0;
-  /// Returns the slot of the segment that peek() showed to the sender.
+  /// Frees the slot of the segment that peek() showed, so that the sender can use it again.
   virtual void pop() = 0;
   /// Refuses the segment that peek() showed. Called if the segment could not be executed and gets no answer.
   /// The peer finds the refusal in the ring.

@@ -2,7 +2,7 @@
 // possible:
 //
 //   a store, a load    if the region is mapped into this process
-//   a posted write     if a small write goes to a peer whose library polls: a segment in its ring
+//   a posted write     if the write is small and the peer's library polls: a segment in the ring to the peer
 //   a system call      otherwise: the kernel copies
 //
 // A posted write is a segment in the ring that gets no answer. This side first checks that the region allows

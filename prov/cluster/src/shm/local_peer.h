@@ -43,7 +43,7 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   RingInbox* ring = nullptr;       ///< the inbox if it is a RingInbox, else null
   bool active = false;             ///< true if a segment has arrived in the inbox since the last review
   bool held = false;               ///< true if the next segment waits for space in the unexpected store
-  /// How many more times a message without a receive may be found in the ring and left there.
+  /// How many more times the fast lane may leave a message without a receive in the ring.
   std::uint8_t patience = 0;
   // These two are used while the peer's queue of connections is full.
   Time connecting_since{};
@@ -53,7 +53,7 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   void on_ready(bool) override { events.peer_ready(*this); }
 };
 
-/// What the objects of the transport share.
+/// The objects of the transport share these members.
 struct ShmParts {
   const transport::TransportContext& context;
   LocalListener& listener;

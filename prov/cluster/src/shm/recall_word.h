@@ -41,8 +41,7 @@ class RecallWord {
   void resume() { held_.exchange(resting(), std::memory_order_seq_cst); }
 
   // --- the reader ---
-  /// Begins a batch. Returns true if the reader may take segments. Only then it must call end() after the
-  /// batch.
+  /// Begins a batch. Returns true if the reader may take segments. If so, it must call end() after the batch.
   bool begin() {
     taking_.store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -10,7 +10,7 @@
 namespace cluster::shm {
 namespace {
 
-/// A small copy takes only one or two microseconds, so this side first yields this often, before it sleeps.
+/// How many times a close yields before it sleeps. A small copy takes only one or two microseconds.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
@@ -69,8 +69,8 @@ void RegionUsers::revoke(const void* via) {
   }
 }
 
-/// Returns a user for which `wanted` returns true, or null. Callers search again for each user and do not
-/// copy the list, because a close may have no memory for a copy.
+/// Returns a user for which `wanted` returns true, or null. Callers search again after each user instead of
+/// copying the list, because a close may have no memory for a copy.
 template <typename Wanted>
 std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);

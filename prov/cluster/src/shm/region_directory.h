@@ -112,7 +112,7 @@ class RegionServer {
   KeyedListener listener_;
   std::optional<HelloReceiver> initiator_;  ///< accepted, but its hello has not arrived
   bool waited_ = false;                     ///< true if the server has already waited for initiator_
-  /// A connection to close in the next call, when the progress thread no longer watches it.
+  /// A dismissed connection. It is closed in the next call, when the progress thread no longer watches it.
   os::LocalSocket dismissed_;
   std::shared_ptr<void> progress_client_;
 };

@@ -1,7 +1,7 @@
 // Opens rings to peers of this node, and adopts the rings that peers have opened. An attempt to connect shows
-// whether a peer runs on this node, because only then a socket of this node has the peer's name. A peer's
-// ring is adopted as soon as this side can answer the peer. If this endpoint still has a connection with an
-// earlier process of the same name, that connection then ends.
+// whether a peer runs on this node: if it does, a socket on this node has the peer's name. A peer's ring is
+// adopted as soon as this side can answer the peer. If this endpoint still has a connection with an earlier
+// process of the same name, that connection then ends.
 #pragma once
 
 #include <memory>

@@ -56,7 +56,7 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence != next_value() && !find_nothing(sequence) && !broken_;
   }
-  /// Returns the slot of the segment that peek() or peek_short() showed to the writer.
+  /// Frees the slot of the segment that peek() or peek_short() showed, so that the writer can use it again.
   void pop() {
     ++position_;
     shown_ = false;

@@ -108,7 +108,7 @@ class RingWriter {
   RecallWord recall_;
   std::size_t payload_max_;
   std::uint32_t position_ = kFirstNumber;  ///< number of the next segment to write
-  /// The last `head` that was read: the reader has returned the slots of all segments before it.
+  /// The last `head` that this side has read. The reader has returned the slots of all earlier segments.
   std::uint32_t head_ = kFirstNumber;
   /// The reader has taken all segments before this one; `head` may be behind.
   std::uint32_t taken_ = kFirstNumber;

@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint64_t kTicksPerCheck = 1 << 20;
 constexpr std::uint32_t kTurnsPerCheck = 1 << 12;
 
-/// How long to wait for the hello of a process that has connected. It sends the hello at once, unless it is
-/// stopped between the two.
+/// How long to wait for the hello of a process that has connected. The process sends its hello at once,
+/// unless it is stopped just then.
 constexpr Duration kHelloDelay = 1ms;
 
 }  // namespace
