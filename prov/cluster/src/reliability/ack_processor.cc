@@ -74,8 +74,8 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Returns how many spurious retransmissions the peer has newly counted, compared with its last
-/// acknowledgement that had a block.
+/// Returns how many spurious retransmissions the peer has counted since its last acknowledgement with a
+/// block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
   return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);

@@ -1,4 +1,4 @@
-// A flow: all traffic between this endpoint and one peer over the network. Numbered frames leave through a
+// A flow is all traffic between this endpoint and one peer over the network. Numbered frames leave through a
 // window, the peer acknowledges ranges of them, and only missing frames are retransmitted.
 //
 // The flow composes objects that own their state, and contains no arithmetic of its own:
@@ -49,13 +49,15 @@ namespace cluster::reliability {
 struct FlowSettings {
   /// The most frames that may be in flight, and the most that the receiver keeps behind a gap.
   std::uint16_t window = 512;
-  std::size_t frame_max = 1472;   ///< largest frame this side sends or receives, header included
+  /// Bytes of the longest frame that this side sends or receives, header included.
+  std::size_t frame_max = 1472;
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
   Duration ack_delay =
-      kAckDelay;  ///< the longest that this side delays an acknowledgement (max_ack_delay of RFC 9000)
+      /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
+      kAckDelay;
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};  ///< see Liveness
+  Duration stuck_timeout{0};  ///< how long the peer's engine may say nothing; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
@@ -67,7 +69,7 @@ struct FlowSettings {
 /// What the opening says about this side.
 struct Identity {
   SocketAddress name;
-  std::uint64_t epoch = 0;    ///< of this flow; larger than the epoch of every earlier flow of this name
+  std::uint64_t epoch = 0;    ///< epoch of this flow, larger than those of all earlier flows of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, and cannot be guessed
   std::uint64_t token =
       /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
@@ -125,10 +127,10 @@ class Flow {
   /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
   /// An answer from the peer's responder to a keep-alive shows that the peer's process lives. An answer from
   /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
-  /// side has sent no such question over that path.
+  /// side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Handles an ICMP error: a port or host of the peer is unreachable. The flow trusts an error that quotes
-  /// one of its frames. After any other error it sends the peer a keep-alive.
+  /// Handles an ICMP error, which says that a port or a host of the peer is unreachable. The flow trusts an
+  /// error that quotes one of its frames. After any other error it sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
@@ -142,7 +144,7 @@ class Flow {
   /// opening and waits for the peer's next session. Returns false if the flow has already used the old
   /// session.
   bool reopen(Time now);
-  /// Ends the flow, and tells the peer so by a fin.
+  /// Ends the flow, and sends the peer a fin.
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;

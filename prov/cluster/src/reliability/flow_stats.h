@@ -15,7 +15,7 @@ struct FlowStats {
   std::vector<multipath::PathStats> paths;
   std::size_t frame_max = 0;        ///< bytes of the longest frame that the flow sends
   std::size_t queued = 0;           ///< frames that wait to be sent
-  std::uint64_t sent = 0;           ///< frames, retransmissions included
+  std::uint64_t sent = 0;           ///< frames sent, retransmissions included
   std::uint64_t retransmitted = 0;  ///< frames sent again
   std::uint64_t lost = 0;           ///< frames declared lost
   Time heard_at{};                  ///< time of the peer's last sign of life, or Time{}

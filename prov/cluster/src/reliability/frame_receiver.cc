@@ -81,8 +81,8 @@ ReceiveResult FrameReceiver::take(Time now, const wire::FrameView& view, Time ar
 }
 
 /// Called for a duplicate. Returns true if the peer has retransmitted the frame because the acknowledgement
-/// was lost. Within a round trip after the acknowledgement that is not certain: the duplicate may have left
-/// before the acknowledgement arrived.
+/// was lost. Soon after an acknowledgement this is not certain, because the duplicate may have left before
+/// the acknowledgement arrived. So within a round trip the function returns false.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }

@@ -26,8 +26,8 @@ namespace cluster::reliability {
 
 /// Reassembles frames that arrive in parts because the path no longer carries frames of their length
 /// (frame_size.h). Acknowledgements and losses concern whole frames only. If the sender cuts a frame in a new
-/// way, the assembly drops the parts of the old way. If more than kFramesMax frames would be incomplete, it
-/// drops the oldest. Each drop costs a retransmission.
+/// way, the assembly drops the parts that were cut in the old way. If more than kFramesMax frames would be
+/// incomplete, it drops the oldest. Each drop costs a retransmission.
 class PartAssembly {
  public:
   /// Adds the part `view`. Returns true if the frame is now complete. Then `view` becomes the whole frame,
@@ -95,8 +95,8 @@ class FrameReceiver {
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
-  /// Called when frames have left that carry as much of `ack` as `included` says. `bare`: it left in a frame
-  /// of its own.
+  /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the acknowledgement
+  /// left in a frame of its own.
   void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
   /// Returns true if neither a numbered frame nor a fin has arrived from the peer.

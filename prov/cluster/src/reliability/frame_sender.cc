@@ -111,8 +111,8 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-/// Encodes the selected frames into the burst. If the peer's session is unknown, a padding segment of no
-/// length replaces the segments.
+/// Encodes the selected frames into the burst. If the peer's session is unknown, an empty padding segment
+/// replaces the segments.
 void FrameSender::encode(const FrameSelector::Selection& selection, const FrameLimits& limits,
                          const OutgoingAck& ack) {
   SendWindow& window = queue_.window();
@@ -238,8 +238,8 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   return true;
 }
 
-/// Records that the link has taken the first `taken` frames of the selection. New frames are last in it, and
-/// consecutive.
+/// Records that the link has taken the first `taken` frames of the selection. New frames are last in the
+/// selection, and their sequences are consecutive.
 void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken,
                             std::size_t path) {
   if (taken == 0) return;

@@ -98,8 +98,8 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Called instead of send_bursts() if all that is left to send may wait. Until the next turn, deadline()
-  /// returns kNever: the acknowledgement has a deadline of its own.
+  /// Called instead of send_bursts() if everything that is left to send may wait. Until the next turn,
+  /// deadline() returns kNever: the acknowledgement has a deadline of its own.
   Outcome skip_turn(Time now) {
     link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};

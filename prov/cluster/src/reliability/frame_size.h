@@ -64,7 +64,7 @@ class FrameSize {
   void on_black_hole(Sequence end);
   /// Returns true if frames must leave one by one, because some of the frames in the window may be probes or
   /// longer than frame_max(). `first` is the first frame in the window. In a burst, the link might merge
-  /// frames into a super-frame. Its arrival says nothing about frames of a given length.
+  /// frames into a super-frame. The arrival of a super-frame shows nothing about the length of single frames.
   bool singly(Sequence first) {
     if (!singly_before_) [[likely]]
       return false;
@@ -94,8 +94,8 @@ class FrameSize {
   /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2), and
   /// that is nearly every path.
   static constexpr std::size_t kLeastFrameSize = 548;
-  /// Frames of this size leave without a probe. It is the longest frame over IPv4 and UDP on an Ethernet with
-  /// an MTU of 1500.
+  /// Frames of this size leave without a probe. This is the longest frame over IPv4 and UDP on an Ethernet
+  /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::uint32_t kBlackHoleSendings = 3;

@@ -133,7 +133,7 @@ void Liveness::note_error(Time now, Status error, bool known) {
 }
 
 /// Returns true even while the peer's kernel says that the process exists. A keep-alive then shows whether
-/// the process runs: the responder of a process that computes answers it.
+/// the process runs. If the process only computes, its responder answers the keep-alive.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
   return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&

@@ -67,7 +67,7 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::unmet, Status::refused, kStartingTolerated},
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
-    // A soft error (RFC 1122 4.2.3.9).
+    // This is a soft error (RFC 1122 4.2.3.9).
     {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
     // There is no row for an unmet peer, because it may have no port for such questions.
     {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
@@ -101,10 +101,10 @@ enum class Evidence : std::uint8_t {
   owes_again,
 };
 
-/// Which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was alive when
-/// this side asked: a host on the path may keep answers for later, to feign life. So the silence since the
-/// question goes on. An answer ends errors only if the first of them came before the question. It ends a
-/// refusal or the probe only if this side asked less than before_probe() ago.
+/// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
+/// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
+/// since the question goes on. An answer ends errors only if the first of them came before the question. It
+/// ends a refusal or the probe only if this side asked less than before_probe() ago.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -202,7 +202,8 @@ class Liveness {
   /// The silence after which the first keep-alive leaves. It is so short that an answer can arrive within the
   /// peer timeout.
   Duration before_keep_alive() const { return std::min(kIdleBeforeKeepAlive, peer_timeout_ / 4); }
-  /// The same for the first question to the peer's kernel.
+  /// The silence after which this side first asks the peer's kernel. An answer can arrive within the peer
+  /// timeout.
   Duration before_probe() const { return std::min(kIdleBeforeProbe, peer_timeout_ / 2); }
   Duration idle_by(Time now) const;
   void count_idle(Time now);

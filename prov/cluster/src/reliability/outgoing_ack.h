@@ -46,9 +46,10 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// Longer than kReplyWait, because sending the bare frame delays the reply.
+  /// Longer than kReplyWait, because the transmission of the bare frame delays the reply.
   static constexpr Duration kReplyGrace = 25us;
-  /// So a stream of super-frames gets an acknowledgement for every second one.
+  /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, that is after
+  /// every second one.
   static constexpr unsigned kFramesMax = 66;
 
   Duration delay_;
@@ -68,7 +69,7 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only after data has followed them within kFollowsWithin kInTimeMin times in a row. After a useless wait,
+/// only after data has followed within kFollowsWithin for kInTimeMin times in a row. After a useless wait,
 /// kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
@@ -96,7 +97,7 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// Longer than a reply takes, because sending the answers alone delays the reply.
+  /// Longer than a reply takes, because the transmission of the answers alone delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
   /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless
@@ -145,8 +146,8 @@ class OutgoingAck {
   bool gap_;            ///< true if there are ranges, which the frame must then carry
   bool spurious_news_;  ///< true if the peer does not know the present number of spurious retransmissions
   Sequence ack_;
-  TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived...
-  Time largest_acked_at_{};           ///< ...and when it arrived
+  TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived
+  Time largest_acked_at_{};           ///< when the largest transmission number arrived
   std::uint16_t delay_ = 0;
   std::optional<wire::Ack> block_;
 };

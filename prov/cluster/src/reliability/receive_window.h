@@ -7,7 +7,7 @@
 //
 // If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
 // frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later
-// ordered frames wait behind it. With resume() the frame arrives again.
+// ordered frames wait behind it. resume() lets the frame arrive again.
 //
 // A duplicate is either a copy that the network has made, or a spurious retransmission. A copy has the
 // transmission number of the first arrival, a retransmission has another. Only spurious retransmissions are
@@ -82,15 +82,15 @@ class ReceiveWindow {
 
  private:
   struct Slot {
-    Sequence sequence;                ///< the frame that used this slot last...
-    TransmissionNumber transmission;  ///< ...and the transmission in which it arrived
+    Sequence sequence;                ///< the frame that used this slot last
+    TransmissionNumber transmission;  ///< number of the transmission in which that frame arrived
     bool kept = false;
-    std::vector<std::byte> segments;  ///< if `kept`: the segments, which wait for delivery
+    std::vector<std::byte> segments;  ///< the segments of the frame, if `kept`
   };
 
   static constexpr std::size_t kSparesMax = 8;
   static constexpr std::size_t kFirstSlots = 64;
-  /// A frame that is further behind `expected_` than this is `outside`, not `late`.
+  /// If a frame is older than `expected_` by more than this, it is `outside`, not `late`.
   static constexpr std::int32_t kStaleFrameMax = 65536;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
@@ -104,9 +104,9 @@ class ReceiveWindow {
   std::size_t size_;
   std::vector<Slot> slots_;
   std::uint32_t mask_;
-  SequenceSet arrived_;  ///< arrived frames from `expected_` on
+  SequenceSet arrived_;  ///< the frames from `expected_` on that have arrived
   Sequence expected_;
-  Sequence highest_end_;  ///< one after the highest frame that has arrived
+  Sequence highest_end_;  ///< the sequence after the highest frame that has arrived
   Sequence cursor_;       ///< ordered frames before this one have been delivered
   Sequence given_;        ///< the frame whose segments next() returned last
   bool holding_ = false;  ///< frame `expected_` is in its slot, but the protocol has no space for it

@@ -26,7 +26,7 @@ namespace cluster::reliability {
 /// process was stopped. So each observation at most doubles the estimate and adds kFirst.
 class TurnDelay {
  public:
-  /// Called at the time `now` when a timer fires whose deadline was `due`.
+  /// Called at the time `now`, when a timer with the deadline `due` fires.
   void observe(Time now, Time due) {
     const Duration late = now - due < kSlice ? Duration{} : now - due;
     const Duration before = get(now);
@@ -36,7 +36,7 @@ class TurnDelay {
   }
   /// Returns the estimate. It falls to zero within kMemory after the last observation.
   Duration get(Time now) const {
-    if (delay_ == Duration{}) return {};  // a short path, because callers ask for each frame
+    if (delay_ == Duration{}) return {};  // returns early, because get() is called for each frame
     const Duration left = kMemory - std::clamp(now - observed_at_, Duration{}, kMemory);
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
@@ -75,7 +75,7 @@ class RetransmissionTimer {
       : ack_delay_(ack_delay), turns_(turns) {}
 
   void set_ack_delay(Duration of_peer) { ack_delay_ = of_peer; }
-  /// Called when a frame has left that the peer must acknowledge.
+  /// Called when a frame that the peer must acknowledge has left.
   void on_sent(Time now) { running_ = true, restart(now); }
   /// Called when the peer has acknowledged frames that it had not acknowledged before. `outstanding`: other
   /// frames are not acknowledged yet.

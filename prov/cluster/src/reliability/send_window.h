@@ -66,7 +66,7 @@ struct SentFrame {
 };
 
 /// Consecutive frames of a run that one acknowledgement covers. All of them were sent only once, one after
-/// the other, on the same path. A frame of a run that was sent in another way forms a stretch alone.
+/// the other, on the same path. If a frame of a run was sent in another way, it forms a stretch alone.
 struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;

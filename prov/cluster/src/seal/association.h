@@ -13,7 +13,8 @@
 // only its window knows which frames have already arrived.
 //
 // A sender also has one association for its frames to each multicast group (group_seal.h). The group is then
-// the peer. A receiver may join the group at any time, so the first counter that it receives may be any.
+// the peer. A receiver may join the group at any time, so the first counter that it receives may have any
+// value.
 //
 // While a job changes its key, the two sides may start to use different keys at the same time. So there is
 // one association for each key that both sides have. On the wire, sender_id() says which association sealed a

@@ -187,8 +187,8 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
 }
 
 /// Called for a request with a key that this process does not have. While a job changes its key, a peer may
-/// first use such a key, and soon after a key that this process has. So this side logs a warning only if such
-/// requests go on. It watches only one peer at a time, so that forged requests do not use up memory.
+/// first use such a key, and a known key soon after. So this side logs a warning only if such requests go on.
+/// It watches only one peer at a time, so that forged requests do not use up memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   const Route* const route = table_.find_route(peer);
   if (route != nullptr && route->current != nullptr) return;

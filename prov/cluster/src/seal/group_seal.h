@@ -53,7 +53,7 @@ class GroupSender {
 };
 
 /// Opens the frames of one group for an endpoint. All groups of the endpoint share `trials`, which limits how
-/// often keys are made for unknown senders: their frames may be forged.
+/// often keys are made for unknown senders, because their frames may be forged.
 class GroupOpener {
  public:
   /// If this many senders are known, a new sender displaces the one that has been silent for the longest

@@ -2,7 +2,7 @@
 // key is a member of the job. The key does not protect members from each other, because each of them can
 // pretend to be another.
 //
-//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: says which key
+//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: tells the key
 //                                                           request key    association requests
 //                                                           keep-alive key keep-alives and their answers
 //                                                           memory key     connections inside a node
@@ -45,9 +45,11 @@ class JobKey {
   enum class Purpose : std::uint8_t { request, keep_alive, memory };
   /// Returns the tag of the message: the first bytes of its HMAC-SHA256 with the key for this purpose.
   Tag authenticate(Purpose purpose, ConstBytes message) const;
+  /// Returns true if `tag` is the tag of the message for this purpose.
   bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
-  /// The same, with a key that is derived from the job key, `label` and `context`.
+  /// Returns the tag of the message with a key that is derived from the job key, `label` and `context`.
   Tag authenticate(std::string_view label, ConstBytes context, ConstBytes message) const;
+  /// Compares two tags in constant time.
   bool equal(const Tag& one, const std::byte* other) const {
     return cryptography_->equal(one.data(), other, one.size());
   }

@@ -110,8 +110,8 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 }
 
 /// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
-/// header of each; it is not encrypted in any mode. Copies each frame behind the previous one and seals it
-/// there. The copy saves time: a link sends a frame in several pieces more slowly, and the library seals a
+/// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
+/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the library seals a
 /// frame in one piece faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
@@ -301,7 +301,7 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
 }
 
 /// Marks an error as vouched if it quotes one of our association requests. The request contains our salt,
-/// which only hosts on the path know.
+/// which is known only to hosts on the path.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());

@@ -9,10 +9,11 @@
 // os/process_fence.h, the sleeper's fence is a fence for both of them. kFenced says that the sleeper takes
 // part. Otherwise take_request() executes a fence, too.
 //
-// A waker that finds a request clears it before it rings, so it rings once per request. The sleeper clears
-// its doorbell only before it makes a new request, so the doorbell stays readable until then. Therefore,
-// while a thread sleeps on the descriptor, one of three things is true: the request is set, the descriptor is
-// readable, or the waker will ring next. (LocalDeaths notices if the waker has died.)
+// A waker that finds a request clears the request before it rings the doorbell, so it rings only once per
+// request. The sleeper clears its doorbell only before it makes a new request, so the doorbell stays readable
+// until then. Therefore, while a thread sleeps on the descriptor, one of three things is true: the request is
+// set, the descriptor is readable, or the waker is about to ring the doorbell. (LocalDeaths notices if the
+// waker has died.)
 #pragma once
 
 #include <atomic>
@@ -30,14 +31,15 @@ class DoorbellWord {
   void announce_fence() {
     if (fenced_) word_.fetch_or(kFenced, std::memory_order_seq_cst);
   }
-  /// Called by the sleeper to request that the waker ring. Returns true if this is a new request. Then the
-  /// sleeper must execute a fence.
+  /// Called by the sleeper to request its doorbell. Returns true if this is a new request. The sleeper must
+  /// then execute a fence.
   bool request() {
     const std::uint32_t wanted = kRequested | (fenced_ ? kFenced : 0);
     return (word_.exchange(wanted, std::memory_order_seq_cst) & kRequested) == 0;
   }
 
-  /// Called by the waker to clear the request. Returns true if there was one. Then the waker must ring now.
+  /// Called by the waker to clear the request. Returns true if there was one. The waker must then ring the
+  /// doorbell now.
   bool take_request() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint32_t word = word_.load(std::memory_order_relaxed);

@@ -10,8 +10,8 @@
 // sign that it is complete arrive in one cache line, and the writer need not update a tail index. The reader
 // waits for exactly this value. The word may still have the value of the previous lap. Any other value means
 // that the peer has broken the rules. Numbers wrap around after minutes of small messages. They begin shortly
-// before the wrap, so that every run of the program passes it. The slot header of 16 bytes is followed by the
-// encoded segment header (wire/segment.h), then by the payload if it fits.
+// before the wrap, so that every run of the program passes the wrap. The slot header of 16 bytes is followed
+// by the encoded segment header (wire/segment.h), then by the payload if it fits.
 //
 // Arena. Longer payload lies in one piece in the arena, which is a ring of bytes. Each payload occupies a
 // block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
@@ -50,7 +50,8 @@
 // Sleep. Each side may ask the other to ring its doorbell, and has a word for that (doorbell_word.h). The
 // reader waits for the next segment, the writer waits for space. The reader's word has a cache line of its
 // own. The writer reads it after every segment, and keeps the line in its cache. The writer's word is in the
-// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings.
+// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
+// the doorbell of the other end.
 //
 // Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
 // needs two or three pages.
@@ -83,14 +84,15 @@ struct EndState {
 struct RingControl {
   /// Reader: number of the first segment whose slot is not returned.
   alignas(kLineBytes) std::uint32_t head = 0;
-  std::uint32_t space_doorbell = 0;  ///< writer: asks for a ring when `head` moves
+  std::uint32_t space_doorbell = 0;  ///< writer: requests its doorbell when `head` moves
   std::uint32_t reader_state = 0;    ///< reader: an EndState
   std::uint32_t unused = 0;
   std::uint64_t reader_doorbell = 0;  ///< reader: number of its doorbell, written before the state
-  alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: asks for a ring after the next segment
-  std::uint32_t held = 0;                                  ///< writer: says that it is taking segments back
-  std::uint32_t writer_state = 0;                          ///< writer: an EndState
-  alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: says that it is taking segments
+  alignas(kLineBytes) std::uint32_t segment_doorbell =
+      0;                                         ///< reader: requests its doorbell after the next segment
+  std::uint32_t held = 0;                        ///< writer: says that it is taking segments back
+  std::uint32_t writer_state = 0;                ///< writer: an EndState
+  alignas(kLineBytes) std::uint32_t taking = 0;  ///< reader: says that it is taking segments
   std::uint32_t next = 0;  ///< reader: number of the next segment that it takes; valid between batches
   alignas(kLineBytes) std::byte reserved[4096 - 3 * kLineBytes] = {};
 };
@@ -142,7 +144,7 @@ struct Geometry {
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
-  /// Returns the size of the shared memory, in whole pages.
+  /// Returns the bytes of the shared memory, rounded up to whole pages.
   std::size_t total_bytes() const {
     const std::size_t end = refusals_begin() + slots * sizeof(std::uint64_t);
     return (end + sizeof(RingControl) - 1) / sizeof(RingControl) * sizeof(RingControl);

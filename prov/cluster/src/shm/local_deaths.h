@@ -54,8 +54,8 @@ class LocalDeaths {
   std::size_t next_ = 0;  ///< index of the peer with which the next check begins
   Time doorbells_checked_at_{};
   Time all_doorbells_checked_at_{};
-  bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle...
-  bool unwatched_found_ = false;  ///< ...or if the current pass has found one
+  bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle
+  bool unwatched_found_ = false;  ///< true if the current pass has found a process without a handle
 };
 
 }  // namespace cluster::shm

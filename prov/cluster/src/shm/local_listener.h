@@ -30,7 +30,7 @@ struct ShmSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings that this side creates
   /// Copy large messages directly between the memories of two processes, where permitted.
   bool single_copy = true;
-  seal::JobKeys keys = {};  ///< each peer has one of these keys, or no key if there are none
+  seal::JobKeys keys = {};  ///< each peer has one of these keys; if the list is empty, peers have no key
 };
 
 /// The result of an attempt to connect: an outbox, or the reason (for the log) why there is none.
@@ -52,8 +52,8 @@ class LocalListener {
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
   /// Returns a descriptor that is readable when a connection waits for accept().
   virtual int descriptor() const = 0;
-  /// Returns a descriptor that becomes readable when a peer rings, and stays so until clear_doorbell(). After
-  /// that the caller must request the doorbells again.
+  /// Returns a descriptor that becomes readable when a peer rings the doorbell, and stays readable until
+  /// clear_doorbell(). After that the caller must request the doorbells again.
   virtual int doorbell() const = 0;
   virtual void clear_doorbell() = 0;
   /// Returns true if a connection still waits for its hello. Then the caller must soon call accept() again.

@@ -11,7 +11,7 @@
 // target polls, and a system call if the target computes or sleeps. A posted write is pending until it is
 // taken or executed.
 //
-//   put()     posts a write, unless the target has taken nothing since this side last took writes back
+//   put()     posts a write; after writes were taken back, only once the target has taken something again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
 //   recall()  also reports, but takes back the others at once, because the caller will sleep
 //
@@ -68,7 +68,7 @@ class LocalMemory : public carrier::MemoryAccess {
 
   /// A system call is cheaper for longer writes, because it copies only once.
   static constexpr std::size_t kLengthMax = 8 * 1024;
-  /// In ticks. It is 8 to 30 us, several times as long as a polling target needs.
+  /// The unit is the tick, so this time is 8 to 30 us. A polling target needs far less.
   static constexpr std::uint64_t kPatience = 1 << 15;
 
   LocalMemory() : MemoryAccess(true) {}
@@ -93,7 +93,7 @@ class LocalMemory : public carrier::MemoryAccess {
   virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
   /// Returns what write() would return now, as far as this side knows without a copy.
   virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
-  /// Copies from the peer's memory to `slices`, beginning at position `offset` of their concatenation.
+  /// Copies data from the peer's memory to `slices`, beginning at position `offset` of their concatenation.
   virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
                        std::size_t offset, std::size_t length) = 0;
   /// store() and load() copy one piece of memory by stores and loads of this process, which is the cheapest

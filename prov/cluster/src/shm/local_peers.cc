@@ -134,7 +134,8 @@ void LocalPeers::receive_held(std::uint32_t turn) {
   receive(PollScope::all, turn);
 }
 
-/// Moves the rings in which segments have arrived since the last review to the front.
+/// Moves the active rings to the front. These are the rings in which segments have arrived since the last
+/// review.
 void LocalPeers::review() {
   const auto quiet =
       std::partition(rings_.begin(), rings_.end(), [](const LocalPeer* peer) { return peer->active; });

@@ -64,8 +64,9 @@ class LocalPeers {
   /// Asks all peers to ring the doorbell when they post a segment or free space. Returns true if any of the
   /// requests is new. The caller must then execute a process fence and another turn before it sleeps.
   bool request_doorbells();
-  /// Rings, once each, the doorbells of peers that leave segments in their rings while this side waits for
-  /// them. If a peer's application has stopped polling, the peer may not have requested the doorbell.
+  /// Uses the doorbell to wake each peer that leaves segments in its ring while this side waits for it. Each
+  /// such peer is woken only once. If a peer's application has stopped polling, the peer may not have
+  /// requested the doorbell.
   void ring_unheard();
 
  private:
@@ -85,7 +86,7 @@ class LocalPeers {
   transport::Arrivals arrivals_;
   FastLane lane_;
   std::size_t outboxes_ = 0;
-  std::vector<LocalPeer*> rings_;  ///< the peers with an inbox, those with active rings in front
+  std::vector<LocalPeer*> rings_;  ///< the peers that have an inbox; those with active rings are in front
   std::size_t active_ = 0;         ///< how many rings are active; before the first review(), all of them
   std::size_t next_quiet_ = 0;     ///< index of the quiet ring that was read last
   bool held_ = false;

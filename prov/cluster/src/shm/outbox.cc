@@ -43,8 +43,8 @@ bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::
   return true;
 }
 
-/// Rings the peer's doorbell. If the peer has not attached the ring, it cannot sleep until a segment arrives,
-/// so no ring is needed.
+/// Wakes the peer by its doorbell. Does nothing if the peer has not attached this ring, because such a peer
+/// does not wait for segments in it.
 void Outbox::ring() {
   if (writer_.reader_state() == EndState::kUnknown) return;
   if (!peer_doorbell_) peer_doorbell_.emplace(doorbell_name(writer_.reader_doorbell()));
@@ -73,7 +73,7 @@ bool Outbox::hold() {
 }
 
 /// Lets the peer take segments again. The peer may have found that it could take none, and may have requested
-/// the doorbell. Then this side rings.
+/// its doorbell. If so, this side rings the doorbell.
 void Outbox::resume() {
   writer_.resume();
   if (writer_.take_doorbell_request()) ring();

@@ -95,8 +95,8 @@ class Outbox final : public Recall, public carrier::Lane {
   /// Asks the peer to ring the doorbell when it frees space. Returns true if this is a new request, as
   /// Inbox::request_doorbell() does.
   bool request_doorbell() { return writer_.request_doorbell(); }
-  /// Rings the peer's doorbell without a request if segments wait and the peer has taken none since the last
-  /// call. Rings once until the peer takes segments again.
+  /// Wakes the peer by its doorbell, even without a request, if segments wait and the peer has taken none
+  /// since the last call. Does so only once until the peer takes segments again.
   void ring_doorbell_if_stalled() {
     if (writer_.newly_stalled()) ring();
   }

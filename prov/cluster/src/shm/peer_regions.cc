@@ -166,10 +166,10 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// Copies in pieces. Each piece is a use of its own, so that a close waits for one piece only. The check of
-/// each piece also covers all following pieces, so an access beyond the end is denied before anything is
-/// copied. A later piece is denied only if the region was closed meanwhile. `copy` copies memory that is
-/// mapped here, and `through_kernel` copies other memory.
+/// Copies the data in pieces. Each piece is a use of its own, so that a close waits for one piece only. The
+/// check of each piece also covers all following pieces, so an access beyond the end is denied before
+/// anything is copied. A later piece is denied only if the region was closed meanwhile. `copy` copies memory
+/// that is mapped here, and `through_kernel` copies other memory.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {
@@ -256,8 +256,8 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
                        [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
 }
 
-/// Copies by loads or stores if the region is mapped here. Otherwise does nothing and returns unsuited. The
-/// other ways of access then find the reason.
+/// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
+/// unsuited. The other ways of access then find the reason.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

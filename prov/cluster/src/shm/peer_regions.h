@@ -42,8 +42,8 @@ class MappedRegions {
   };
 
   void set_process(const Process& process) { process_ = process; }
-  /// Returns the address here of a part of the entry's region, or null if the region is not mapped. The
-  /// initiator must have marked the entry as in use. Each call counts as a use.
+  /// Returns the address, in this process, of a part of the entry's region. Returns null if the region is not
+  /// mapped. The initiator must have marked the entry as in use. Each call counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
     if (number == last_number_ && entries.at(number).generation == last_->generation &&

@@ -5,10 +5,10 @@
 //   the target's table, which only it can write:    header | entries, 64 bytes each
 //   a page of each initiator, which both can write:  the entry in use | revoked
 //
-// Entries. The entry of a key is one of kProbes consecutive entries, and the first of them is the hash of the
-// key. The target writes the fields while the entry is vacant, and the state last. If there is no vacant
-// entry for a region, the target's library executes the accesses to it, and `unlisted` says that the table is
-// not complete.
+// Entries. The entry of a key is one of kProbes consecutive entries. The hash of the key is the number of the
+// first of them. The target writes the fields while the entry is vacant, and the state last. If there is no
+// vacant entry for a region, the target's library executes the accesses to it, and `unlisted` says that the
+// table is not complete.
 //
 // Copies. There are two ways to copy. The kernel copies any memory (os/process_memory.h). If the region is in
 // memory that its owner has mapped shared, the initiator can map this memory, too (shm/peer_regions.h), and
@@ -32,10 +32,11 @@
 // its last thread has ended (pidfd_open(2)). The connection over which the page was sent is closed after the
 // welcome, so neither side needs a descriptor for the other.
 //
-// Trust. Peers are processes of the same user. They can read the table, but not write it. An initiator may
-// never clear its word, for example because a debugger stops it during a copy. It then delays a close for
-// kUseMax, and the close fails. An initiator need not trust the table: all addresses in it are addresses of
-// the target, and the initiator accesses only the target's memory (os/process_memory.h).
+// Trust. Peers are processes of the same user. They can read the table, but not write it. It can happen that
+// an initiator does not clear its word, for example because a debugger stops it during a copy. Then the
+// initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table: all
+// addresses in it are addresses of the target, and the initiator accesses only the target's memory
+// (os/process_memory.h).
 #pragma once
 
 #include <atomic>
@@ -119,7 +120,7 @@ static_assert(sizeof(RegionWelcome) == 32, "no padding: every byte that is sent 
 /// Returns the abstract name of the socket at which initiators ask for an endpoint's regions.
 std::string region_socket_name(const SocketAddress& endpoint);
 
-/// Access to the table for both sides. Only the target writes to it.
+/// Gives both sides access to the table. Only the target writes to it.
 class RegionEntries {
  public:
   static constexpr std::uint32_t kEntries = 1 << 13;

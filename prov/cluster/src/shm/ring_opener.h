@@ -52,8 +52,8 @@ class RingOpener {
   const ShmParts& parts_;
   LocalPeers& local_;
   std::vector<std::unique_ptr<Inbox>>
-      /// Rings that are not adopted yet. Not empty if adopt() has left a ring for later, or if there was no
-      /// memory.
+      /// The rings that are not adopted yet. There are some if adopt() has left a ring for later, or if there
+      /// was no memory.
       accepted_;
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
