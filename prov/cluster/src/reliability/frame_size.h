@@ -103,8 +103,8 @@ class FrameSize {
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
   void report();
-  /// Returns the frame size that every path carries. Frames of this size are long enough that the longest
-  /// frame needs at most kPartsMax parts.
+  /// Returns the frame size that every path carries. With this size, even the longest frame needs at most
+  /// kPartsMax parts.
   std::size_t least() const {
     return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 +
                                 handshake_.link_frame_max() / wire::kPartsMax);

@@ -138,8 +138,8 @@ class SendWindow {
   /// Returns false if a peer that follows the protocol cannot have sent this acknowledgement.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
   /// Marks frames as acknowledged. For each such frame with a body, calls on_acked(sequence, frame), which
-  /// may move the body away. For such frames of runs, calls on_run_acked(stretch). The cost is one step for
-  /// each range, each frame with a body, each stretch, and each 64 frames of a range.
+  /// may move the body away. For newly acknowledged frames of runs, calls on_run_acked(stretch). The cost is
+  /// one step for each range, each frame with a body, each stretch, and each 64 frames of a range.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {

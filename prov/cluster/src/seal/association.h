@@ -83,7 +83,7 @@ class ReplayWindow {
  public:
   static constexpr std::uint64_t kPlaces = 1024;
 
-  /// Returns true if the counter has not arrived and the window does not end before it. Counters begin at 1.
+  /// Returns true if the counter has not arrived and is not too old for the window. Counters begin at 1.
   bool is_new(std::uint64_t counter) const {
     if (counter == 0 || counter + kPlaces <= newest_) return false;
     return counter > newest_ || (word(counter) & bit(counter)) == 0;

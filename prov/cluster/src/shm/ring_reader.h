@@ -79,7 +79,7 @@ class RingReader {
   /// Returns the value that next_word() had when peek() last found nothing.
   std::uint32_t idle_word() const { return idle_word_; }
   /// Returns true if the next segment probably has payload in the arena. Then callers should call peek() even
-  /// if it finds nothing, because it prefetches that payload.
+  /// if no segment has arrived yet, because peek() prefetches that payload.
   bool expects_two_lines() const { return block_ == kLineBytes; }
 
   /// Asks the writer to ring the doorbell after its next segment. Returns true if this is a new request.
