@@ -311,7 +311,8 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      const bool proven = paths_[due->path].validator.proven();  // if so, the responder may answer
+      // Over a proven path, the responder may answer.
+      const bool proven = paths_[due->path].validator.proven();
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),
                      link);

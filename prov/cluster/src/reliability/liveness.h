@@ -90,7 +90,7 @@ enum Matter : std::uint8_t {
 
 enum class Evidence : std::uint8_t {
   frame,             ///< a frame of our session with a valid sequence or acknowledgement
-  ethertype_frame,   ///< such a frame over the EtherType path, which shows nothing about the IP path
+  ethertype_frame,   ///< a valid frame over the EtherType path, which shows nothing about the IP path
   engine_answer,     ///< the answer to a path challenge
   responder_answer,  ///< the answer to a keep-alive
   kernel_vouches,    ///< the peer's kernel has accepted a connection, so the process exists
