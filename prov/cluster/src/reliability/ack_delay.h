@@ -1,5 +1,6 @@
-// How long an acknowledgement waits, at most, for a frame that can carry it. The sender has to know the limit
-// of its peer: a tail loss probe that leaves earlier retransmits a frame that was not lost.
+// The longest time for which an acknowledgement waits for a frame that can carry it. A sender has to know the
+// limit of its peer. Without it, the sender's tail loss probe might leave earlier, and retransmit a frame
+// that was not lost.
 #pragma once
 
 #include "base/units.h"
@@ -7,11 +8,12 @@
 namespace cluster::reliability {
 
 inline constexpr Duration kAckDelay = 25us;
-/// The limit of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate). A member of a group answers once
-/// the messages of all others have come. A barrier of eight on two processors takes 110 us, and 220 us where
-/// other processes want these processors too.
+/// The limit of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate). A member of a group replies only
+/// after it has received the messages of all other members. A barrier of eight ranks on two processors takes
+/// 110 us, or 220 us if other processes compete for the processors.
 inline constexpr Duration kAckDelayLate = 200us;
-/// The same for an endpoint with several rails. Prompt acknowledgements measure how much each rail takes.
+/// The limit of an endpoint with FI_COLLECTIVE and several rails. It is shorter, because the sender measures
+/// the capacity of each rail by the acknowledgements.
 inline constexpr Duration kAckDelayOfRails = 80us;
 
 }  // namespace cluster::reliability

@@ -15,7 +15,7 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
 }
 
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
-  // A peer that only sends repeats its acknowledgement with each frame.
+  // A peer that sends data and receives none repeats the same acknowledgement in each frame.
   const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
   if (contents.without_ranges && last_ == contents) return;
   if (last_ && view.largest_acked.after(last_->largest_acked)) timer_.on_answer();
@@ -24,7 +24,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   const Sequence complete_before = window.first();
   const std::size_t acked = acknowledge_frames(view);
   if (!withheld_.empty()) release_withheld();
-  // A full block may lack the ranges behind its last one.
+  // If the block is full, there may be further ranges that it does not contain.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
   multipath::AckInfo ack{};
   ack.largest_acked = view.largest_acked;
@@ -56,7 +56,8 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   return acked;
 }
 
-/// `s`: the last frame that the token stands for.
+/// Reports or withholds the token. `s`: the last frame of the operation with this token. `complete_before`:
+/// the peer has every frame before this one.
 void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
   if (ordered && !s.before(complete_before)) {
     withheld_.push_back({s, token});
@@ -73,7 +74,7 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Returns the spurious retransmissions that the peer has counted since the last acknowledgement with a
+/// Returns how many spurious retransmissions the peer has counted since its last acknowledgement with a
 /// block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;

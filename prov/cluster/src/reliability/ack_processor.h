@@ -3,8 +3,8 @@
 // retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// every frame before it: the peer cannot deliver data behind a gap. If this side ended before the gap is
-// filled, that data would be lost.
+// received every frame before it. Otherwise the application might end while the peer still misses an earlier
+// frame. Then the peer could not deliver the segment, although its token was reported.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,23 @@ class AckProcessor {
   AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSize& frame_size,
                multipath::PathManager& paths, RetransmissionTimer& timer);
 
-  /// Returns false if no peer that follows the protocol can have sent this acknowledgement.
+  /// Returns false if a peer that follows the protocol cannot have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
-  /// `arrived`: when the frame came to this node, perhaps long before `now`.
+  /// Processes the acknowledgement in the frame. `arrived`: when this node received the frame, perhaps long
+  /// before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:
+  /// The values of the last acknowledgement. If a new one has the same values, the peer has only repeated it.
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;
     bool without_ranges = false;
     friend bool operator==(const Contents&, const Contents&) = default;
   };
-  /// The token of an acknowledged frame that waits for others before it.
+  /// The token of an acknowledged frame, withheld until the peer has all frames before that one.
   struct Withheld {
     Sequence sequence;
     carrier::Token token;
@@ -57,7 +59,7 @@ class AckProcessor {
   multipath::PathManager& paths_;
   RetransmissionTimer& timer_;
   std::optional<Contents> last_;
-  std::uint32_t spurious_ = 0;  ///< spurious retransmissions, as the peer last counted them
+  std::uint32_t spurious_ = 0;  ///< the count of spurious retransmissions that the peer last reported
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
 };

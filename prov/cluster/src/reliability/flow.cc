@@ -39,9 +39,8 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
   return settings.seal_overhead != 0 ? Liveness::Probes::of_met : Liveness::Probes::of_all;
 }
 
-/// True if an ICMP error quotes a frame of this flow. The quote holds a place in the session that only the
-/// peer and we know, or numbers that only the peer got from us. To forge the error is therefore as hard as to
-/// forge a frame.
+/// Returns true if an ICMP error quotes a frame of this flow. Such a quote contains numbers of this session
+/// that only the two sides know. To forge the error is therefore as hard as to forge a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -58,7 +57,7 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // an answer, in a session that the asking side has named; any host can ask
+    default: return false;  // answers carry the session number of the question, and any host can ask
   }
 }
 
@@ -85,7 +84,8 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone may wait for the owed acknowledgement: the next data frame then carries both.
+/// If only answers are left to send, they may wait until the owed acknowledgement is due. A data frame that
+/// leaves in the meantime carries both.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -100,8 +100,8 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
     only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
-  const bool link_full =
-      sent.link_full && paths_.ip_paths() == 1;  // a full link of one path says nothing about the others
+  // With several paths, the links of the other paths may have space.
+  const bool link_full = sent.link_full && paths_.ip_paths() == 1;
   const bool bare = included == AckIncluded::none && !link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
@@ -115,8 +115,8 @@ void Flow::detect_losses(Time now) {
   lost_ += lost_frames_.size();
 }
 
-/// The peer answers for the first time. It did not accept frames that left before it knew our session; now it
-/// does.
+/// Called when the peer answers for the first time. The peer did not accept earlier frames, because they did
+/// not carry its session number. So these frames count as lost, and leave again.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.take_back(lost_frames_);
@@ -155,13 +155,15 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A session alone is easier to guess than a session and a place in it.
+  // A frame with none of these shows only that its sender knows the session number. That number alone is
+  // easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // One of the many old places is easy to guess, so an old frame does not show where the peer is. The same
-    // holds for a part of an incomplete frame, because its place may be any unfilled one.
+    // An old frame does not show at which address the peer is, because a forger can easily guess one of the
+    // many old sequences. The same holds for a part of an incomplete frame, because it may have any sequence
+    // that has not arrived.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -188,15 +190,17 @@ void Flow::on_timer(Time now) {
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
-    sender_.request_zero_window_probe();  // the peer has every frame, and holds one for which it has no space
+    // The peer has received every frame, but has no space for one of them.
+    sender_.request_zero_window_probe();
   } else {
     on_retransmission_timer(now, event);
   }
 }
 
-/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, the flow
-/// retransmits the oldest one. Otherwise it retransmits the last one, whose acknowledgement covers all frames
-/// before it (RFC 8985 section 7).
+/// Called when frames are outstanding and no acknowledgement has arrived in time. After a timeout, or if the
+/// peer is known to miss a frame, the flow retransmits the oldest outstanding frame. Otherwise it retransmits
+/// the last frame, because the acknowledgement of that frame covers all frames before it (RFC 8985 section
+/// 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -255,7 +259,7 @@ bool Flow::reopen(Time now) {
 
 void Flow::close(Time now, link::Link& link) {
   if (!status_.alive()) return;
-  // A peer that was never addressed has no session to end.
+  // If this side has never sent a frame to the peer, the peer has no session to end.
   const bool addressed = handshake_.knows_peer() || sender_.last_transmission().value != 0;
   if (addressed) sender_.send_fin(link, receiver_.acknowledgement(now));
   status_.end(Status::canceled);
@@ -274,14 +278,14 @@ FlowStats Flow::stats() const {
                        paths_.footprint() + challenges_.footprint()};
 }
 
-/// True if the reset quotes a frame that is really in flight. Before the peer's session is known, our frames
-/// carry session 0 and a sequence, and anyone can guess both. So the reset must quote our session, which
-/// those frames carry in their opening. Once the peer is known, such a reset no longer counts: the flow
-/// retransmits the refused frames, and the peer can refuse them again.
+/// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
+/// frames carry session 0 and a sequence, and anyone can guess both. So the reset must quote our session,
+/// which those frames carry in their opening. Once the peer is known, a reset with our session no longer
+/// counts: the flow retransmits the refused frames, and the peer can refuse them again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // This peer knows our incarnation, and refuses another one of the same name and session number.
+  // The peer refuses a frame of another incarnation with the same name and session number as ours.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -1,19 +1,19 @@
-// A flow: all traffic between this endpoint and one peer over the network. Numbered frames leave through a
+// A flow is all traffic between this endpoint and one peer over the network. Numbered frames leave through a
 // window, the peer acknowledges ranges of them, and only missing frames are retransmitted.
 //
 // The flow composes objects that own their state, and contains no arithmetic of its own:
-//   handshake       the two sessions, and what each side still has to say to open them
-//   frame size      how long frames may be: what both links take, and what the path has shown to carry
-//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them till acked
+//   handshake       the sessions of both sides, and whether each side has the other's opening
+//   frame size      how long frames may be: what both links carry, and what the path is known to carry
+//   send queue      the carrier for the protocol's posts: packs them into frames, and keeps the frames
 //   frame sender    which frames leave now, and on which path
-//   ack processor   evaluates the peer's acknowledgements: acked segments, losses, round trips
+//   ack processor   evaluates the peer's acknowledgements: acknowledged segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
-//   paths           the ways to the peer (multipath/): round trip, losses, congestion, pace of each
-//   timer           what to do when no acknowledgement comes: tail loss probe, retransmission timeout
-//   liveness        whether the peer is still there
+//   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
+//   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
+//   liveness        whether the peer is still alive
 //
-// Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next() until false.
-// Every call receives the time as an argument; deadline() says when to call on_timer() again.
+// Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next(), until next()
+// returns false. Every call receives the time as an argument; deadline() says when to call on_timer() again.
 #pragma once
 
 #include <cstdint>
@@ -47,37 +47,45 @@
 namespace cluster::reliability {
 
 struct FlowSettings {
-  std::uint16_t window = 512;     ///< frames in flight, and frames that the receiver keeps beyond a gap
-  std::size_t frame_max = 1472;   ///< largest frame this side sends or receives, header included
-  std::size_t seal_overhead = 0;  ///< bytes that the link adds to each frame
-  bool ethertype = false;         ///< the link receives frames of our EtherType
+  /// The most frames that may be in flight, and the most that the receiver keeps behind a gap.
+  std::uint16_t window = 512;
+  /// Bytes of the longest frame that this side sends or receives, header included.
+  std::size_t frame_max = 1472;
+  std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
+  bool ethertype = false;         ///< true if the link receives frames of our EtherType
   Duration ack_delay =
-      kAckDelay;  ///< the longest that this side delays an acknowledgement (max_ack_delay of RFC 9000)
+      /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
+      kAckDelay;
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};         ///< see Liveness
-  const TurnDelay* turns = nullptr;  ///< of the endpoint; must outlive the flow
-  /// `asks_kernels`: this side can ask kernels whether a peer's process exists. `kernel_answers`: its own
-  /// kernel answers such questions.
+  Duration stuck_timeout{0};  ///< how long the peer's engine may say nothing; 0 means forever
+  /// Estimates how late the turns of the endpoint are; must outlive the flow.
+  const TurnDelay* turns = nullptr;
+  /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
+  /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
 };
 
-/// What the opening block says about this side.
+/// What the opening says about this side.
 struct Identity {
   SocketAddress name;
-  std::uint64_t epoch = 0;    ///< of this flow; larger than the epoch of every earlier flow of this name
-  std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
+  std::uint64_t epoch = 0;    ///< epoch of this flow, larger than those of all earlier flows of this name
+  std::uint32_t session = 0;  ///< peers put it into their frames; not 0, and cannot be guessed
   std::uint64_t token =
-      0;  ///< peers repeat it in their openings; not 0, and not guessable even by those who know the session
-  /// The interfaces by number of link. The first has the address of the name. Must outlive the flow. Empty:
-  /// one interface.
+      /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
+      /// session.
+      0;
+  /// The interfaces, indexed by the number of their link. The first has the address of the name. The span
+  /// must outlive the flow. It is empty if there is only one interface.
   std::span<const multipath::Rail> rails = {};
-  SocketAddress sibling{};  ///< another endpoint of this process, which the peer may know; empty: none
+  /// Another endpoint of this process, which the peer may know already; empty if there is none.
+  SocketAddress sibling{};
 };
 
 class Flow {
  public:
-  /// `bodies` (for frames of this size), `burst`, `log` and `counters` must outlive the flow.
+  /// `bodies`, `burst`, `log`, `counters` and `random` must outlive the flow. `bodies` must be made for the
+  /// frame size of the settings.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
        Counters& counters, BodyPool& bodies, Burst& burst, Random& random);
 
@@ -87,54 +95,61 @@ class Flow {
   multipath::PathManager& paths() { return paths_; }
 
   // --- down ---
-  /// Answers an opening from a sender that has proven nothing: any host can write a frame of session 0 in the
-  /// peer's name. This side sends only its own opening. A peer that then addresses our session has received
-  /// the opening at its address, and retransmits its first frames.
+  /// Answers an opening whose sender is not proven to be the peer: any host can write a frame of session 0 in
+  /// the peer's name. The answer is only the opening of this side. If the peer then sends frames to our
+  /// session, it has received the answer at its address. It then also retransmits its first frames.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
-  /// Sends what may leave now: lost frames first, then new ones, then a due acknowledgement that found no
-  /// frame to carry it. `clock`, if given, dates all bursts after the first: a round trip must not contain
-  /// time during which the thread waited for a processor.
+  /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
+  /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
+  /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
+  /// has waited for a processor.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
-  /// Takes in a frame that wire::admit has accepted. It is addressed to this session, or carries the opening
-  /// of our peer. `arrived`: when the frame came to this node, where it may have waited unread; kNever:
-  /// unknown. With `count` > 1, `view` is the first frame of a run that receiver().takes_run() accepts; the
-  /// caller delivers the run first. The caller then calls receiver().next() until it returns false, before
-  /// anything else.
+  /// Handles a frame that wire::admit() has accepted. The frame is addressed to this session, or carries the
+  /// opening of our peer. `arrived`: when this node received the frame, perhaps long before `now`; kNever if
+  /// that is unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
+  /// returned true. The caller delivers such a run itself. In every case it then calls receiver().next()
+  /// until that returns false, before it calls anything else.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens) { acks_.take_acked(tokens); }
 
   // --- time ---
-  /// When to call on_timer(); kNever if nothing is pending.
+  /// Returns when to call on_timer(), or kNever if nothing is pending.
   Time deadline() const;
-  /// Runs the timers: loss, tail loss probe, retransmission timeout, delayed acknowledgement. Call transmit()
-  /// afterwards.
+  /// Runs the timers: liveness, loss detection, tail loss probe, retransmission timeout, and the timeout
+  /// after a fin. The caller then calls transmit(), which also sends a delayed acknowledgement.
   void on_timer(Time now);
 
   // --- life ---
-  /// Takes in an answer that came over this path. The peer's responder answers a keep-alive: its process
-  /// lives. The peer's engine answers a path challenge: the path leads to the peer. Returns false if this
-  /// side asked no such question there.
+  /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
+  /// An answer from the peer's responder to a keep-alive shows that the peer's process lives. An answer from
+  /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
+  /// side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// ICMP says that this address of the peer is unreachable (port or host). The flow believes an error that
-  /// quotes one of its frames. After any other error it asks the peer.
+  /// Handles an ICMP error, which says that a port or a host of the peer is unreachable. The flow trusts an
+  /// error that quotes one of its frames. After any other error it sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
+  /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
   Liveness& liveness() { return liveness_; }
-  /// `ok` while the session lasts, else why it ended. A flow that has ended accepts and sends nothing.
+  /// Returns `ok` while the flow is alive, else why it ended. A flow that has ended accepts and sends
+  /// nothing.
   Status status() const { return status_.cause(); }
-  /// True if the peer has acknowledged every frame, and this side owes no acknowledgement.
+  /// Returns true if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
-  /// The peer no longer has the session that it named in its opening. The flow forgets that opening and waits
-  /// for the peer's next session. Returns false if it is too late: the old session is in use.
+  /// Called when the peer no longer has the session that it named in its opening. The flow forgets that
+  /// opening and waits for the peer's next session. Returns false if the flow has already used the old
+  /// session.
   bool reopen(Time now);
+  /// Ends the flow, and sends the peer a fin.
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;
-  /// True if `block` quotes a frame that this flow has in flight. Then the reset is not forged.
+  /// Returns true if `block` quotes a frame that this flow has in flight. In that case the reset is not
+  /// forged.
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
@@ -156,8 +171,9 @@ class Flow {
   AnswerDelay answer_delay_;
   Liveness liveness_;
   multipath::PathChallenges challenges_;
-  std::vector<Sequence> lost_frames_;  ///< found by the last detect_losses()
-  std::uint64_t lost_ = 0;             ///< frames, for stats()
+  /// The frames that the last call of detect_losses() or send_again() has found.
+  std::vector<Sequence> lost_frames_;
+  std::uint64_t lost_ = 0;  ///< all frames that were ever declared lost, for stats()
 };
 
 }  // namespace cluster::reliability

@@ -1,5 +1,5 @@
-// Whether a flow is alive and, once it has ended, why. The objects of the flow share it: each may end the
-// flow, and the application learns the first reason.
+// Says whether a flow is alive, or why it has ended. The objects of the flow share one FlowStatus. Each of
+// them may end the flow, and the application learns the first cause.
 #pragma once
 
 #include "base/status.h"
@@ -10,7 +10,7 @@ class FlowStatus {
  public:
   bool alive() const { return cause_ == Status::ok; }
   Status cause() const { return cause_; }
-  /// Ends the flow. The first cause stays. `ok` does nothing.
+  /// Ends the flow, unless `cause` is `ok`. If the flow has already ended, it keeps its first cause.
   void end(Status cause) {
     if (alive()) cause_ = cause;
   }

@@ -1,6 +1,6 @@
-// The content of one outgoing frame, kept until the peer has it. A buffer holds the segments behind a
-// headroom for all that differs between transmissions (header, opening, acknowledgement). Large payloads stay
-// in user memory, and the body refers to them.
+// The content of one outgoing frame, kept until the peer has acknowledged it. Its buffer holds the segments.
+// In front of them is space (the headroom) for what differs between transmissions: header, opening,
+// acknowledgement. Large payloads stay in user memory, and the body refers to them.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 
 namespace cluster::reliability {
 
-/// Bytes in front of the segments: the longest header with all its blocks.
-inline constexpr std::size_t kHeadroom =
-    sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-    wire::kRailsMax * sizeof(wire::RailBlock) +  // the name is not listed, but a sibling may be
-    wire::ack_block_size(wire::kAckRangesMax);
+/// Size of the headroom: the header and the largest blocks that may follow it.
+inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
+                                         // One of them may be the sibling; the name has no block of its own.
+                                         wire::kRailsMax * sizeof(wire::RailBlock) +
+                                         wire::ack_block_size(wire::kAckRangesMax);
 
-/// Pieces of user memory that a frame may refer to. A link takes a few more.
+/// The most pieces of user memory to which a frame may refer. A link takes a few more pieces in a frame.
 inline constexpr std::size_t kPayloadPiecesMax = 8;
 
 struct FrameBody {
@@ -34,7 +34,7 @@ struct FrameBody {
         capacity(segment_bytes) {}
 
   std::byte* segments() { return storage.get() + kHeadroom; }
-  /// Bytes of segments, including those in user memory.
+  /// Returns the bytes of all segments, payload in user memory included.
   std::size_t size() const { return filled + payload_size; }
   std::size_t footprint() const {
     return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
@@ -43,7 +43,7 @@ struct FrameBody {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
-  /// Turns the body into one padding segment of `size` bytes, or of the segment's header if that is longer.
+  /// Replaces the content by one padding segment of `size` bytes, or by its bare header if that is longer.
   void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
@@ -52,16 +52,16 @@ struct FrameBody {
   }
 
   std::unique_ptr<std::byte[]> storage;
-  std::size_t capacity;    ///< for segments, behind the headroom
+  std::size_t capacity;    ///< bytes for segments behind the headroom
   std::size_t filled = 0;  ///< bytes of segments in the buffer
-  /// Follows the bytes in the buffer; only the last segment has any.
+  /// Payload of the last segment, if it stays in user memory. It follows the bytes in the buffer.
   std::array<ConstBytes, kPayloadPiecesMax> payload;
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  /// Only `done` segments: the frame may wait for the owed acknowledgement.
+  /// True if all segments are `done`. Then the frame may wait until the owed acknowledgement is due.
   bool only_answers = false;
-  bool awaits_answer = false;          ///< the application waits for the peer's `done`
+  bool awaits_answer = false;          ///< true if the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
 };
 
@@ -79,12 +79,12 @@ inline void FrameBody::set_padding(std::size_t size) {
   }
 }
 
-/// The smallest frame that every side must be able to receive.
+/// Every endpoint must be able to receive frames of this size.
 inline constexpr std::size_t kFrameMin = 512;
 
-/// Bodies that all flows of an engine reuse, so a flow with nothing outstanding holds none. There are two
-/// sizes: for whole frames, and for frames whose payload lies in user memory. At most kFreeBodiesMax of each
-/// lie idle.
+/// Unused bodies that all flows of an engine share, so that a flow with no outstanding frames needs none.
+/// There are two sizes: for a whole frame, and for a segment header whose payload lies in user memory. The
+/// pool keeps at most kFreeBodiesMax bodies of each size.
 class BodyPool {
  public:
   explicit BodyPool(std::size_t frame_max)
@@ -97,7 +97,7 @@ class BodyPool {
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
     FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
-    // Flows that end call this, too: what finds no place in the list is freed.
+    // Flows that end call this, too, so a lack of memory must not throw: the body is then freed.
     if (list.size() < kFreeBodiesMax) enough_memory_for([&] { list.push_back(std::move(body)); });
   }
 

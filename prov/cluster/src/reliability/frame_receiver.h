@@ -1,9 +1,9 @@
-// Takes in the frames of the peer. It puts them in order (ReceiveWindow), decides when to acknowledge them
-// (AckScheduler), and delivers their segments. It ends the session when the peer has sent a fin and all
-// frames before the fin are delivered.
+// Receives the frames of the peer. It puts them in order (ReceiveWindow), decides when to acknowledge them
+// (AckScheduler), and delivers their segments. Once the peer has sent a fin and all frames before it are
+// delivered, the receiver ends the flow.
 //
-// Timers: the delayed acknowledgement, and after a fin kFinTimeout for missing frames, which the peer no
-// longer retransmits.
+// There are two timers. One sends a delayed acknowledgement. The other ends the flow kFinTimeout after a fin
+// if frames are still missing, because the peer no longer retransmits them.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 
 namespace cluster::reliability {
 
-/// Reassembles frames that come in parts, because the path no longer carries frames of their length
-/// (frame_size.h). Loss and acknowledgement know whole frames only. If the sender cuts a frame in a new way,
-/// the assembly drops the older pieces. If more than kFramesMax are incomplete, it drops the oldest frame.
-/// Each drop costs a retransmission.
+/// Reassembles frames that arrive in parts because the path no longer carries frames of their length
+/// (frame_size.h). Acknowledgements and losses concern whole frames only. If the sender cuts a frame in a new
+/// way, the assembly drops the parts that were cut in the old way. If more than kFramesMax frames would be
+/// incomplete, it drops the oldest. Each drop costs a retransmission.
 class PartAssembly {
  public:
-  /// Adds the part `view`. Returns true if the frame is complete; `view` is then the whole frame, valid until
-  /// the next call.
+  /// Adds the part `view`. Returns true if the frame is now complete. Then `view` becomes the whole frame,
+  /// valid until the next call.
   bool complete(wire::FrameView& view);
 
   std::size_t footprint() const;
@@ -40,7 +40,7 @@ class PartAssembly {
   struct Frame {
     Sequence sequence;
     std::uint8_t count = 0;
-    std::uint64_t here = 0;  ///< one bit for each piece that has arrived
+    std::uint64_t here = 0;  ///< one bit for each part that has arrived
     std::vector<std::byte> segments;
 
     bool whole() const { return here == ~std::uint64_t{0} >> (wire::kPartsMax - count); }
@@ -55,47 +55,51 @@ class PartAssembly {
 };
 
 enum class ReceiveResult : std::uint8_t {
-  accepted,     ///< new data: call next(); the sender's address is validated
+  accepted,     ///< new data from a validated address: call next()
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
-  late,         ///< older than any frame that the peer may still retransmit
-  incomplete,   ///< a part of a frame that lacks other parts
-  refused,      ///< of another session or outside the window: dropped and counted
+  late,         ///< older than all frames that the peer may still retransmit
+  incomplete,   ///< a part of a frame of which other parts are missing
+  refused,      ///< a frame of another session or outside the window, which is dropped and counted
 };
 
 class FrameReceiver {
  public:
-  /// Ends the flow (`reset`) once the peer has closed and all its frames are delivered.
+  /// The receiver ends the flow by `status` (with the cause `reset`) once the peer has closed it and all
+  /// frames are delivered.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
-  /// Takes in a frame with segments, or a part of one. `arrived`: when it came to this node. With `count` >
-  /// 1, `view` is the first of `count` consecutive frames (wire/admit.h), which the caller delivers before it
-  /// calls next().
+  /// Handles a frame with segments, or a part of one. `arrived`: when this node received it. If `count` > 1,
+  /// `view` is the first of `count` consecutive frames (wire/admit.h). The caller delivers these frames
+  /// itself, before it calls next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
-  /// True if receive() takes these `count` frames at once: all of them are new.
+  /// Returns true if receive() accepts these `count` frames in one call. All of them must be new.
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// True if the peer's frames may end before `end`, as far as this side knows.
+  /// Returns true if a fin may claim that the peer's last frame is the one before `end`.
   bool may_end_at(Sequence end) const;
+  /// Notes that the peer has closed the flow, and that its last frame is the one before `end`.
   void on_fin(Time now, Sequence end);
 
-  /// Gives the next run of segments in the promised order. It is valid until the next call of next() or
-  /// Flow::receive().
+  /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until
+  /// the next call of next() or Flow::receive().
   bool next(ConstBytes& segments);
-  /// To hold what there is no space for; resume() is for when there is space for the first held segment.
+  /// The caller uses the window to hold segments for which there is no space (ReceiveWindow::hold).
   ReceiveWindow& window() { return window_; }
   const ReceiveWindow& window() const { return window_; }
+  /// Called when there is space for the first of the held segments.
   void resume(Time now);
   std::size_t footprint() const { return window_.footprint() + parts_.footprint(); }
 
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
-  /// Frames that carry `ack`, as far as `included` says, have left. `bare`: in a frame of its own.
+  /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the acknowledgement
+  /// left in a frame of its own.
   void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
-  /// True if the peer has sent no numbered frame yet, and no fin.
+  /// Returns true if neither a numbered frame nor a fin has arrived from the peer.
   bool untouched() const { return !acks_.any_frame() && !fin_; }
   bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
   Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
@@ -106,7 +110,7 @@ class FrameReceiver {
   ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
-  /// A frame that this side holds back does not count as missing.
+  /// While this side holds segments back, no frame counts as missing.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;
@@ -115,8 +119,9 @@ class FrameReceiver {
   ReceiveWindow window_;
   PartAssembly parts_;
   AckScheduler acks_;
-  std::optional<Sequence> fin_;   ///< the peer has closed, and its last frame is the one before
-  Time fin_timeout_at_ = kNever;  ///< frames that are missing by then will not come
+  /// Set once the peer has closed the flow: its last frame is the one before this sequence.
+  std::optional<Sequence> fin_;
+  Time fin_timeout_at_ = kNever;  ///< frames that are still missing at this time will never arrive
 };
 
 }  // namespace cluster::reliability

@@ -9,8 +9,8 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Fills each burst up to the limit of the link. A shorter first burst would let the peer begin earlier, but
-/// costs more than it saves.
+/// Selects as many frames as the link takes in one burst. If the first burst were shorter, the peer could
+/// begin earlier, but that costs more than it saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -49,8 +49,8 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
 }
 
-/// While more frames follow, the peer acknowledges after a number of frames. A small window cannot wait for
-/// that.
+/// While more frames follow, the peer acknowledges after a number of frames. If the window is too small for
+/// that number, this side asks for an acknowledgement.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
   if (!selection.frames_left) return selection.completion_awaited;
@@ -111,7 +111,8 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-/// Encodes the selected frames into the burst. A call leaves without its segments.
+/// Encodes the selected frames into the burst. If the peer's session is unknown, an empty padding segment
+/// replaces the segments.
 void FrameSender::encode(const FrameSelector::Selection& selection, const FrameLimits& limits,
                          const OutgoingAck& ack) {
   SendWindow& window = queue_.window();
@@ -147,8 +148,8 @@ void FrameSender::encode(const FrameSelector::Selection& selection, const FrameL
   }
 }
 
-/// Sends the selection. Raises `included` to what the sent frames carry of `ack`. Returns false if the link
-/// did not take all frames.
+/// Sends the selection. If the sent frames carry more of `ack` than `included` says, raises `included`.
+/// Returns false if the link did not take all frames.
 bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                              const OutgoingAck& ack, AckIncluded& included) {
   encode(selection, limits_of(link), ack);
@@ -165,7 +166,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   return taken == selection.count;
 }
 
-/// Bytes of the frame without an acknowledgement.
+/// Returns the bytes of the frame, acknowledgement not included.
 std::size_t FrameSender::size_of(Sequence s) const {
   const SendWindow& window = queue_.window();
   const SentFrame& frame = window.at(s);
@@ -175,8 +176,8 @@ std::size_t FrameSender::size_of(Sequence s) const {
   return sizeof(wire::FrameHeader) + handshake_.opening_size() + segments;
 }
 
-/// True if a frame that is about to be retransmitted has probably met a black hole. A PMTU probe does not
-/// count: it leaves without its padding.
+/// Returns true if one of the frames to retransmit has probably met a black hole. A PMTU probe does not
+/// count, because it now leaves without its padding.
 bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) const {
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
@@ -188,7 +189,7 @@ bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) co
   return false;
 }
 
-/// Like send_burst(), but one frame at a time. Frames that are too long leave in parts.
+/// Like send_burst(), but passes the link one frame at a time. Frames that are too long leave in parts.
 bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
                               const OutgoingAck& ack, AckIncluded& included) {
   for (std::size_t i = 0; i < selection.count; ++i) {
@@ -207,7 +208,8 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends one frame in parts. Returns false if the link did not take all; the next call sends the rest.
+/// Sends one frame in parts. Returns false if the link did not take all parts. The next call for this frame
+/// sends the rest.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -236,7 +238,8 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   return true;
 }
 
-/// Notes that the link has taken the first `taken` frames. New frames come last and are consecutive.
+/// Records that the link has taken the first `taken` frames of the selection. New frames are last in the
+/// selection, and their sequences are consecutive.
 void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken,
                             std::size_t path) {
   if (taken == 0) return;
@@ -256,7 +259,7 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  // Frames that left before the peer knew the session are part of first contact, and do not count.
+  // Retransmissions that leave before the peer knows the session belong to the handshake, and do not count.
   if (handshake_.peer_has_opening()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
@@ -301,13 +304,15 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   }
 }
 
-/// Challenges EtherType paths only once the MTU is known, because the search for it needs the IP path.
+/// Challenges EtherType paths only once the search for the path MTU is complete. Until then frames have to
+/// leave over the IP path, which the search probes.
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      const bool proven = paths_[due->path].validator.proven();  // then the responder may answer
+      // Over a proven path, the responder may answer.
+      const bool proven = paths_[due->path].validator.proven();
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),
                      link);
@@ -331,7 +336,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = handshake_.peer_session();
-  header.sequence = handshake_.session();  // the answer returns it, like the challenge
+  header.sequence = handshake_.session();  // the answer contains this session number and the challenge
   wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
@@ -342,8 +347,8 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   paths_.on_challenge_sent(now, challenge.path);
 }
 
-/// Sends padding with the sequence of the last frame. The peer has that frame, and acknowledges every
-/// duplicate.
+/// Sends padding with the sequence of the last frame. The peer has already received that frame, and
+/// acknowledges the duplicate at once.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   scratch_.set_padding(0);
   const Sequence last = queue_.window().next().previous();

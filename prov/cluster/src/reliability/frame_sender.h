@@ -1,19 +1,20 @@
-// Sends the frames of one flow in bursts. FrameSelector picks the frames and the path of each burst. The
-// sender notes each transmission in the send window, in the path (loss detector, pacer) and in the
+// Sends the frames of one flow in bursts. FrameSelector selects the frames and the path of each burst. The
+// sender records each transmission in the send window, in the path (loss detector, pacer) and in the
 // retransmission timer.
 //
-// Invariants: every transmission of a frame has its own number, larger than all before. Acknowledgements of
-// retransmissions are therefore not ambiguous (RFC 9002). A frame that the link does not take was not sent:
-// it stays queued or lost, and the sender tries the link again after kRetryLink.
+// Invariants: every transmission of a frame has its own number, larger than all earlier ones. So an
+// acknowledgement always says which transmission it is for (RFC 9002). A frame that the link does not take
+// counts as not sent. It stays queued or lost, and the sender tries the link again after kRetryLink.
 //
-// Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
-// timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too long for the
-// path leaves in parts, which together are one transmission. A call to a peer whose session is unknown leaves
-// without its segments: the peer would not take them, and the frame might be too long.
+// Two kinds of frames may leave although the windows are full: a frame that a tail loss probe or a
+// retransmission timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too
+// long for the path leaves in parts, which together are one transmission. While the peer's session is
+// unknown, a frame leaves without its segments and is named a call: the peer would not accept the segments,
+// and the frame might be too long.
 //
-// Challenges of path validation leave beside the flow's own frames and are not retransmitted
+// The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
-// because the path has to carry such frames.
+// because the path must be able to carry such frames.
 #pragma once
 
 #include <array>
@@ -35,10 +36,10 @@
 
 namespace cluster::reliability {
 
-/// Selects which frames of one flow leave next, and on which path. The frame that a tail loss probe or a
-/// retransmission timeout repeats comes first, whatever the windows allow, and on another path if there is
-/// one. Lost frames come next, then new ones. The frame sender sends the selection, and returns what its link
-/// did not take.
+/// Selects which frames of one flow leave next, and on which path. First is the frame that a tail loss probe
+/// or a retransmission timeout repeats. It leaves even if the windows are full, and over another path if
+/// there is one. Then follow lost frames, then new ones. The frame sender sends the selection. If the link
+/// does not take all frames, the sender puts the others back.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -46,36 +47,36 @@ class FrameSelector {
 
   struct Pick {
     Sequence sequence;
-    bool repeat = false;     ///< repeat() asked for it
-    bool from_lost = false;  ///< it comes from the queue of lost frames
+    bool repeat = false;     ///< true if repeat() has asked for it
+    bool from_lost = false;  ///< true if it was in the queue of lost frames
 
     bool retransmission() const { return repeat || from_lost; }
   };
   struct Selection {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
-    std::size_t path = 0;          ///< an IP path
-    bool frames_left = false;      ///< frames remain that have to wait
-    bool retransmissions = false;  ///< a frame in it is retransmitted
-    /// A token waits for the acknowledgement of a frame in the selection or in flight.
+    std::size_t path = 0;          ///< number of the path, which is an IP path
+    bool frames_left = false;      ///< true if other frames are ready but have to wait
+    bool retransmissions = false;  ///< true if a frame of the selection is a retransmission
+    /// True if the acknowledgement of a frame, in the selection or in flight, may complete an operation.
     bool completion_awaited = false;
 
     bool single_new_frame() const { return count == 1 && !retransmissions; }
   };
 
   Selection select(Time now);
-  /// True if the peer should acknowledge the last frame of the selection at once.
+  /// Returns true if the peer should acknowledge the last frame of the selection at once.
   bool wants_ack(const Selection& selection) const;
-  /// The link did not take this frame. It will be selected again.
+  /// Called if the link did not take this frame. It will be selected again.
   void put_back(const Pick& pick);
-  /// Selects this frame next, whatever the windows allow.
+  /// The next selection contains this frame, even if the windows are full.
   void repeat(Sequence frame) { repeat_ = frame; }
 
  private:
   void select_new(Selection& selection, std::size_t limit);
 
   static constexpr std::size_t kSmallWindow =
-      132;  ///< twice the count that triggers an acknowledgement (reliability/outgoing_ack.h)
+      132;  ///< twice the number of frames after which the peer acknowledges (reliability/outgoing_ack.h)
 
   SendQueue& queue_;
   const Handshake& handshake_;
@@ -94,33 +95,37 @@ class FrameSender {
     bool sent_any = false;
     bool link_full = false;
   };
-  /// Sends what the windows allow now. `clock`, unless null, dates all bursts after the first.
+  /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
+  /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Sends nothing in this turn: all data may wait. The deadline of the acknowledgement asks for the next
-  /// turn.
+  /// Called instead of send_bursts() if everything that is left to send may wait. Until the next turn,
+  /// deadline() returns kNever: the acknowledgement has a deadline of its own.
   Outcome skip_turn(Time now) {
     link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};
   }
-  /// Sends an acknowledgement alone. Returns how much of `ack` the frame carries, or nothing if the link is
-  /// full.
+  /// Sends an acknowledgement in a frame without data. Returns how much of `ack` the frame carries, or
+  /// nothing if the link is full.
   std::optional<AckIncluded> send_ack(Time now, link::Link& link, const OutgoingAck& ack);
-  /// Sends only our opening, to the peer of handshake `to`.
+  /// Sends a frame with only our opening to the peer of the handshake `to`.
   void send_opening(const Handshake& to, const link::Path& path, link::Link& link, const OutgoingAck& ack);
   /// Sends several copies of a fin, because a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
-  /// Sends the due challenges. Call it after send_bursts(). `new_paths`: paths have joined in this turn.
+  /// Sends all challenges whose time has come. Called after send_bursts(), with its outcome. `new_paths`:
+  /// paths have joined in this turn.
   void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                        link::Link& link);
 
+  /// See FrameSelector::repeat().
   void repeat(Sequence frame) { selector_.repeat(frame); }
+  /// Lets the next send_bursts() begin with a zero window probe.
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
-  /// When to try the link again, or when the pacer allows more.
+  /// Returns when to try a full link again or when the pacer allows more frames, whichever is earlier.
   Time deadline() const { return std::min(link_retry_at_, pacer_allows_at_); }
   TransmissionNumber last_transmission() const { return transmission_; }
-  /// True if this transmission of this frame may still be on its way.
+  /// Returns true if this transmission of this frame may still be in flight.
   bool has_in_flight(Sequence sequence, TransmissionNumber transmission) const;
 
   std::uint64_t sent() const { return sent_; }
@@ -149,15 +154,16 @@ class FrameSender {
                       wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
-  /// A frame whose first parts the link has taken.
+  /// A frame in parts. The link has taken only the first of the parts.
   struct CutFrame {
     Sequence sequence{};
-    std::size_t part_max = 0;  ///< bytes of a part, block included; another size gives other parts
-    std::size_t left = 0;      ///< parts that the link has taken
+    /// The most bytes of a part, block included. With another size the frame is cut into other parts.
+    std::size_t part_max = 0;
+    std::size_t left = 0;  ///< number of parts that the link has taken
   };
 
   static constexpr std::size_t kFinCopies = 3;
-  /// Frames that a peer must get before this side challenges its EtherType path.
+  /// This side must have sent this many frames to a peer before it challenges an EtherType path.
   static constexpr std::uint64_t kFramesBeforeEthertype = 16;
   static constexpr Duration kRetryLink = 20us;
 
@@ -169,11 +175,12 @@ class FrameSender {
   RetransmissionTimer& timer_;
   Counters& counters_;
   Burst& burst_;
-  FrameBody scratch_{wire::kSegmentHeaderMax};  ///< for frames that have no segments, or only padding
-  TransmissionNumber transmission_;             ///< number of the last sending
+  FrameBody scratch_{wire::kSegmentHeaderMax};  ///< used for frames without segments, or with only padding
+  TransmissionNumber transmission_;             ///< number of the last transmission
   bool zero_window_probe_due_ = false;
-  std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
-  Time link_retry_at_ = kNever;                          ///< when to try a full link again
+  /// Transmission number of the last zero window probe.
+  std::optional<TransmissionNumber> zero_window_probe_;
+  Time link_retry_at_ = kNever;  ///< when to try a full link again
   Time pacer_allows_at_ = kNever;
   CutFrame cut_;
   std::uint64_t sent_ = 0;

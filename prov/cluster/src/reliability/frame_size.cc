@@ -7,7 +7,7 @@
 
 namespace cluster::reliability {
 
-/// The companion is queued behind the probe and leaves with it.
+/// Queues the companion behind the probe, so that both leave together.
 void FrameSize::send_pmtu_probe(SendQueue& queue) {
   if (search_complete() || pmtu_probe_) return;
   pmtu_probe_ = queue.push_padding(probe_size() - sizeof(wire::FrameHeader));
@@ -18,7 +18,8 @@ void FrameSize::send_pmtu_probe(SendQueue& queue) {
   singly_before_ = queue.window().end();
 }
 
-/// Counts a loss only if the companion has arrived: then the length of the probe is to blame.
+/// Counts the loss only if the companion has arrived, because then the path has dropped the probe for its
+/// length.
 void FrameSize::on_pmtu_probe_lost(FrameBody& body) {
   body.set_padding(0);
   padded_ = false;
@@ -41,7 +42,7 @@ void FrameSize::on_pmtu_probe_acked() {
   if (search_complete()) report();
 }
 
-/// Returns the size to probe when frames of `size` bytes do not arrive.
+/// Returns the size to probe next if frames of `size` bytes do not arrive.
 std::size_t FrameSize::shorter(std::size_t size) const {
   for (const std::size_t next : {base_, initial_max_}) {
     if (next < size) return next;
@@ -49,7 +50,7 @@ std::size_t FrameSize::shorter(std::size_t size) const {
   return least();
 }
 
-/// Logs once each size that the flow uses because longer frames do not arrive.
+/// If longer frames do not arrive, logs the size that the flow uses instead, once for each size.
 void FrameSize::report() {
   const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
   if (std::exchange(reported_, used) == used || used == 0) return;

@@ -1,15 +1,17 @@
-// How long frames to the peer may be (docs/protocol.md 4.7). Both links say what they take, but a network
-// between them may take less and silently drop longer frames. Before the flow sends frames longer than
-// kBasePlpmtu, a PMTU probe and its companion find out whether such frames arrive (RFC 8899). The base itself
-// is not probed, because that would cost each session a long frame.
+// How long frames to the peer may be (docs/protocol.md 4.7). Each side names the longest frame that its link
+// carries. The network between the links may carry only shorter frames, and silently drop longer ones. Before
+// the flow sends frames longer than kBasePlpmtu, it sends a PMTU probe to find out whether such frames arrive
+// (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
+// long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
-// A shorter frame that was sent repeatedly without effect has met a black hole. Frames are then at most
-// kInitialFrameSize long, and after a second black hole at most least(), which every path carries. Then the
-// search begins again, because an outage, or a peer that computes, looks the same until the first probe
-// arrives. Queued and outstanding frames keep their sequences, so frames that have become too long leave in
-// parts (PartEncoder).
+// If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
+// hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after
+// a second black hole at most least(), which every path carries. Then the search begins again, because an
+// outage or a computing peer may have caused the same symptom. Queued and outstanding frames keep their
+// sequences, so frames that have become too long leave in parts (PartEncoder).
 //
-// Invariant: at most one PMTU probe is outstanding. The flow's own timers retransmit it.
+// Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
+// frame.
 #pragma once
 
 #include <algorithm>
@@ -40,27 +42,29 @@ class FrameSize {
         path_max_(base_),
         proven_(base_) {}
 
-  /// The largest frame to send, header included: both links and the path carry it.
+  /// Returns the size of the longest frame that both links and the path carry, header included.
   std::size_t frame_max() const {
     return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : initial_max_);
   }
+  /// Returns how many bytes of segments the longest frame can carry.
   std::size_t segment_capacity() const {
     return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
   }
-  /// True if the search is complete (RFC 8899 5.2).
+  /// Returns true if the search for the longest frame is complete (RFC 8899 5.2).
   bool search_complete() const { return probe_size() <= proven_; }
 
-  /// True if a frame of `size` bytes that was sent `sendings` times has probably met a black hole. `size` is
-  /// that of the longest part if the frame leaves in parts.
+  /// Returns true if a frame of `size` bytes has probably met a black hole, because it was sent `sendings`
+  /// times without an acknowledgement. If the frame leaves in parts, `size` is the size of the longest part.
   bool suspects(std::size_t size, std::uint32_t sendings) const {
     return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings && size > least() &&
            handshake_.peer_takes_parts();
   }
-  /// Shortens frames from now on. Frames before `end` keep their length.
+  /// Shortens frames from `end` on. Frames before `end` are already queued with their old length, and leave
+  /// one by one from now on.
   void on_black_hole(Sequence end);
-  /// True if frames must leave one by one. `first` is the oldest frame. Frames from there on may be longer
-  /// than frame_max(), or may be probes. A link may merge a burst into a super-frame, which says nothing
-  /// about the length of a frame.
+  /// Returns true if frames must leave one by one, because some of the frames in the window may be probes or
+  /// longer than frame_max(). `first` is the first frame in the window. In a burst, the link might merge
+  /// frames into a super-frame. The arrival of a super-frame shows nothing about the length of single frames.
   bool singly(Sequence first) {
     if (!singly_before_) [[likely]]
       return false;
@@ -68,13 +72,15 @@ class FrameSize {
     return singly_before_.has_value();
   }
 
-  /// Queues a PMTU probe if one is due. Call it once the peer has our opening.
+  /// Queues a PMTU probe unless one is outstanding or the search is complete. Called once the peer has our
+  /// opening.
   void send_pmtu_probe(SendQueue& queue);
-  /// A lost frame leaves again. A PMTU probe loses its padding.
+  /// Called before a lost frame is retransmitted. If it is a PMTU probe, it leaves without its padding.
   void on_retransmit(Sequence s, FrameBody& body) {
     if (pmtu_probe_ == s && padded_) on_pmtu_probe_lost(body);
   }
-  /// The PMTU probe, as long as it has its padding.
+  /// Returns the sequence of the outstanding PMTU probe, or nothing if there is none or its padding was
+  /// removed.
   std::optional<Sequence> pmtu_probe() const { return padded_ ? pmtu_probe_ : std::nullopt; }
   void on_acked(Sequence s, std::uint32_t sendings) {
     if (!pmtu_probe_) return;
@@ -83,11 +89,13 @@ class FrameSize {
   }
 
  private:
-  /// Fits on every IPv6 path (1280 bytes, RFC 8200), and on nearly every other.
+  /// A frame of this size fits on every IPv6 path (1280 bytes, RFC 8200), and on nearly every IPv4 path.
   static constexpr std::size_t kInitialFrameSize = 1232;
-  /// Fits every path that carries the smallest usual IPv4 datagram (576 bytes, RFC 1122 3.3.2).
+  /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2), and
+  /// that is nearly every path.
   static constexpr std::size_t kLeastFrameSize = 548;
-  /// Needs no probe: the size of an IPv4 frame on an Ethernet with an MTU of 1500.
+  /// Frames of this size leave without a probe. This is the longest frame over IPv4 and UDP on an Ethernet
+  /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::uint32_t kBlackHoleSendings = 3;
@@ -95,8 +103,8 @@ class FrameSize {
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
   void report();
-  /// The size that every path carries. It is large enough to cut the longest frames into at most kPartsMax
-  /// parts.
+  /// Returns the frame size that every path carries. With this size, even the longest frame needs at most
+  /// kPartsMax parts.
   std::size_t least() const {
     return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 +
                                 handshake_.link_frame_max() / wire::kPartsMax);
@@ -111,17 +119,17 @@ class FrameSize {
   const std::size_t least_;
   const std::size_t base_;
   std::size_t path_max_;
-  /// No longer frame has arrived, or none since the last black hole.
+  /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
-  std::size_t probed_max_ = wire::kFrameMax;  ///< longer frames are not probed
-  std::size_t swallowed_ = 0;  ///< the shortest size that this search has found not to arrive; 0: none
-  std::size_t reported_ = 0;   ///< the size that the last log line has named
-  std::optional<Sequence> singly_before_;  ///< frames before it leave singly
+  std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
+  std::size_t swallowed_ = 0;                 ///< the shortest size that did not arrive in this search, or 0
+  std::size_t reported_ = 0;                  ///< the size that the last log line has reported
+  std::optional<Sequence> singly_before_;     ///< frames before this one leave one by one
   std::optional<Sequence> pmtu_probe_;
   std::optional<Sequence> companion_;  ///< the companion of the last probe
   bool padded_ = false;                ///< the outstanding probe still has its padding
   bool companion_arrived_ = false;
-  unsigned lost_ = 0;  ///< probes of this size that were lost for their length
+  unsigned lost_ = 0;  ///< how many probes of this size were lost because of their length
 };
 
 }  // namespace cluster::reliability

@@ -19,7 +19,7 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
       return false;
     if (!peer_ && (!echoed(view) || !wire::lists(view.opening, view.rails, from))) return false;
     if (!peer_) {
-      // The peer is known once its addresses are: there may be no memory for them.
+      // Sets `peer_` last, because the allocation for the addresses may fail.
       std::vector<SocketAddress> addresses = wire::read_rails(view.rails);
       addresses.insert(addresses.begin(), view.opening.name);
       peer_addresses_ = std::move(addresses);

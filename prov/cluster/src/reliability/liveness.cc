@@ -18,7 +18,8 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The compiler finds the row: evidence that comes with each frame costs no search.
+/// The row for this kind of evidence. The compiler finds it, because evidence that arrives with each frame
+/// must not cost a search.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 
@@ -106,7 +107,8 @@ void Liveness::on_unproven_path_error(Time now) {
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
-  // A peer that owes nothing may be gone without harm: the next frame to it will show that.
+  // If a peer that owes nothing is gone, that does no harm now. The next frame to it will show that it is
+  // gone.
   if (!expecting_) return false;
   count_idle(now);
   const bool port_closed = error == Status::refused;
@@ -123,15 +125,15 @@ void Liveness::note_error(Time now, Status error, bool known) {
   }
   if (error_ == Status::ok) {
     first_error_ = now;
-    contested_since_ = kNever;  // the peer is asked again
+    contested_since_ = kNever;  // contest() may send another keep-alive
   }
   error_ = error;
   known_at_error_ = known;
   last_error_ = now;
 }
 
-/// Asks the peer even while its kernel vouches for it. If the peer only computes, its responder answers, so
-/// the peer is not silent.
+/// Returns true even while the peer's kernel says that the process exists. A keep-alive then shows whether
+/// the process runs. If the process only computes, its responder answers the keep-alive.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
   return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
@@ -157,7 +159,8 @@ void Liveness::on_met(bool kernel_answers) {
   if (!may_probe()) probe_active_ = false;
 }
 
-/// Asks the kernel until the peer itself is heard.
+/// Returns true if this side should ask the peer's kernel. Once it has asked, it goes on until it hears the
+/// peer itself.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
   return probe_active_ || refused() || idle_by(now) >= before_probe();
@@ -172,7 +175,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     const bool corroborated = probe_stood_ || refused();
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
   }
-  // Asks several times within a short peer timeout, because a question or its answer may be lost.
+  // A short peer timeout shortens the interval, so that several questions fit into it: a question or its
+  // answer may be lost.
   const Duration interval =
       probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
   probe_at_ = now + (kernel_refuses_ ? kContestedKeepAliveInterval : interval);

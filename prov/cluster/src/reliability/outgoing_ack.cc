@@ -52,8 +52,7 @@ void OutgoingAck::set_departure(Time now) {
 
 OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
   if (!any_) return {AckIncluded::none, 0};
-  // The number of spurious frames alone is worth a block while the peer does not know it, and in an empty
-  // frame.
+  // Even without ranges, the frame carries the block if it reports news, or if the frame is otherwise empty.
   const bool wanted = gap_ || spurious_news_ || (bare && block_);
   const std::size_t size = wanted ? wire::ack_block_size(block_->count) : 0;
   if (size == 0) return {AckIncluded::header, 0};

@@ -1,4 +1,4 @@
-// What this side acknowledges, and when.
+// What this side acknowledges, and when the acknowledgements leave.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,28 @@
 namespace cluster::reliability {
 
 /// Decides when to acknowledge (docs/protocol.md 3.4). The acknowledgement leaves at once if the peer needs
-/// it: after a gap, a closed gap, or a duplicate. Otherwise it leaves after a number of frames or the
-/// configured delay, whichever comes first (RFC 9000 13.2).
+/// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
+/// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// If the peer waits for it, the acknowledgement may wait for kReplyWait as long as this side usually replies
-/// that soon (TCP stacks call this "pingpong mode"). Otherwise it leaves at once: an application that
-/// computes between receiving and replying would keep the peer waiting.
+/// A frame may say that the peer waits for its acknowledgement. If this side replied within kReplyWait to the
+/// last such frames, the acknowledgement waits for the reply, at most kReplyWait (TCP stacks call this
+/// "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time before
+/// it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
   explicit AckScheduler(Duration delay) : delay_(delay) {}
 
-  /// This side has read `count` sequenced frames that came together, new or not. `at`: when they came to this
-  /// node. `transmission`: the number of the last of them.
+  /// Called when this side has read `count` sequenced frames that arrived together, new ones or duplicates.
+  /// `at`: when this node received them. `transmission`: the transmission number of the last one.
   void on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count = 1);
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }
-  /// When the last acknowledgement left. It covered every frame read by then.
+  /// Returns when the last acknowledgement left. It covered every frame that this side had read by then.
   Time last_sent_at() const { return last_sent_at_; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
-  /// A frame that acknowledges everything has left. `bare`: without data.
+  /// Called when a frame with a full acknowledgement has left. `bare`: the frame contained no data.
   void on_ack_sent(Time now, bool bare);
 
   std::uint32_t spurious_reported() const { return spurious_reported_; }
@@ -45,9 +46,11 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// Longer than kReplyWait, because the bare frame itself delays the answer.
+  /// Longer than kReplyWait, because the transmission of the bare frame delays the reply.
   static constexpr Duration kReplyGrace = 25us;
-  static constexpr unsigned kFramesMax = 66;  ///< in a stream of super-frames: every other one
+  /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, that is after
+  /// every second one.
+  static constexpr unsigned kFramesMax = 66;
 
   Duration delay_;
   bool any_frame_ = false;
@@ -55,28 +58,31 @@ class AckScheduler {
   Time largest_received_at_{};
   Time due_ = kNever;
   Time last_sent_at_{};
-  bool awaited_ = false;      ///< the peer waits for the owed acknowledgement
-  bool replies_soon_ = true;  ///< the last awaited acknowledgement left with data, or could have
-  Time reply_grace_until_{};  ///< data sent by then could have carried the last bare acknowledgement
+  bool awaited_ = false;  ///< true if the peer waits for the owed acknowledgement
+  /// True if the last acknowledgement for which the peer waited left with data, or could have left with data.
+  bool replies_soon_ = true;
+  /// If data leaves before this time, it could have carried the last bare acknowledgement.
+  Time reply_grace_until_{};
   std::uint32_t spurious_reported_ = 0;
   unsigned frames_ = 0;  ///< frames since the last acknowledgement
 };
 
-/// Decides whether answers (`done`) wait so that they can travel with data of the application. If the
-/// application computes after it has seen a write, waiting delays the answers. So answers wait only if data
-/// followed them within kFollowsWithin at least kInTimeMin times in a row. Each useless wait raises that
-/// count by kMissCost. The AckScheduler says when a waiting answer is due.
+/// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
+/// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
+/// only after data has followed within kFollowsWithin for kInTimeMin times in a row. After a useless wait,
+/// kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
-  /// Only answers are left to send. Returns true if they wait, which they do until the owed acknowledgement
+  /// Called if only answers are left to send. Returns true if they should wait until the owed acknowledgement
   /// is due.
   bool wait() { return waiting_ = in_time_ >= kInTimeMin; }
-  /// Answers have left without data.
+  /// Called when answers have left without data.
   void on_answers_alone(Time now) {
     if (waiting_ || followed_by_ != kNever) in_time_ = -kMissCost;
     waiting_ = false;
     followed_by_ = now + kFollowsWithin;
   }
+  /// Called when a frame with data has left.
   void on_data(Time now) {
     waiting_ = false;
     if (followed_by_ == kNever) return;
@@ -91,53 +97,57 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// Longer than a reply takes, because the lone frame delays the reply.
+  /// Longer than a reply takes, because the transmission of the answers alone delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
-  /// How often in a row data followed in time, at most kInTimeMin; below zero after a miss.
+  /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless
+  /// wait.
   int in_time_ = 0;
-  bool waiting_ = false;       ///< answers are waiting
-  Time followed_by_ = kNever;  ///< data sent by then could have carried the answers that left alone
+  bool waiting_ = false;  ///< true if answers are waiting now
+  /// If data leaves before this time, it could have carried the answers that left alone.
+  Time followed_by_ = kNever;
 };
 
 /// How much of the acknowledgement a frame carries.
 enum class AckIncluded : std::uint8_t { none, header, block };
 
-/// An acknowledgement as a value, taken from the receive window and the scheduler. Every outgoing frame
-/// carries as much of it as it has space for.
+/// An acknowledgement as a value: a copy of the state of the receive window and the scheduler. Every outgoing
+/// frame carries as much of it as the frame has space for.
 ///
-///   header   every frame before `ack` has arrived, the largest transmission, and its age
-///   block    the ranges beyond a gap (SACK, RFC 2018), and how many duplicate frames arrived: the peer's
-///            spurious retransmissions (D-SACK, RFC 2883)
+///   header   `ack` (every frame before it has arrived), the largest transmission number, and its age
+///   block    the ranges behind the first gap (SACK, RFC 2018), and the number of the peer's spurious
+///            retransmissions (D-SACK, RFC 2883)
 ///
-/// Invariant: a frame without space for the ranges acknowledges nothing. `ack` and the largest transmission
-/// alone would say that all frames between them are missing.
+/// Invariant: if there are ranges, a frame without space for them acknowledges nothing. With only `ack` and
+/// the largest transmission number, the peer would conclude that all frames between the two are missing.
 class OutgoingAck {
  public:
   OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals);
 
-  /// Sets the time at which the frames leave that carry this acknowledgement.
+  /// Sets the time at which the frames with this acknowledgement leave.
   void set_departure(Time now);
 
   struct Fit {
     AckIncluded included;
     std::size_t block_bytes;
   };
-  /// Returns how much a frame with `free_bytes` left carries. `bare`: the frame has no segments.
+  /// Returns how much of the acknowledgement a frame with `free_bytes` of free space carries. `bare`: the
+  /// frame has no segments.
   Fit fit(std::size_t free_bytes, bool bare) const;
+  /// Writes the part of the acknowledgement that is in the header.
   void write(wire::FrameHeader& header) const;
-  /// Writes the block. Call it only if fit() says that the block is included.
+  /// Writes the block and returns its size. Called only if fit() says that the frame carries the block.
   std::size_t write_block(std::byte* out) const { return wire::encode(*block_, out); }
-  /// The number of duplicate frames that the block reports.
+  /// Returns the number of spurious retransmissions that the block reports.
   std::uint32_t spurious() const { return block_ ? block_->spurious : 0; }
 
  private:
-  bool any_;            ///< a frame has arrived that can be acknowledged
-  bool gap_;            ///< the ranges must go with it
-  bool spurious_news_;  ///< the peer does not know the number of spurious retransmissions yet
+  bool any_;            ///< true if any frame has arrived
+  bool gap_;            ///< true if there are ranges, which the frame must then carry
+  bool spurious_news_;  ///< true if the peer does not know the present number of spurious retransmissions
   Sequence ack_;
-  TransmissionNumber largest_acked_;  ///< the largest transmission that has arrived...
-  Time largest_acked_at_{};           ///< ...and when
+  TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived
+  Time largest_acked_at_{};           ///< when the largest transmission number arrived
   std::uint16_t delay_ = 0;
   std::optional<wire::Ack> block_;
 };

@@ -82,8 +82,8 @@ ReceiveWindow::Arrival ReceiveWindow::arrive_run(Sequence s, TransmissionNumber 
   return Arrival::fresh;
 }
 
-/// Removes sequences from the set as the window moves over them, so that their bits are clear for the next
-/// lap.
+/// Moves `expected_` over all frames that have arrived. Removes them from the set, because the window will
+/// need their bits for later sequences.
 void ReceiveWindow::advance() {
   const Sequence end = arrived_.next_gap(expected_, highest_end_);
   arrived_.erase(expected_, end);
@@ -132,7 +132,7 @@ void ReceiveWindow::release_handed() {
   if (handed_.capacity() == 0) return;
   if (spares_.size() < kSparesMax) return spares_.push_back(std::exchange(handed_, {}));
   bytes_ -= handed_.capacity();
-  std::vector<std::byte>().swap(handed_);  // an assignment of {} would keep its memory
+  std::vector<std::byte>().swap(handed_);  // an assignment of {} would keep the memory
 }
 
 bool ReceiveWindow::next(ConstBytes& segments) {

@@ -1,17 +1,17 @@
-// Keeps which frames have arrived, and decides in which order they are delivered. Everything before
-// `expected` has arrived. Beyond it the window accepts up to `size` frames, whatever is missing between them.
+// Records which frames have arrived, and decides in which order they are delivered. Every frame before
+// `expected` has arrived. From `expected` on, the window accepts `size` frames in any order.
 //
-// Unordered frames are delivered as they come. An ordered frame is delivered once every frame before it has
-// arrived. The expected frame is delivered at once and without a copy; others are copied and wait here (at
-// most `size` of them).
+// An unordered frame is delivered as soon as it arrives. An ordered frame is delivered once every frame
+// before it has arrived. If an ordered frame is the expected one, it is delivered at once and without a copy.
+// Other ordered frames are copied and wait here (at most `size` of them).
 //
-// What the protocol has no space for is held: hold() puts the rest of the frame back. From then on the frame
-// counts as not arrived, so neither it nor the ordered frames behind it are acknowledged. resume() lets
-// it arrive.
+// If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
+// frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later
+// ordered frames wait behind it. resume() lets the frame arrive again.
 //
-// A duplicate is either a copy made by the network (the same transmission twice) or a spurious retransmission
-// (another transmission of the frame). Only spurious retransmissions are reported to the sender, which adapts
-// (RFC 2883).
+// A duplicate is either a copy that the network has made, or a spurious retransmission. A copy has the
+// transmission number of the first arrival, a retransmission has another. Only spurious retransmissions are
+// reported to the sender, which then waits longer before it declares losses (RFC 2883).
 #pragma once
 
 #include <cstddef>
@@ -28,65 +28,69 @@ namespace cluster::reliability {
 class ReceiveWindow {
  public:
   enum class Arrival : std::uint8_t {
-    fresh,  ///< call next() until it returns false
+    fresh,  ///< the frame is new: call next() until it returns false
     duplicate,
     held,  ///< the frame is already held
   };
 
-  /// Memory is taken as gaps need it.
+  /// `size`: number of frames that the window accepts. Memory for them is allocated when gaps need it.
   explicit ReceiveWindow(std::size_t size);
-  /// Sets the first frame of the peer. Nothing has arrived yet.
+  /// Sets the sequence of the peer's first frame. Called before any frame arrives.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
 
   enum class Place : std::uint8_t {
     within,
-    late,  ///< older than any frame that the peer still sends: a copy that the network kept, or a forgery
+    /// Older than any frame that the peer may still send: a copy that the network has delayed, or a forgery.
+    late,
     outside,
   };
-  /// Returns where the frame lies, whether it has arrived or not.
+  /// Compares the sequence with the limits of the window. The frame itself may or may not have arrived.
   Place place_of(Sequence s) const;
-  /// Takes in a frame within the window.
+  /// Records the arrival of a frame whose place is `within`.
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
-  /// True if arrive_run() takes `count` frames from `s` on: all of them are new. Ordered ones must begin with
-  /// the expected frame.
+  /// Returns true if arrive_run() accepts `count` frames from `s` on. All of them must be new. If they are
+  /// ordered, the first must be the expected frame.
   bool takes_run(Sequence s, std::size_t count, bool ordered) const;
-  /// The frames of such a run have arrived. The caller delivers them before anything else, and then what
-  /// next() gives.
+  /// Records the arrival of a run for which takes_run() has returned true. The caller first delivers the
+  /// frames of the run, then the segments that next() returns.
   Arrival arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
-  /// Gives the next run of segments. It is valid until the next call of next() or arrive().
+  /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until
+  /// the next call of next() or arrive().
   bool next(ConstBytes& segments);
-  /// Takes back `rest`, the end of what next() gave last from an ordered frame. Until resume() only
-  /// unordered frames are handed on.
+  /// Takes back `rest`, the end of the segments that next() returned last. may_hold() must return true. Until
+  /// resume() is called, next() returns only segments of unordered frames.
   void hold(ConstBytes rest);
-  /// True if what next() gave last came in its turn, so that it can be held.
+  /// Returns true if hold() may be called: the segments that next() returned last were delivered in order.
   bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
+  /// Returns the segments that hold() has taken back, or nothing.
   ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
-  /// Lets next() continue with the held frame. Returns the transmission that brought it.
+  /// Lets next() continue with the held frame. Returns the number of the transmission in which the frame
+  /// arrived.
   TransmissionNumber resume();
 
   std::size_t size() const { return size_; }
   Sequence expected() const { return expected_; }
-  /// True if a frame beyond `expected` has arrived.
+  /// Returns true if a frame behind the expected one has arrived.
   bool has_gap() const { return highest_end_ != expected_; }
-  /// True if next() has nothing left to give.
+  /// Returns true if next() would return nothing.
   bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
   std::size_t footprint() const;
   std::uint32_t spurious() const { return spurious_; }
-  /// Writes the ranges beyond `expected`, lowest first, as many as a block holds.
+  /// Writes the ranges of arrived frames behind the expected one, lowest first, as many as a block holds.
   void fill_ranges(wire::Ack& ack) const;
 
  private:
   struct Slot {
-    Sequence sequence;                ///< the last frame in this slot, until a newer one needs the slot...
-    TransmissionNumber transmission;  ///< ...and the transmission that brought it
+    Sequence sequence;                ///< the frame that used this slot last
+    TransmissionNumber transmission;  ///< number of the transmission in which that frame arrived
     bool kept = false;
-    std::vector<std::byte> segments;  ///< segments that wait for delivery, if kept
+    std::vector<std::byte> segments;  ///< the segments of the frame, if `kept`
   };
 
   static constexpr std::size_t kSparesMax = 8;
   static constexpr std::size_t kFirstSlots = 64;
-  /// A frame that lies further back is outside the window, not late.
+  /// If a frame is older than `expected_` by more than this, it is `outside`, not `late`.
   static constexpr std::int32_t kStaleFrameMax = 65536;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
@@ -100,16 +104,17 @@ class ReceiveWindow {
   std::size_t size_;
   std::vector<Slot> slots_;
   std::uint32_t mask_;
-  SequenceSet arrived_;  ///< at or beyond expected_
+  SequenceSet arrived_;  ///< the frames from `expected_` on that have arrived
   Sequence expected_;
-  Sequence highest_end_;  ///< one after the highest frame that has arrived
+  Sequence highest_end_;  ///< the sequence after the highest frame that has arrived
   Sequence cursor_;       ///< ordered frames before this one have been delivered
-  Sequence given_;        ///< the frame that next() gave last
-  bool holding_ = false;  ///< `expected_` is here, but there is no space for it
+  Sequence given_;        ///< the frame whose segments next() returned last
+  bool holding_ = false;  ///< frame `expected_` is in its slot, but the protocol has no space for it
   std::uint32_t spurious_ = 0;
-  std::size_t bytes_ = 0;          ///< capacity of all copies: waiting, being read, spare
-  ConstBytes current_;             ///< segments that can be delivered where they lie
-  std::vector<std::byte> handed_;  ///< the copy that the caller reads
+  /// Capacity of all buffers: those of waiting frames, `handed_`, and the spare ones.
+  std::size_t bytes_ = 0;
+  ConstBytes current_;             ///< segments that next() can return without a copy
+  std::vector<std::byte> handed_;  ///< the copy that next() returned last
   std::vector<std::vector<std::byte>> spares_;
 };
 

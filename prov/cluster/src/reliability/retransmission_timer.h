@@ -1,14 +1,15 @@
-// Decides when to retransmit a frame because no acknowledgement comes (docs/protocol.md 4.4). First comes a
-// tail loss probe (TLP, RFC 8985 section 7): one retransmitted frame, whose acknowledgement tells the loss
-// detector about all frames before it. Retransmission timeouts follow (RTO, RFC 6298 section 5), each twice
-// as long as the last.
+// Decides when to retransmit a frame because no acknowledgement arrives (docs/protocol.md 4.4). The first
+// retransmission is a tail loss probe (TLP, RFC 8985 section 7). Its acknowledgement tells the loss detector
+// about all frames before it. Then follow retransmission timeouts (RTO, RFC 6298 section 5), each twice as
+// long as the last.
 //
-// If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. Among
-// hundreds of flows that fill one queue, a flow that is unlucky a dozen times in a row does not fall behind
-// by a second. Where turns come late (TurnDelay), each timeout leaves the peer time for its turns.
+// If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. When
+// hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this limit that
+// flow does not fall behind by a second. If turns are late (TurnDelay), each timeout is long enough for the
+// peer's turns.
 //
-// Every transmission and every progress restarts the timer (RFC 9002 section 6.2.1). Progress also resets the
-// backoff.
+// Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
+// acknowledged frame also ends the backoff.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +20,13 @@
 
 namespace cluster::reliability {
 
-/// Estimates how late the turns of an endpoint come (docs/protocol.md 4.4). A timer that fires long after it
-/// was due shows that the process has waited for a processor. If one node is crowded, the others mostly are
-/// too, so an answer takes several such delays. A single delay may come from a process that was stopped. So
-/// each observation raises the estimate to at most twice its value plus kFirst.
+/// Estimates by how much the turns of an endpoint are late (docs/protocol.md 4.4). If a timer fires long
+/// after its deadline, the process has waited for a processor. If one node is crowded, the other nodes
+/// usually are too, so an answer takes several such delays. A single delay may have another cause: the
+/// process was stopped. So each observation at most doubles the estimate and adds kFirst.
 class TurnDelay {
  public:
-  /// A timer that was due at `due` fires at `now`.
+  /// Called at the time `now`, when a timer with the deadline `due` fires.
   void observe(Time now, Time due) {
     const Duration late = now - due < kSlice ? Duration{} : now - due;
     const Duration before = get(now);
@@ -33,17 +34,19 @@ class TurnDelay {
         late > before ? std::min({late, 2 * before + kFirst, kDelayMax}) : before - (before - late) / kFall;
     observed_at_ = now;
   }
+  /// Returns the estimate. It falls to zero within kMemory after the last observation.
   Duration get(Time now) const {
-    if (delay_ == Duration{}) return {};  // callers ask for each frame
+    if (delay_ == Duration{}) return {};  // returns early, because get() is called for each frame
     const Duration left = kMemory - std::clamp(now - observed_at_, Duration{}, kMemory);
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
-  /// Ignores late turns from now on.
+  /// From now on the timers of the endpoint ignore that turns are late.
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
-  /// An answer that takes less than this many delays is not missed: call and answer wait for a turn each.
+  /// An answer counts as late only after this many delays, because the question and the answer each wait for
+  /// a turn.
   static constexpr int kTurnsPerAnswer = 3;
 
  private:
@@ -63,41 +66,44 @@ class RetransmissionTimer {
   enum class Event : std::uint8_t {
     none,
     tlp,  ///< tail loss probe: retransmit one frame
-    rto,  ///< retransmission timeout: retransmit one frame; if persistent(), it counts as congestion
+    rto,  ///< retransmission timeout: retransmit one frame; a sign of congestion if persistent()
   };
 
-  /// `ack_delay`: that of the peer. `turns`: those of the endpoint, which outlive the timer; null: turns are
-  /// never late.
+  /// `ack_delay`: the longest time by which the peer delays an acknowledgement. `turns` must outlive the
+  /// timer; if it is null, turns are never late.
   explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr)
       : ack_delay_(ack_delay), turns_(turns) {}
 
   void set_ack_delay(Duration of_peer) { ack_delay_ = of_peer; }
-  /// A frame that must be acknowledged has left.
+  /// Called when a frame that the peer must acknowledge has left.
   void on_sent(Time now) { running_ = true, restart(now); }
-  /// The peer has acknowledged frames for the first time. `outstanding`: it still has to acknowledge others.
+  /// Called when the peer has acknowledged frames that it had not acknowledged before. `outstanding`: other
+  /// frames are not acknowledged yet.
   void on_progress(Time now, bool outstanding);
-  /// The peer has probably dropped frames: retransmit one at `when` at the latest.
+  /// Called when the peer has probably dropped frames. The timer then fires at `when` at the latest.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
-  /// How long an answer may take because of late turns, as of the last event.
+  /// Returns how long an answer may take because turns are late, as estimated when the timer was last
+  /// restarted.
   Duration least() const { return turns_ != nullptr && turns_->disregarded() ? Duration{} : least_; }
-  /// Returns when to call on_timer(); kNever if nothing is outstanding.
+  /// Returns when to call on_timer(), or kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// The peer has named a newer transmission. It may be without progress: the peer has no space for a frame.
+  /// Called when the peer has acknowledged a newer transmission. This may not be progress: the peer may have
+  /// no space for the frame.
   void on_answer() { unanswered_ = 0; }
-  /// True from the second timeout in a row without an answer. The first may come from a delay of the peer's
-  /// host (RFC 9002 7.6 also asks for losses that last as long as several timeouts).
+  /// Returns true from the second timeout in a row without an answer. A delay on the peer's host may have
+  /// caused the first one. (RFC 9002 7.6 also requires losses over the time of several timeouts.)
   bool persistent() const { return unanswered_ > 1; }
 
  private:
   static constexpr Duration kTlpMin = 20us;
-  static constexpr unsigned kDoublingsMax = 13;  ///< 200 us doubled this often is more than a second
-  static constexpr unsigned kBackoffMax = 20;    ///< timeouts without progress
+  static constexpr unsigned kDoublingsMax = 13;  ///< 200 us is more than a second after this many doublings
+  static constexpr unsigned kBackoffMax = 20;    ///< timeouts in a row that count for the backoff
   static constexpr Duration kBackedOffMax = 32ms;
   static constexpr Duration kCallMax = 250ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
-  /// When the timer fires unless it is expedited.
+  /// Returns when the timer fires if nothing expedites it.
   Time due(const multipath::RttEstimator& reply_time) const {
     return since_ + std::max(interval(reply_time), least());
   }
@@ -114,9 +120,9 @@ class RetransmissionTimer {
   bool running_ = false;
   bool tlp_sent_ = false;
   unsigned backoff_ = 0;
-  unsigned unanswered_ = 0;  ///< timeouts
+  unsigned unanswered_ = 0;  ///< timeouts in a row without an answer
   Time since_{};
-  Duration least_{};  ///< least(), as of `since_`
+  Duration least_{};  ///< see least()
   Time expedited_at_ = kNever;
 };
 

@@ -9,7 +9,7 @@
 namespace cluster::reliability {
 namespace {
 
-/// Returns the first bytes of the payload that lie in one piece.
+/// Returns the bytes from the front of the payload that lie in one piece of memory.
 ConstBytes front_piece(const Gather& payload) {
   std::size_t skip = payload.offset;
   for (const ConstBytes& slice : payload.slices) {
@@ -72,7 +72,7 @@ void SendQueue::note_joined(const wire::Segment& segment) {
   open_->awaits_answer |= wire::awaits_done(segment.kind);
 }
 
-/// Posts a segment whose payload stays in user memory. Returns false if the frame would be left partly empty,
+/// Posts a segment whose payload stays in user memory. Returns false if the segment would not fill the frame,
 /// or if the payload has too many pieces.
 bool SendQueue::post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                                std::size_t capacity) {
@@ -106,7 +106,8 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// Posts segment by segment if there is an open frame to share, or if too few whole frames lie in one piece.
+/// Posts segment by segment instead of a run if a frame is open, or if the first piece of the payload is too
+/// short for kRunMin whole frames.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

@@ -1,21 +1,22 @@
-// The carrier of a flow: what the protocol has posted to one peer and the peer does not have yet. post()
-// packs segments into frames. Closed frames wait in the send window for the frame sender.
+// The carrier of a flow. It keeps what the protocol has posted to the peer until the peer has acknowledged
+// it. post() packs segments into frames. A frame that is closed waits in the send window for the frame
+// sender.
 //
-// Small segments are copied and share an open frame. A large payload that stays valid until it is
-// acknowledged is not copied: each frame refers to its part in user memory, behind the segments that the open
-// frame already holds. A part that would leave a frame partly empty is copied instead, so that the next
-// segment can fill the frame: a shorter frame ends a super-frame (link/link.h). Long payloads of this kind
-// become runs (post_run), which need no body for each frame.
+// Small segments are copied and share an open frame. A large payload is not copied if it stays valid until it
+// is acknowledged: each frame refers to its part of the payload in user memory. Such a part may follow
+// segments that the open frame already contains. If the part would not fill the frame, it is copied, so that
+// the next segment can fill the frame: a frame that is not full ends a super-frame (link/link.h). Long
+// payloads that are not copied become runs (post_run), which need no body for each frame.
 //
-// Limits: at most kQueuedMax frames wait to be sent, so that the protocol can still decide the order of later
-// posts. A segment fits into one frame of the size that handshake and path allow now.
+// Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
+// later posts. A segment must fit into one frame of the size that handshake and path allow now.
 //
-// A frame of answers alone (`done`) may stay open while an acknowledgement is owed. Both leave with the next
-// frame that this side sends, or when the acknowledgement is due (Flow::transmit).
+// A frame that contains only answers (`done`) may stay open while an acknowledgement is owed. Both leave in
+// the next frame that this side sends, or when the acknowledgement is due (Flow::transmit).
 //
-// Invariant: a frame holds ordered or unordered segments, never both. So unordered data never waits at the
-// receiver for a missing frame. Answers are the exception: they join either kind, because a saved frame is
-// worth more than a wait that a retransmission rarely causes.
+// Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
+// receiver for a missing frame. Only answers may join a frame of either kind. They wait only in the rare case
+// of a retransmission, and an answer that joins a frame needs no frame of its own.
 #pragma once
 
 #include <cstddef>
@@ -36,25 +37,29 @@ namespace cluster::reliability {
 
 class SendQueue final : public carrier::Carrier {
  public:
-  /// A flow refuses a segment, as if it were full, if it has ended or there is no memory for a frame.
+  /// If the flow has ended, or if there is no memory for a frame, posts are refused as if the queue were
+  /// full.
   SendQueue(const Handshake& handshake, const FrameSize& frame_size, const multipath::PathManager& paths,
             BodyPool& bodies, const FlowStatus& status);
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
-  /// Half of what may be in flight. A window that has grown shows what the path takes at once.
+  /// Returns half of the bytes that may be in flight now. The congestion window shows how many bytes the path
+  /// takes at once.
   std::size_t eager_limit() const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  /// Turns whole frames of one piece of memory into one run of the send window.
+  /// Turns the whole frames in the payload's first piece of memory into one run. Returns how many bytes were
+  /// posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
-  /// True if another segment like the last may wait in the open frame: it fits, frames are in flight, and
-  /// none is queued.
+  /// Returns true if the open frame should wait for further segments. That is so if a segment as long as the
+  /// last one fits into it, frames are in flight, and no frame is queued.
   bool may_coalesce() const;
+  /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
-  /// Nothing is to be sent but answers, in the open frame.
+  /// Returns true if nothing is left to send except answers in the open frame.
   bool only_answers_left() const {
     return open_ != nullptr && open_->only_answers && window_.queued() == 0 && !window_.has_lost();
   }
@@ -62,7 +67,7 @@ class SendQueue final : public carrier::Carrier {
   void close_open_frame() {
     if (open_) window_.push(std::move(open_));
   }
-  /// Queues a frame of `size` bytes of padding. Returns its sequence, or nothing if there is no space.
+  /// Queues a frame with `size` bytes of padding. Returns its sequence, or nothing if there is no space.
   std::optional<Sequence> push_padding(std::size_t size);
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
 
@@ -88,9 +93,9 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  /// Frames that post() may queue, including the one that it leaves open.
+  /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
-  /// Shorter payloads are copied, because a copy is cheaper than pieces of user memory.
+  /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.
   static constexpr std::size_t kReferenceMin = 256;
   static constexpr std::size_t kShareMin = 64;
   static constexpr std::size_t kRunMin = 4;
@@ -102,7 +107,7 @@ class SendQueue final : public carrier::Carrier {
   const FlowStatus& status_;
   SendWindow window_;
   std::unique_ptr<FrameBody> open_;
-  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into the frame
+  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into an open frame
 };
 
 }  // namespace cluster::reliability

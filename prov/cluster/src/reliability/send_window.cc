@@ -103,10 +103,11 @@ Sequence SendWindow::pop_lost() {
 
 bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
-  // An old acknowledgement may have been delayed for long.
+  // An acknowledgement that the network has delayed may be old, but not older than this many frames.
   if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
-  // The ranges ascend from `ack` in steps below 2^31. None may leave the window on the way.
+  // Compares each range with the window, not only the last one. Sequences wrap around, so behind a range
+  // outside the window there could be one inside it.
   for (std::size_t i = 0; i < ranges->count; ++i) {
     if (ranges->ranges[i].end.after(next_) || !ranges->ranges[i].first.after(ack)) return false;
   }
@@ -120,8 +121,8 @@ void SendWindow::remove(Sequence s, SentFrame& frame) {
   frame.state = SentFrame::State::acknowledged;
 }
 
-/// Removes frame `s` and the frames behind it, before `end`, that left in the same way. All of them are
-/// outstanding.
+/// Marks frame `s` as acknowledged, together with the next frames that form one stretch with it
+/// (AckedStretch). All frames from `s` to `end` must be outstanding.
 AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;

@@ -1,18 +1,18 @@
-// The send window holds every frame from the moment it is queued until the peer has it.
+// The send window holds every frame from the time it is queued until the peer has acknowledged it.
 //
 //      first                next               end
 //   ----|--------------------|------------------|----
 //       | in flight, lost    | queued: never    |
 //       | or acknowledged    | sent yet         |
 //
-// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each transmission
-// has a number of its own. Lost frames wait in a queue for their retransmission, in the order in which they
-// were found lost. A frame that has been acknowledged or retransmitted meanwhile leaves the queue when it
-// reaches the front.
+// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence in all transmissions; each
+// transmission has a number of its own. Lost frames wait in a queue for their retransmission, in the order in
+// which they were declared lost. A frame in the queue may be acknowledged or retransmitted meanwhile. It then
+// leaves the queue when it reaches the front.
 //
-// Invariants: a frame has a body, or belongs to a run that describes it (FrameRun). A run stays until all of
-// its frames are acknowledged, so there are never more runs than frames. The front of the lost queue is a
-// lost frame, so has_lost() looks no further.
+// Invariants: a frame either has a body or belongs to a run that describes it (FrameRun). A run is kept until
+// all of its frames are acknowledged, so there are never more runs than frames. The front of the lost queue
+// is always a frame that is still lost, so has_lost() need not search the queue.
 #pragma once
 
 #include <cassert>
@@ -34,21 +34,21 @@
 
 namespace cluster::reliability {
 
-/// A long payload that leaves in frames of equal length with consecutive sequences. One description replaces
-/// a body for each frame, and every transmission encodes the frame from it. A loss concerns one frame alone.
-/// The payload stays in user memory until the peer has all of it.
+/// Describes the frames of a long payload. They have equal lengths and consecutive sequences. The frames have
+/// no bodies: each transmission encodes its frame from this description. If one frame is lost, only that
+/// frame is retransmitted. The payload stays in user memory until the peer has acknowledged all of it.
 struct FrameRun {
   Sequence first;
-  wire::Segment segment;  ///< of the first frame; the segments of the other frames continue it
-  ConstBytes payload;     ///< of all frames together
+  wire::Segment segment;  ///< the segment of the first frame; the segments of the other frames continue it
+  ConstBytes payload;     ///< the payload of all frames together
   std::size_t part = 0;   ///< bytes of the payload in each frame
   carrier::Token token = 0;
   bool ordered = false;
-  std::size_t outstanding = 0;  ///< frames that the peer does not have; 0: the description is free
+  std::size_t outstanding = 0;  ///< frames that are not acknowledged; if 0, the description is unused
 
   std::size_t frames() const { return payload.size() / part; }
   Sequence end() const { return first + static_cast<std::uint32_t>(frames()); }
-  /// Returns where the part of this frame begins.
+  /// Returns at which offset of the payload the part of this frame begins.
   std::size_t offset_of(Sequence s) const { return static_cast<std::size_t>(s - first) * part; }
 };
 
@@ -56,28 +56,29 @@ struct FrameRun {
 struct SentFrame {
   enum class State : std::uint8_t { queued, in_flight, lost, acknowledged };
 
-  std::unique_ptr<FrameBody> body;  ///< null once acknowledged, and for a frame in a run
-  Time sent_at{};                   ///< of the latest transmission
-  TransmissionNumber transmission;  ///< of the latest transmission
+  std::unique_ptr<FrameBody> body;  ///< null for a frame in a run, and once the frame is acknowledged
+  Time sent_at{};                   ///< when the latest transmission left
+  TransmissionNumber transmission;  ///< number of the latest transmission
   std::uint32_t sendings = 0;
   State state = State::queued;
-  std::uint8_t path = 0;  ///< of the latest transmission
-  std::uint16_t run = 0;  ///< index in SendWindow::runs_, counted from 1; 0: the frame is in no run
+  std::uint8_t path = 0;  ///< path of the latest transmission
+  std::uint16_t run = 0;  ///< index in SendWindow::runs_, counted from 1, or 0 for a frame with a body
 };
 
-/// Consecutive frames of a run that were sent once, one after the other, on one path, and are acknowledged
-/// together; or one frame.
+/// Consecutive frames of a run that one acknowledgement covers. All of them were sent only once, one after
+/// the other, on the same path. If a frame of a run was sent in another way, it forms a stretch alone.
 struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
   bool ordered = false;
-  Sequence run_end;          ///< one after the last frame of the run
-  carrier::Token token = 0;  ///< the token of the run, if the peer now has all of it
+  Sequence run_end;          ///< the sequence behind the last frame of the run
+  carrier::Token token = 0;  ///< the token of the run if the whole run is now acknowledged, else 0
 };
 
 class SendWindow {
  public:
-  /// Holds at most `capacity` frames, numbered from `first` on. Takes memory as needed.
+  /// The window holds at most `capacity` frames, with sequences from `first` on. It allocates memory when it
+  /// needs it.
   SendWindow(std::size_t capacity, Sequence first);
 
   Sequence first() const { return first_; }
@@ -88,9 +89,10 @@ class SendWindow {
   SentFrame& at(Sequence s) { return frames_[s.value & mask_]; }
   const SentFrame& at(Sequence s) const { return frames_[s.value & mask_]; }
 
-  /// Queues a frame behind all others; there must be space. Without memory for it the caller keeps the body.
+  /// Queues a frame behind all others. There must be space. If there is no memory, throws and leaves the body
+  /// with the caller.
   void push(std::unique_ptr<FrameBody>&& body);
-  /// Memory for one more: the next push() does not throw.
+  /// Allocates memory for one more frame, so that the next push() does not throw.
   void reserve_frame() {
     if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
   }
@@ -101,40 +103,43 @@ class SendWindow {
     return frame.run == 0 ? nullptr : &runs_[frame.run - 1u];
   }
   bool has_token(const SentFrame& frame) const { return frame.run != 0 || !frame.body->tokens.empty(); }
-  /// True if the application waits until the peer has this frame or has answered it.
+  /// Returns true if the application waits for an acknowledgement of this frame, or for the peer's answer to
+  /// it.
   bool awaited(const SentFrame& frame) const { return has_token(frame) || frame.body->awaits_answer; }
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }
-  /// Frames that were sent and are not acknowledged.
+  /// Returns how many frames were sent and are not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
-  /// The first outstanding frame, or next() if there is none. Ranges have acknowledged the frames from
-  /// first() up to it.
+  /// Returns the first outstanding frame, or next() if there is none.
   Sequence oldest() const { return outstanding_.next_member(first(), next_); }
-  /// True if the peer has a frame beyond a missing one.
+  /// Returns true if the peer has acknowledged a frame behind one that it has not acknowledged.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first()); }
   std::size_t footprint() const;
   bool has_lost() const { return !lost_.empty(); }
-  /// True if frames with tokens are outstanding: their acknowledgement completes an operation.
+  /// Returns true if a frame with a token is outstanding, so that its acknowledgement may complete an
+  /// operation.
   bool tokens_outstanding() const { return with_tokens_ != 0; }
   bool is_outstanding(Sequence s) const {
     return !s.before(first()) && s.before(next_) && outstanding_.contains(s);
   }
 
+  /// Notes that the link has taken this frame, new or retransmitted.
   void on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path = 0);
-  /// The next `count` new frames have left, with transmission numbers from `transmission` on.
+  /// Notes that the link has taken the next `count` new frames, with transmission numbers from `transmission`
+  /// on.
   void on_new_sent(std::size_t count, TransmissionNumber transmission, Time now, std::uint8_t path);
   void mark_lost(Sequence s);
-  /// Takes the next frame to retransmit from the lost queue, which must not be empty.
+  /// Removes and returns the front of the lost queue, which must not be empty.
   Sequence pop_lost();
-  /// The link did not take the frame of pop_lost(). The frame is still lost.
+  /// Called if the link did not take the frame that pop_lost() returned. The frame is still lost.
   void requeue_lost(Sequence s) { lost_.push_back(s); }
 
-  /// Returns false if no peer that keeps to the protocol can have sent this acknowledgement.
+  /// Returns false if a peer that follows the protocol cannot have sent this acknowledgement.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
-  /// Calls on_acked(sequence, frame) for each newly acknowledged frame with a body, which the callback may
-  /// take. Calls on_run_acked(stretch) for newly acknowledged frames of runs. Takes one step per range, body,
-  /// stretch and 64 frames spanned.
+  /// Marks frames as acknowledged. For each such frame with a body, calls on_acked(sequence, frame), which
+  /// may move the body away. For newly acknowledged frames of runs, calls on_run_acked(stretch). The cost is
+  /// one step for each range, each frame with a body, each stretch, and each 64 frames of a range.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {

@@ -1,5 +1,5 @@
-// A set of the sequences of a moving window. It has one bit for each sequence and scans 64 at a time, so a
-// walk over its members skips the other sequences almost for free.
+// A set of sequences in a moving window. It has one bit for each sequence and examines 64 bits at a time, so
+// a walk over the members quickly skips all other sequences.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace cluster::reliability {
 
-/// Invariant, kept by the windows: all members lie within `capacity` of each other.
+/// The owner keeps this invariant: all members lie in a span of at most `capacity` sequences.
 class SequenceSet {
  public:
   explicit SequenceSet(std::size_t capacity)
@@ -28,6 +28,7 @@ class SequenceSet {
   void insert(Sequence from, Sequence end) {
     each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word |= bits; });
   }
+  /// Erases the span [from, end), which must not be longer than the capacity.
   void erase(Sequence from, Sequence end) {
     each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word &= ~bits; });
   }

@@ -25,14 +25,15 @@ std::byte* write_opening(const Handshake& handshake, std::byte* at) {
   return handshake.sibling().empty() ? at : write_address(handshake.sibling(), at);
 }
 
-/// Returns how much of an acknowledgement fits into a frame with `segment_bytes` of segments.
+/// Returns how much of the acknowledgement fits into a frame with `segment_bytes` bytes of segments.
 OutgoingAck::Fit fit_of(const Handshake& handshake, std::size_t frame_max, const OutgoingAck& ack,
                         std::size_t segment_bytes) {
   const std::size_t used = sizeof(wire::FrameHeader) + handshake.opening_size() + segment_bytes;
   return ack.fit(frame_max > used ? frame_max - used : 0, segment_bytes == 0);
 }
 
-/// Writes session, opening and acknowledgement. Returns the frame flags for them.
+/// Writes session and acknowledgement to the header, and the blocks that follow it to `at`. Returns the frame
+/// flags for them.
 std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, AckIncluded included,
                          wire::FrameHeader& header, std::byte* at) {
   using namespace wire::frame_flag;
@@ -53,7 +54,7 @@ std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, Ack
   return flags;
 }
 
-/// Writes the part of the header that the sender decides.
+/// Writes the header fields that the frame sender decides.
 void write_identity(const FrameIdentity& identity, std::uint8_t further_flags, wire::FrameHeader& header) {
   header.kind = static_cast<std::uint8_t>(identity.kind);
   header.flags = identity.flags | further_flags;

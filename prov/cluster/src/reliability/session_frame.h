@@ -1,6 +1,6 @@
-// Encodes a frame of a session at the moment it is sent. It writes header, opening (until the peer has it)
-// and acknowledgement in front of the stored segments, so a retransmission carries current values. A frame
-// has a body of its own, or belongs to a run. A frame that has become too long for the path is cut into
+// Encodes a frame of a session when it is sent. In front of the stored segments it writes the header, the
+// acknowledgement and, until the peer has it, the opening. So a retransmission carries current values. A
+// frame has a body of its own or belongs to a run. A frame that has become too long for the path is cut into
 // parts.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace cluster::reliability {
 
-/// What the sender decides about a frame. The rest of the header follows from the session.
+/// The header fields that the frame sender decides. The others follow from the session.
 struct FrameIdentity {
   wire::FrameKind kind = wire::FrameKind::flow;
   std::uint8_t flags = 0;
@@ -26,22 +26,24 @@ struct FrameIdentity {
   TransmissionNumber transmission;
 };
 
-/// How to encode frames for the path and the link that they take.
+/// How frames must be encoded for the path and the link over which they leave.
 struct FrameLimits {
   std::size_t frame_max = 0;  ///< bytes
   wire::Integrity integrity = wire::Integrity::checksum;
 };
 
-/// Writes header and blocks in front of the body's segments. `out` refers to the whole frame. Returns how
-/// much of `ack` the frame carries.
+/// Writes the header and blocks in front of the body's segments, and sets `out` to refer to the whole frame.
+/// Returns how much of `ack` the frame carries.
 AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
                                  const FrameLimits& limits, const OutgoingAck& ack, FrameBody& body,
                                  link::OutFrame& out);
 
-/// Encodes frames of a run that leave together. It prepares once what is common to all of them.
+/// Encodes frames of a run that leave together. The constructor encodes the bytes that all of them have in
+/// common.
 class RunEncoder {
  public:
-  /// The bytes in front of the payload of one frame. They stay there until the frame has left.
+  /// Buffer for the bytes in front of the payload of one frame. It must stay unchanged until the frame has
+  /// left.
   using Front = std::array<std::byte, kHeadroom + wire::kSegmentHeaderMax>;
 
   RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
@@ -55,21 +57,22 @@ class RunEncoder {
   const wire::Integrity integrity_;
   AckIncluded included_ = AckIncluded::none;
   std::uint8_t flags_ = 0;
-  std::size_t segment_begin_ = 0;  ///< behind header, opening and acknowledgement
-  std::size_t size_ = 0;           ///< includes the header of the segment
-  Front pattern_;                  ///< the front, as far as it is the same in all frames
+  std::size_t segment_begin_ = 0;  ///< offset of the segment, behind header, opening and acknowledgement
+  std::size_t size_ = 0;           ///< bytes of the front, header of the segment included
+  Front pattern_;                  ///< a front with the bytes that all frames have in common
 };
 
 /// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock). All parts
-/// together are one transmission of the frame. While the frame size stays, every transmission is cut the same
-/// way, so parts of several transmissions fit together.
+/// together are one transmission of the frame. While the frame size does not change, every transmission is
+/// cut in the same way, so the receiver can join parts of different transmissions.
 class PartEncoder {
  public:
-  /// `whole` is complete. Each part repeats its first `front` bytes: the header and the blocks.
+  /// `whole` is the encoded frame. Each part repeats its first `front` bytes, which are its header and its
+  /// opening.
   PartEncoder(const link::OutFrame& whole, std::size_t front, const FrameLimits& limits);
 
   std::size_t count() const { return block_.count; }
-  /// An earlier call has sent the first `parts`.
+  /// Skips the first `parts` parts, which have already left.
   void skip(std::size_t parts) { block_.number = static_cast<std::uint8_t>(parts); }
   /// Returns the next part, valid until the next call.
   link::OutFrame next();
@@ -83,14 +86,14 @@ class PartEncoder {
   std::vector<std::byte> part_;
 };
 
-/// The frames that a flow hands to its link in one call, and the bytes in front of their payload. All flows
-/// of an engine share one Burst, one after the other: its 36 KB are too large for the stack of an
-/// application's thread.
+/// The frames that a flow passes to its link in one call, and the bytes in front of their payload. All flows
+/// of an engine use the same Burst in turn, because its 36 KB are too large for the stack of an application's
+/// thread.
 struct Burst {
   link::OutBurst out;
   /// How much of the acknowledgement each frame carries.
   std::array<AckIncluded, link::kBurstMax> carried{};
-  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< for frames in runs; not initialized until used
+  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< used for frames of runs; not initialized before
 };
 
 }  // namespace cluster::reliability

@@ -15,8 +15,9 @@ using crypto::Cryptography;
 constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
 constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
-/// Returns the counter behind four zero bytes, written in the same words in which the cipher reads the nonce.
-/// A read across two writes would wait until all earlier writes (the frame) have reached the cache.
+/// Returns the nonce: four zero bytes, then the counter. The nonce is written in the same two words in which
+/// the cipher reads it. If a read spanned two writes, it would wait until all earlier writes, those of the
+/// frame included, have reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
   crypto::Nonce nonce;
   const wire::Le64 front = counter << 32;
@@ -26,7 +27,7 @@ crypto::Nonce nonce_of(std::uint64_t counter) {
   return nonce;
 }
 
-/// Returns everything that determines the keys of a direction, except their number.
+/// Returns the context of a direction, without the number of a key.
 DirectionKeys::Context context_of(Mode mode, crypto::Cipher cipher, const Party& from, const Party& to) {
   DirectionKeys::Context context{};
   std::byte* at = context.data();
@@ -94,7 +95,7 @@ bool Association::has_address(const SocketAddress& address) const {
   return std::find(peer_.addresses.begin(), peer_.addresses.end(), address) != peer_.addresses.end();
 }
 
-/// Splits the frame, which must be at least as long as header, `clear` and trailer.
+/// Splits the frame, which must be long enough for the header, `clear` bytes and the trailer.
 Association::Parts Association::parts_of(Bytes frame, std::size_t clear) const {
   const std::size_t end = frame.size() - sizeof(wire::SealTrailer);
   const std::size_t associated = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) + clear : end;
@@ -113,9 +114,10 @@ void Association::seal(Bytes frame, std::size_t clear) {
       .seal(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset);
 }
 
-/// True if this side may make the key of this number: for the next number, and seldom for one far ahead
-/// (after millions of lost frames). A forger can write any number at little cost, but to make its key costs
-/// this side much. A frame that is very late gets no key.
+/// Returns true if this side may make the key with this number. The previous, the newest and the next number
+/// are always allowed. After millions of lost frames, a genuine number may be farther ahead, by at most
+/// kNumbersAheadMax. One in kFarAheadTried such frames is allowed, because a forger can write any number, and
+/// each key costs this side much time.
 bool Association::number_allowed(std::uint64_t number) {
   const std::uint64_t newest = window_.newest() / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, newest);
@@ -135,8 +137,9 @@ Association::Verdict Association::open(Bytes frame, std::size_t clear, Begin beg
   if (!key.open(nonce_of(counter), parts.associated, parts.text, parts.trailer.data() + kTagOffset)) {
     return Verdict::forged;
   }
-  // The window is checked only now. A peer that seals for our earlier incarnation counts from 1; it must get
-  // a notice instead of counting as replayed.
+  // The window is checked only after the frame has opened. A peer that seals for our earlier incarnation must
+  // get a notice, so its frames must count as forged. If the window were checked first, they might count as
+  // replayed, because their counters are small.
   if (!window_.is_new(counter)) return Verdict::replayed;
   window_.mark(counter);
   return Verdict::genuine;

@@ -1,22 +1,24 @@
-// A security association (RFC 4301) with one incarnation of a peer: the keys of both directions, the counter
-// of sealed frames, and the window of opened frames.
+// A security association (RFC 4301) with one incarnation of a peer. It contains the keys of both directions,
+// the counter of sealed frames, and the window of the counters of opened frames.
 //
-// Each endpoint draws a salt when it opens, and sends it in its association request. The keys of a direction
-// are derived from the job key, the salts and names of sender and receiver in that order, mode and cipher. So
-// a key belongs to one direction between two incarnations. A frame does not open if it was recorded earlier,
-// was sealed for another receiver, or is sent back to its sender. Every frame that a receiver opens was
-// sealed after the receiver opened its endpoint.
+// Each endpoint draws a salt when it is opened, and sends the salt in its association requests. The keys of a
+// direction are derived from the job key, the salts and names of sender and receiver (in this order), the
+// mode and the cipher. So a key belongs to one direction between two incarnations. Therefore a frame does not
+// open if it was sealed for another receiver or an earlier incarnation, or if it is sent back to its sender.
+// Every frame that a receiver opens was sealed after the receiver had drawn its salt.
 //
-// Invariants: each counter seals one frame only, even if that frame is lost. After kFramesPerKey counters the
-// next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6); the counter alone
-// tells the key. An association in which a frame was opened lives as long as the endpoint: only its window
-// knows which frames have come.
+// Invariants: each counter seals only one frame, even if that frame is lost. After kFramesPerKey counters the
+// next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6). So a frame's counter
+// also determines its key. Once an association has opened a frame, it lives as long as the endpoint, because
+// only its window knows which frames have already arrived.
 //
-// A sender also has an association for its frames to a multicast group, with the group as peer
-// (group_seal.h). A receiver may join the group at any counter.
+// A sender also has one association for its frames to each multicast group (group_seal.h). The group is then
+// the peer. A receiver may join the group at any time, so the first counter that it receives may have any
+// value.
 //
-// While a job changes its key, the two sides may begin with different keys at the same moment. So there is
-// one association for each key that both sides have; on the wire sender_id() tells which one.
+// While a job changes its key, the two sides may start to use different keys at the same time. So there is
+// one association for each key that both sides have. On the wire, sender_id() says which association sealed a
+// frame.
 #pragma once
 
 #include <algorithm>
@@ -38,17 +40,17 @@
 
 namespace cluster::seal {
 
-/// Size of an endpoint's name in the input of a key: family, port, IP.
+/// Bytes of an endpoint's name in the input of a key derivation: family, port and IP address.
 inline constexpr std::size_t kNameSize = 19;
 
-/// The keys of one direction of an association. Each key is derived from the job key, the context of both
-/// sides, and its number. The newest key, the previous one and the next one may be in use. So three keys are
+/// The keys of one direction of an association. Each key is derived from the job key, the context and the
+/// number of the key. The newest key, the previous one and the next one may be in use. So three keys are
 /// kept, and each is made when it is first needed.
 class DirectionKeys {
  public:
   using Use = crypto::Cryptography::Direction;
-  /// Bytes that determine the keys: mode, cipher, two salts, two names, and the number of the key, which is 0
-  /// until get() sets it.
+  /// Bytes of a context: mode, cipher, two salts, two names, and the number of the key, which is 0 until
+  /// get() sets it.
   static constexpr std::size_t kContextSize = 2 + 2 * 16 + 2 * kNameSize + 8;
   using Context = std::array<std::byte, kContextSize>;
 
@@ -56,6 +58,7 @@ class DirectionKeys {
       : context_(context), cipher_(cipher), use_(use) {}
 
   ConstBytes context() const { return context_; }
+  /// Returns the key of this number. Makes the key if it is not one of the three that are kept.
   crypto::Aead& get(const JobKey& job, std::uint64_t number);
 
  private:
@@ -71,20 +74,21 @@ class DirectionKeys {
   std::array<NumberedKey, 3> keys_;  ///< indexed by number modulo 3
 };
 
-/// Which of a peer's counters have been seen (RFC 4303 3.4.3, with 1,024 places). Frames may overtake each
-/// other. The window refuses frames that have come before, and frames so late that it no longer covers them.
+/// Records which counters of a peer have arrived (RFC 4303 3.4.3, with 1,024 places). Frames may overtake
+/// each other. The window refuses a frame that has already arrived, and a frame that is so late that the
+/// window no longer covers it.
 ///
-/// Invariant: a counter is marked only after its frame was verified, so a forger moves nothing.
+/// Invariant: a counter is marked only after its frame was verified, so a forger cannot move the window.
 class ReplayWindow {
  public:
   static constexpr std::uint64_t kPlaces = 1024;
 
-  /// True if the counter is new and the window covers it. Counters begin at 1.
+  /// Returns true if the counter has not arrived and is not too old for the window. Counters begin at 1.
   bool is_new(std::uint64_t counter) const {
     if (counter == 0 || counter + kPlaces <= newest_) return false;
     return counter > newest_ || (word(counter) & bit(counter)) == 0;
   }
-  /// Marks the counter of a verified frame; is_new() must be true.
+  /// Marks the counter of a verified frame, for which is_new() must return true.
   void mark(std::uint64_t counter) {
     if (counter > newest_ + kPlaces) {
       words_.fill(0);
@@ -93,7 +97,7 @@ class ReplayWindow {
     for (; newest_ < counter; ++newest_) word(newest_ + 1) &= ~bit(newest_ + 1);
     word(counter) |= bit(counter);
   }
-  /// The largest counter that was marked.
+  /// Returns the largest counter that was marked.
   std::uint64_t newest() const { return newest_; }
 
  private:
@@ -107,12 +111,13 @@ class ReplayWindow {
   std::array<std::uint64_t, kWords> words_{};
 };
 
-/// Limits work that a forger can cause: one unit of work per interval, and up to `at_once` units after a
-/// pause.
+/// Limits the work that a forger can cause. It allows one unit of work in each interval, or up to `at_once`
+/// units in one moment after a pause.
 class Allowance {
  public:
   Allowance(Duration interval, int at_once) : interval_(interval), at_once_(at_once) {}
 
+  /// Returns true if one unit of work is allowed now, and counts it.
   bool take(Time now) {
     from_ = std::max(from_, now - at_once_ * interval_);
     if (from_ + interval_ > now) return false;
@@ -123,26 +128,26 @@ class Allowance {
  private:
   Duration interval_;
   int at_once_;
-  Time from_{};  ///< each unit of work uses up one interval after this time
+  Time from_{};  ///< start of the interval that the next unit of work uses up
 };
 
 using Salt = std::array<std::uint8_t, 16>;
 
 Salt draw_salt(Random& random);
 
-/// Returns the checksum field of frames whose sender has this salt and uses this key.
+/// Returns the id that the checksum field of a sealed frame contains, for a sender with this salt and key.
 std::uint32_t sender_id(const Salt& salt, const KeyId& key);
 
-/// One side of an association: an incarnation of an endpoint.
+/// One side of an association, which is one incarnation of an endpoint.
 struct Party {
   Salt salt{};
-  std::vector<SocketAddress> addresses;  ///< its name first
+  std::vector<SocketAddress> addresses;  ///< the name is the first
   bool prefers_aes = false;
 };
 
 class Association {
  public:
-  /// Counters that one key seals.
+  /// How many counters one key seals.
   static constexpr std::uint64_t kFramesPerKey = std::uint64_t{1} << 22;
 
   Association(std::shared_ptr<const JobKey> key, Mode mode, const Party& ours, Party peer);
@@ -154,21 +159,23 @@ class Association {
   bool has_address(const SocketAddress& address) const;
 
   /// Seals a whole frame in place, with the next counter. Sets the flag kSealed and the checksum field, and
-  /// writes the trailer; the caller has completed the rest. `clear` bytes after the header are never
-  /// encrypted.
+  /// writes the trailer. The caller must have written everything else. The `clear` bytes after the header are
+  /// not encrypted in any mode.
   void seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
-  /// Which counter the first frame may have. A receiver may join a group at any counter.
+  /// Which counters the first frame may have. A receiver may join a group at any time, so every counter is
+  /// allowed there.
   enum class Begin : std::uint8_t { at_first, anywhere };
-  /// Opens a whole sealed frame from the peer in place.
+  /// Opens a whole sealed frame from the peer in place. See seal() for `clear`.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
-  /// Tag of an association response from us (`ours`) or from the peer.
+  /// Returns the tag of an association response: a response from this side if `ours`, else one from the peer.
   Tag authenticate_response(bool ours, ConstBytes message) const;
 
-  /// True once a frame or response has shown that the peer is alive and has our salt.
+  /// True once a frame or a response has shown that the peer is alive and knows our salt.
   bool confirmed = false;
-  std::uint64_t last_request = 0;  ///< largest number of a request of this incarnation
-  Time next_notice{};              ///< when the peer may be notified again that its frames do not open
+  std::uint64_t last_request = 0;  ///< the largest number of a request from this incarnation of the peer
+  /// Before this time, this side sends no further notice that the peer's frames do not open.
+  Time next_notice{};
 
  private:
   /// The parts of a sealed frame.
@@ -181,7 +188,8 @@ class Association {
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  static constexpr std::uint32_t kFarAheadTried = 256;  ///< one in this many frames far ahead is tried
+  /// Of this many frames that are far ahead, this side tries to open one.
+  static constexpr std::uint32_t kFarAheadTried = 256;
 
   std::shared_ptr<const JobKey> key_;
   Mode mode_;
@@ -192,17 +200,18 @@ class Association {
   DirectionKeys inward_;
   std::uint64_t sealed_ = 0;
   ReplayWindow window_;
-  std::uint32_t far_ahead_ = 0;  ///< frames whose counter, genuine or forged, is far ahead
+  std::uint32_t far_ahead_ = 0;  ///< how many frames were far ahead, genuine or forged
 };
 
-/// Returns the address as it goes into keys and as nodes compare it: without the scope of a link-local
-/// address, which differs between nodes.
+/// Returns the address without its scope. The scope of a link-local address differs between nodes, so it must
+/// not be part of a key or of a comparison between nodes.
 SocketAddress without_scope(const SocketAddress& address);
+/// Writes the kNameSize bytes of a name for a key derivation.
 void write_name(const SocketAddress& address, std::byte* out);
 
-/// Returns the first frame of the datagram, as long as its header says. Empty if this is no frame of this
-/// protocol, or if it reaches beyond the datagram. Nothing is verified here: the association or group that
-/// opens the frame does that.
+/// Returns the first frame of the datagram, with the length that its header contains. Returns nothing if it
+/// is not a frame of this protocol, or if it would be longer than the datagram. Verifies nothing else: the
+/// association or group that opens the frame does that.
 inline Bytes first_frame(Bytes datagram, wire::FrameHeader& header) {
   if (datagram.size() < sizeof header) return {};
   std::memcpy(&header, datagram.data(), sizeof header);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFixed =
     sizeof(wire::FrameHeader) + sizeof(AssociationBlock) + sizeof(wire::SealTrailer);
 
-/// Returns the address in the block; empty if the block names no endpoint.
+/// Returns the address in the block, or an empty address if it cannot be that of an endpoint.
 SocketAddress address_in(const wire::RailBlock& block, std::uint32_t scope) {
   const SocketAddress address = wire::address_of(block, 0);
   if (!wire::is_endpoint_address(address)) return {};
@@ -29,8 +29,8 @@ wire::FrameHeader header_of(wire::FrameKind kind, std::size_t length, std::uint3
   return header;
 }
 
-/// Decodes one whole frame; returns nothing if it is malformed. The result is not authenticated yet. `scope`
-/// is the scope of link-local addresses on this node.
+/// Decodes one whole frame, without verifying its tag. Returns nothing if the frame is malformed. `scope`:
+/// scope of link-local addresses on this node.
 std::optional<AssociationFrame> decode(ConstBytes bytes, std::uint32_t scope) {
   if (bytes.size() < kFixed + sizeof(wire::RailBlock)) return std::nullopt;
   wire::FrameHeader header;
@@ -119,9 +119,10 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
   link_.send_burst({&frame, 1});
 }
 
-/// The first request uses the first key. Without an answer, later requests use all keys, since the peer may
-/// have only one of them. Keys do not take turns, because the paths of a peer do: then one key might always
-/// meet the path that leads nowhere.
+/// The first request uses only the first key. Until the peer answers, each later request is sent once for
+/// each key, because the peer may have only one of them. The keys must not alternate from request to request:
+/// the paths to a peer also alternate. So the only key that the peer has might always leave over a path that
+/// does not work.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
@@ -137,7 +138,7 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
   return true;
 }
 
-/// Sends one request; all requests of one turn have the same number.
+/// Sends a request with this key. All requests of one attempt, one for each key, have the same number.
 void AssociationExchange::send_request(const JobKey& key, const link::Path& path) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_request;
@@ -185,9 +186,9 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
                                                                : on_response(*decoded, frame, from);
 }
 
-/// While a job changes its key, a peer may first ask with a key that this process does not have, and soon
-/// with one that it has. So the log names only a peer that goes on with the first key. This side watches one
-/// peer at a time, so that forged requests take no memory.
+/// Called for a request with a key that this process does not have. While a job changes its key, a peer may
+/// first use such a key, and a known key soon after. So this side logs a warning only if such requests go on.
+/// It watches only one peer at a time, so that forged requests do not use up memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   const Route* const route = table_.find_route(peer);
   if (route != nullptr && route->current != nullptr) return;
@@ -198,8 +199,8 @@ void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   }
 }
 
-/// A request with a new number for a known association says that the peer cannot open our frames. So our
-/// frames to the peer are sealed in this association again.
+/// If a request with a new number belongs to a known association, the peer cannot open our frames. So this
+/// side makes that association current again.
 Association* AssociationExchange::on_request(Time now, const AssociationFrame& frame, ConstBytes bytes,
                                              const link::Path& from) {
   Counters& counters = environment_.counters;
@@ -291,8 +292,8 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
-/// Sends a notice, unless one was sent lately. A notice is no longer than the refused frame, and rare, so a
-/// forger gains nothing by causing notices.
+/// Sends a notice, unless one was sent lately. A forger gains nothing by causing notices, because they are
+/// rare and no longer than the refused frame.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
   if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
   next_unknown_ = now + kUnknownInterval;
@@ -318,7 +319,7 @@ void AssociationExchange::on_unsealed(Time now, const wire::FrameHeader& header,
   warn(now, Warning::no_key, from.to);
 }
 
-/// Logs each kind of warning once a minute at most, since the frame that causes it may be forged.
+/// Logs each kind of warning at most once a minute, because the frame that causes it may be forged.
 void AssociationExchange::warn(Time now, Warning about, const SocketAddress& peer) {
   Time& next = next_warning_[static_cast<std::size_t>(about)];
   if (now < next) return;

@@ -1,25 +1,27 @@
-// How two endpoints make an association. One sends a request, which a key of the job authenticates. The other
-// sends a response, which the keys of the association authenticate.
+// How two endpoints make an association. One endpoint sends a request, authenticated with a key of the job.
+// The other sends a response, authenticated with a key of the association.
 //
 //   A  -- request  {A's salt, A's addresses, number} -->  B     HMAC under the job key's request key
 //   A  <-- response {both salts, B's addresses, number} --  B   HMAC under the pair key B to A
 //   A  == sealed frames ==>  B                                  the first one shows B that A is alive
 //
-// A response is as long as its request and repeats the request's number, so A knows that the response is
-// fresh. A recorded request teaches B nothing but a salt. Each message names the address that it is sent to,
-// and the receiver checks that the address is its own. Otherwise a host on the way could lead the request for
-// one process of the job to another.
+// A response is about as long as its request. It repeats the request's number, so A knows that the response
+// is fresh. A recorded request does no harm, because B learns only a salt from it. Each message contains its
+// destination address, and the receiver checks that this address is its own. Otherwise a host on the path
+// could redirect a request to another process of the job.
 //
 // On the wire, a request or response is
 //
 //   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
 //
-// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything before. A
-// notice (association_unknown) is a header alone. It quotes the refused frame, and nothing in it is trusted.
+// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything in front
+// of it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
+// receiver trusts nothing in it.
 //
-// There is no timer. Flows retransmit the frames that wait for an association, and each time the exchange
-// sends a request if one is due. A restarted process cannot open frames that were sealed for its predecessor.
-// It answers them with a notice, which causes a request (at most one per kNoticeInterval) and nothing else.
+// There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
+// exchange sends another request, unless the last one left a short time ago. A restarted process cannot open
+// frames that were sealed for its predecessor. It answers them with a notice. The only effect of a notice is
+// a request, at most one per kNoticeInterval.
 #pragma once
 
 #include <array>
@@ -38,17 +40,17 @@ namespace cluster::seal {
 /// The wire format of the block.
 struct AssociationBlock {
   std::uint8_t key_id[8];
-  std::uint8_t salt[16];       ///< of the sender
-  std::uint8_t peer_salt[16];  ///< in a response, that of the requester; in a request, 0
+  std::uint8_t salt[16];       ///< salt of the sender
+  std::uint8_t peer_salt[16];  ///< in a response, the salt of the requester; in a request, 0
   std::uint8_t mode;
-  std::uint8_t prefers_aes;  ///< 1: AES-GCM is the faster cipher at the sender
+  std::uint8_t prefers_aes;  ///< 1 if AES-GCM is the faster cipher at the sender
   std::uint8_t addresses;    ///< number of RailBlocks that follow
   std::uint8_t reserved;
-  wire::RailBlock to;  ///< the address that this message is sent to
+  wire::RailBlock to;  ///< the destination address of this message
 };
 static_assert(sizeof(AssociationBlock) == 64);
 
-/// A request or response in host terms.
+/// A decoded request or response.
 struct AssociationFrame {
   wire::FrameKind kind = wire::FrameKind::association_request;
   KeyId key_id{};
@@ -59,7 +61,7 @@ struct AssociationFrame {
   std::uint64_t number = 0;
 };
 
-/// Encodes the whole frame, except the tag at its end.
+/// Encodes the whole frame except its tag, which set_tag() adds.
 std::vector<std::byte> encode(const AssociationFrame& frame);
 /// Returns the part of a frame that the tag covers.
 inline ConstBytes tagged_part(ConstBytes frame) {
@@ -69,32 +71,35 @@ inline void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
   std::memcpy(frame.data() + tagged_part(frame).size(), tag.data(), tag.size());
 }
 
-/// Makes a notice: "The frame with this header does not open here, ask for an association."
+/// Makes a notice. It tells the sender of the refused frame that the frame does not open here, and that the
+/// sender should request an association.
 wire::FrameHeader make_notice(const wire::FrameHeader& refused);
 
 class AssociationExchange {
  public:
-  /// All arguments outlive the exchange. `ours` holds our salt and addresses.
+  /// All arguments must outlive the exchange. `ours` contains our salt and our addresses.
   AssociationExchange(const Credentials& credentials, const Party& ours, AssociationTable& table,
                       link::Link& link, const Environment& environment)
       : credentials_(credentials), ours_(ours), table_(table), link_(link), environment_(environment) {}
 
-  /// Asks the endpoint at the end of the path for an association. Returns false if no request is due yet.
+  /// Sends a request to the endpoint at the end of the path. Returns false, and sends nothing, if the last
+  /// request left a short time ago.
   bool request(Time now, Route& route, const link::Path& path);
-  /// Handles a whole request, response or notice. Returns the association if frames may now be sealed in it,
-  /// else null.
+  /// Handles a whole request, response or notice. If the association of the frame has become current, returns
+  /// it, so that waiting frames can leave. Otherwise returns null.
   Association* on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame, const link::Path& from);
-  /// True if the bytes are the beginning of one of our requests.
+  /// Returns true if the bytes are the beginning of one of our requests.
   bool has_requested(ConstBytes quoted) const;
-  /// Handles a frame for which there is no association here.
+  /// Handles a frame that belongs to no association of this side.
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
-  /// Handles a frame that the association does not open; perhaps it was sealed for an earlier process here.
+  /// Handles a frame that the association does not open. It may have been sealed for an earlier process with
+  /// our address.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
-  /// Says whether there is a flood from now on. During a flood, only peers that this side has sent something
-  /// to get notices. Otherwise a notice would tell an unknown source that the link let its frame through,
-  /// that is, that it guessed the mark (link/link.h).
+  /// Notes that a flood begins or ends. During a flood, this side sends notices only to peers to which it has
+  /// sent something before. A notice to another source would tell the source that its frame has passed the
+  /// link, and so that it has guessed the mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
-  /// Handles a frame from a process without a key; a notice tells the process that there is a key here.
+  /// Handles a frame that is not sealed. A notice tells its sender that this process has a key.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);
 
  private:
@@ -103,10 +108,10 @@ class AssociationExchange {
   static constexpr Duration kNoticeInterval = 100ms;
   static constexpr Duration kUnknownInterval = 1ms;
   static constexpr Duration kWarningInterval = 60s;
-  /// After this time without an answer, the log names possible reasons: a peer without the key, or with
-  /// another one, drops requests.
+  /// If no answer has arrived for this time, this side logs a warning with the possible reasons. One is that
+  /// the peer has no key or another key, and drops the requests.
   static constexpr Duration kSilenceMax = 1s;
-  /// Requests further apart than this belong to two attempts.
+  /// If two requests are further apart than this, they belong to different attempts.
   static constexpr Duration kAttemptGap = 10s;
 
   enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, count };
@@ -136,8 +141,8 @@ class AssociationExchange {
     SocketAddress peer;
     Time since{};
   };
-  OtherKey other_key_;  ///< the peer that has asked with a key that this process does not have
-  /// Limits responses: each costs some microseconds, and even a recorded request causes one.
+  OtherKey other_key_;  ///< the last peer whose request used a key that this process does not have
+  /// Limits the responses. Each costs this side some microseconds, and even a recorded request causes one.
   Allowance responses_{250us, 1024};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };

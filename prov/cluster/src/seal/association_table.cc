@@ -22,8 +22,8 @@ Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
   return found == associations_.end() ? nullptr : found->second.get();
 }
 
-/// A process with the same key can impersonate the peer in any case, but it cannot displace a confirmed
-/// association.
+/// A process with the key of the job can impersonate a peer, but this check keeps it from displacing a
+/// confirmed association.
 bool AssociationTable::has_id_alone(const Association& next) {
   for (const SocketAddress& address : next.peer().addresses) {
     const Association* const other = find(address, next.peer_id());
@@ -54,20 +54,22 @@ void AssociationTable::make_current(Association& association) {
     Route& its = routes_[address];
     its.request = 0;
     its.requests = 0;
-    if (its.current == &association) continue;  // next_request stays, which limits requests after notices
+    // `next_request` does not change, so it limits the requests that notices cause.
+    if (its.current == &association) continue;
     its.current = &association;
     its.request_interval = {};
     its.next_request = {};
   }
 }
 
-/// Drops the association unless it was confirmed meanwhile.
+/// Drops the association unless it is confirmed.
 void AssociationTable::drop(const Name& name) {
   const auto found = associations_.find(name);
   if (found == associations_.end() || found->second->confirmed) return;
   for (const SocketAddress& address : found->second->peer().addresses) {
     const auto senders = senders_.find(address);
-    if (senders == senders_.end()) continue;  // a peer may name an address twice
+    // An earlier pass has erased the list, because the peer names an address twice.
+    if (senders == senders_.end()) continue;
     std::erase(senders->second, found->second.get());
     if (senders->second.empty()) senders_.erase(senders);
   }

@@ -1,18 +1,18 @@
-// The associations of one endpoint, found by the address that frames go to, and by the sender of frames that
-// come.
+// The associations of one endpoint. For a frame to send, the table finds the association by the destination.
+// For a frame that has arrived, it finds the association by the sender.
 //
-// An association begins with a request, which may be a recording from a process that is long gone. Until
-// something shows that the peer is alive (Association::confirmed), the association is unconfirmed. There are
-// at most kUnconfirmedMax unconfirmed associations; the oldest is dropped. Confirmed associations stay
-// (association.h says why). Frames to an address are sealed in the association that was last confirmed for
-// that address.
+// An association may begin with a request that somebody has recorded from a process that no longer exists. So
+// an association is unconfirmed until something shows that the peer is alive (Association::confirmed). If
+// there are more than kUnconfirmedMax unconfirmed associations, the oldest is dropped. Confirmed associations
+// are never dropped (association.h says why). Frames to an address are sealed in the association that was
+// last made current for that address.
 //
-// The source address of a frame and the id in the frame say which association opens it. Two peers of one
-// address never have the same id. A process can choose a salt that gives it the id of another process, but it
-// cannot displace a confirmed association.
+// The source address of a frame and the id in the frame determine which association opens it. Two
+// associations with the same address never have the same id. A process can choose its salt so that it has the
+// id of another process, but it cannot displace a confirmed association.
 //
-// Frames that wait for an association are copies. They are few and short-lived, since flows retransmit their
-// frames.
+// Frames that wait for an association are copies. Only few of them are kept, and only for a short time,
+// because flows retransmit their frames.
 #pragma once
 
 #include <array>
@@ -34,13 +34,14 @@ struct WaitingFrame {
 
 /// What this side knows about one address of a peer.
 struct Route {
-  Association* current = nullptr;  ///< seals frames to the address; null: none yet
-  std::uint64_t request = 0;       ///< number of the unanswered request; 0: none
+  Association* current = nullptr;  ///< the association that seals frames to the address, or null
+  std::uint64_t request = 0;       ///< number of the last request while it is unanswered, else 0
   Time next_request{};
   Duration request_interval{};
-  Time asked_since{};                           ///< when the first of the unanswered requests left
-  unsigned requests = 0;                        ///< requests since the last answer
-  std::array<std::uint64_t, 16> keep_alives{};  ///< counters of the last keep-alives sent; 0: answered
+  Time asked_since{};     ///< when the first unanswered request left
+  unsigned requests = 0;  ///< how many requests have left since the last answer
+  /// Counters of the last keep-alives that this side has sent, 0 for an answered one.
+  std::array<std::uint64_t, 16> keep_alives{};
   unsigned next_keep_alive = 0;
   std::vector<WaitingFrame> waiting;
   Time waiting_since{};
@@ -48,17 +49,19 @@ struct Route {
 
 class AssociationTable {
  public:
+  /// Returns the route to this address. Creates it if there is none.
   Route& route(const SocketAddress& address) { return routes_[address]; }
-  /// Returns the route. Null if this side has sent nothing there and nothing authentic has come from there.
+  /// Returns the route to this address. Returns null if this side has sent nothing to the address, and
+  /// nothing authentic has arrived from it.
   Route* find_route(const SocketAddress& address);
-  /// Returns the association whose frames come from this address with this id, or null.
+  /// Returns the association that opens frames from this address with this id, or null.
   Association* find(const SocketAddress& from, std::uint32_t id) const;
   /// Returns the association with this salt and key, or null.
   Association* find(const Salt& salt, const KeyId& key);
-  /// Adds an unconfirmed association. Returns null if a confirmed peer has the same id and one of the same
-  /// addresses.
+  /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
+  /// address with it.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association, and seals frames to the peer's addresses in it from now on.
+  /// Confirms the association. From now on it seals the frames to all addresses of the peer.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }
@@ -75,14 +78,15 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
-  /// Drops unconfirmed associations with the same id and one of the same addresses. Returns false if one of
-  /// them is confirmed.
+  /// Looks for associations that have the same id as `next` and share an address with it. Drops those that
+  /// are unconfirmed. Returns false if one of them is confirmed.
   bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
-  std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;  ///< by address
+  /// By source address.
+  std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
-  std::deque<Name> unconfirmed_;  ///< oldest first; some may have been confirmed or dropped since
+  std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed or dropped
 };
 
 }  // namespace cluster::seal

@@ -10,10 +10,11 @@
 namespace cluster::seal {
 namespace {
 
-/// Describes the group as the receiver: a group has no salt, and uses the cipher of its sender.
+/// Describes the group as the receiver. A group has no salt, and leaves the choice of the cipher to the
+/// sender.
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
-/// Describes this endpoint as the sender, with a salt of its own for each group.
+/// Describes this endpoint as the sender, with a newly drawn salt.
 Party as_sender(const Party& ours, Random& random) {
   return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
 }
@@ -30,7 +31,8 @@ GroupSender::GroupSender(const Credentials& credentials, const Party& sender, co
   block_.prefers_aes = sender.prefers_aes ? 1 : 0;
 }
 
-/// Makes room for one more sender. Returns false if all known senders have been heard lately.
+/// Makes space for one more sender. Returns false if all places are taken and no known sender has been silent
+/// for kSilent.
 bool GroupOpener::make_space(Time now) {
   if (senders_.size() < kSendersMax) return true;
   if (now < full_until_) return false;
@@ -42,7 +44,7 @@ bool GroupOpener::make_space(Time now) {
   return true;
 }
 
-/// Opens the first frame of an unknown sender with each key that its id allows.
+/// Opens a frame of an unknown sender. Tries each key of the job that fits the id in the frame.
 Association::Verdict GroupOpener::open_first(Time now, Bytes frame, const Name& name, const Party& sender) {
   for (const std::shared_ptr<const JobKey>& key : credentials_.keys) {
     if (sender_id(name.salt, key->id()) != name.id || !trials_->take(now)) continue;
@@ -91,20 +93,21 @@ class SealedReceiver final : public link::MulticastReceiver {
                  const SocketAddress& name, const Environment& environment)
       : inner_(std::move(inner)), opener_(std::move(opener)), name_(name), environment_(environment) {}
 
-  /// Returns as many arrivals as came, so that the caller knows whether the socket is empty. An arrival in
-  /// which no frame opens is empty.
+  /// Returns as many arrivals as the inner receiver, so that the caller knows whether the socket is empty. If
+  /// no frame of an arrival opens, that arrival has no bytes.
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     const std::size_t count = inner_->receive_burst(frames);
     for (link::InFrame& frame : frames.first(count)) {
       frame.bytes = frame.from.to == name_ ? frame.bytes.first(0) : open_all(frame);
-      frame.segment = 0;  // each opened frame states its length in its header
+      frame.segment = 0;  // the header of each opened frame contains its length
     }
     return count;
   }
   int descriptor() const override { return inner_->descriptor(); }
 
  private:
-  /// Opens the frames of one arrival. Returns those that open, moved together at the front of the arrival.
+  /// Opens the frames of one arrival. Moves those that open to the front of the arrival, one behind the
+  /// other, and returns them.
   Bytes open_all(const link::InFrame& arrival) {
     std::size_t kept = 0;
     for (link::ArrivalWalk walk(arrival); !walk.done();) {
@@ -115,7 +118,7 @@ class SealedReceiver final : public link::MulticastReceiver {
     return arrival.bytes.first(kept);
   }
 
-  /// Takes a frame off the front and opens it. Returns nothing if the frame does not open.
+  /// Opens the next frame of the walk. Returns nothing if the frame does not open.
   Bytes open_next(link::ArrivalWalk& walk, const SocketAddress& from) {
     Counters& counters = environment_.counters;
     wire::FrameHeader header;

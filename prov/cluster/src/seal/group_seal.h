@@ -1,21 +1,21 @@
-// Seals multicast frames from one sender to one group, with any number of receivers, which the sender need
-// not know.
+// Seals multicast frames from one sender to one group. The group has any number of receivers, and the sender
+// need not know them.
 //
 //   frame header | GroupSealBlock | what the frame carries ... | SealTrailer
 //
-// The keys of a sender's frames to a group are derived like those of a direction (association.h), with the
-// group in the place of the receiver. Their input is the job key, mode, cipher, a salt that the sender draws
-// for this group, the sender's name, and the group's address. Each frame carries the salt, so any frame can
-// be opened first, also by a receiver that joins late. The checksum field tells which key of the job seals
-// the frame, as in other frames.
+// The keys for a sender's frames to a group are derived like the keys of a direction (association.h), with
+// the group as the receiver. The input is the job key, the mode, the cipher, a salt that the sender draws for
+// this group, the sender's name, and the group's address. Each frame carries the salt, so a receiver that
+// joins late can open every frame that it receives. As in other frames, the checksum field says which key of
+// the job seals the frame.
 //
-// The key does not identify a member: each process that has the job key can seal in the name of every member.
-// Nor can a receiver tell whether a frame is fresh: a frame that was recorded before the receiver joined the
-// group opens once. The group accepts such a frame only if its stream and membership are those that the
-// sending member has named over the flow between them.
+// The key does not identify a member: each process with the job key can seal frames in the name of every
+// member. A receiver also cannot tell whether a frame is fresh: a frame that was recorded before the receiver
+// joined the group opens once. So the group checks the stream and the membership that the frame names. It
+// accepts the frame only if the sender has named the same two over the flow between the two members.
 //
-// Invariants: each counter seals one frame only. A frame opens once at each receiver. Frames that do not open
-// leave nothing behind, and the work for them is bounded.
+// Invariants: each counter seals only one frame. A frame opens at most once at each receiver. Frames that do
+// not open use no memory, and the work for them is bounded.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@
 
 namespace cluster::seal {
 
-/// Follows the header of a sealed group frame; never encrypted.
+/// Follows the header of a sealed group frame. It is not encrypted in any mode.
 struct GroupSealBlock {
   std::uint8_t salt[16];
-  std::uint8_t prefers_aes;  ///< 1: the cipher is AES-GCM; the sender alone chooses
+  std::uint8_t prefers_aes;  ///< 1 if the cipher is AES-GCM; the sender alone chooses the cipher
   std::uint8_t reserved[3];
 };
 static_assert(sizeof(GroupSealBlock) == 20);
@@ -52,13 +52,14 @@ class GroupSender {
   Association association_;
 };
 
-/// Opens the frames of one group for an endpoint. `trials` belongs to the endpoint, and limits how often it
-/// makes keys for unknown senders, which may be forged.
+/// Opens the frames of one group for an endpoint. All groups of the endpoint share `trials`, which limits how
+/// often keys are made for unknown senders, because their frames may be forged.
 class GroupOpener {
  public:
-  /// With this many senders, a new sender displaces the one that has been silent longest, if that one has
-  /// been silent for kSilent. Recorded frames of earlier processes open, too. They must not displace a living
-  /// member, whose recorded frames would then open again. Living members are never silent for that long.
+  /// If this many senders are known, a new sender displaces the one that has been silent for the longest
+  /// time, but only if that time is at least kSilent. Frames recorded from earlier processes open, too, so
+  /// they also count as new senders. They must not displace a living member, because recorded frames of that
+  /// member would then open again. A living member is never silent for kSilent.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 
@@ -68,9 +69,9 @@ class GroupOpener {
   GroupOpener(const Credentials& credentials, const SocketAddress& group, std::shared_ptr<Allowance> trials)
       : credentials_(credentials), group_(group), trials_(std::move(trials)) {}
 
-  /// `frame` is one whole frame with the flag kSealed. If the frame is genuine and new, open() cuts out its
-  /// block and returns the rest: a sealed frame whose trailer has been verified. Otherwise open() counts the
-  /// frame and returns nothing.
+  /// Opens one whole frame with the flag kSealed. If the frame is genuine and new, cuts out its block and
+  /// returns the rest, which still has the trailer. Otherwise counts the frame as refused and returns
+  /// nothing.
   Bytes open(Time now, Bytes frame, const SocketAddress& from, Counters& counters);
   std::size_t senders() const { return senders_.size(); }
 
@@ -96,16 +97,17 @@ class GroupOpener {
   const Credentials credentials_;
   const SocketAddress group_;
   std::shared_ptr<Allowance> trials_;
-  std::unordered_map<Name, Sender, NameHash> senders_;  ///< senders of opened frames
-  Time full_until_{};                                   ///< until then no sender may be displaced
+  std::unordered_map<Name, Sender, NameHash> senders_;  ///< the senders from which a frame has opened
+  Time full_until_{};                                   ///< before this time no sender may be displaced
 };
 
-/// Multicast reception for an endpoint with a key. It hands up only frames that a process with the key has
-/// sealed for the group: each once, and opened. SealedLink seals the other direction. To the caller it looks
-/// like multicast that loses all frames that are forged, altered, replayed or not sealed.
+/// Receives multicast frames for an endpoint with a key. It returns only frames that a process with the key
+/// has sealed for the group, each of them once, opened. (SealedLink seals the frames that the endpoint
+/// sends.) To the caller, the network seems to lose all frames that are forged, altered, replayed or not
+/// sealed.
 class SealedGroups final : public link::MulticastJoiner {
  public:
-  /// `name` is that of this endpoint, whose own frames come back and are dropped.
+  /// `name` is the name of this endpoint. Its own frames also arrive, and are dropped.
   SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials,
                const SocketAddress& name, const Environment& environment)
       : inner_(std::move(inner)),

@@ -1,14 +1,15 @@
-// The key that all processes of a job have, and the keys derived from it. A process with the key is a member
-// of the job. The key neither tells members apart nor protects them from each other.
+// The key that all processes of a job share, and the keys that are derived from it. Every process with the
+// key is a member of the job. The key does not protect members from each other, because each of them can
+// pretend to be another.
 //
-//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, in the clear: which key
+//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: tells the key
 //                                                           request key    association requests
 //                                                           keep-alive key keep-alives and their answers
 //                                                           memory key     connections inside a node
 //                                                           pair keys      one per direction (association.h)
 //
-// The object does not keep the key material. Its owner places the object in memory that core dumps leave out,
-// if possible (os/secret_memory.h).
+// The object does not keep the key material. If possible, its owner places the object in memory that is not
+// part of core dumps (os/secret_memory.h).
 #pragma once
 
 #include <array>
@@ -22,16 +23,16 @@
 
 namespace cluster::seal {
 
-/// How much a key protects. Both sides must use the same mode.
+/// How the frames are protected. Both sides must use the same mode.
 enum class Mode : std::uint8_t {
-  auth = 1,     ///< frames are authenticated; anybody can read their content
-  encrypt = 2,  ///< everything after the frame header is also encrypted
+  auth = 1,     ///< frames are authenticated, and anybody can read their content
+  encrypt = 2,  ///< in addition, everything behind the frame header is encrypted
 };
 
 using KeyId = std::array<std::uint8_t, 8>;
 using Tag = std::array<std::byte, crypto::kTagSize>;
 
-/// Shortest material of a key, bytes.
+/// Key material must have at least this many bytes.
 inline constexpr std::size_t kMaterialMin = 16;
 
 class JobKey {
@@ -42,11 +43,13 @@ class JobKey {
   const KeyId& id() const { return id_; }
 
   enum class Purpose : std::uint8_t { request, keep_alive, memory };
-  /// Returns the first bytes of an HMAC-SHA256 of the message.
+  /// Returns the tag of the message: the first bytes of its HMAC-SHA256 with the key for this purpose.
   Tag authenticate(Purpose purpose, ConstBytes message) const;
+  /// Returns true if `tag` is the tag of the message for this purpose.
   bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
-  /// The same with the key that is derived from `label` and `context`.
+  /// Returns the tag of the message with a key that is derived from the job key, `label` and `context`.
   Tag authenticate(std::string_view label, ConstBytes context, ConstBytes message) const;
+  /// Compares two tags in constant time.
   bool equal(const Tag& one, const std::byte* other) const {
     return cryptography_->equal(one.data(), other, one.size());
   }
@@ -64,7 +67,7 @@ class JobKey {
 
 using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
 
-/// The keys of an endpoint: it seals with the first, and accepts all.
+/// The keys of an endpoint. The endpoint seals with the first key, and accepts frames of all keys.
 struct Credentials {
   JobKeys keys;
   Mode mode = Mode::auth;

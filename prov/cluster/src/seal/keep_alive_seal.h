@@ -1,10 +1,10 @@
-// Seals keep-alives and their answers. The keep-alive responder knows no associations of the endpoint: it has
-// only the keys of the job.
+// Seals keep-alives and their answers. The keep-alive responder has only the keys of the job, and not the
+// associations of the endpoint.
 //
-// The tag is an HMAC over mode, header, counter, and the address that was asked. So only the process that was
-// asked can answer, and only if this side's frame has reached it. The answer repeats the counter of the
-// question, which is new each time, so a recorded answer is worthless. The tag does not cover the padding,
-// and nothing reads the padding.
+// The tag is an HMAC over the mode, the header, the counter, and the address to which the keep-alive is sent.
+// So only the process with that address can answer, and only after it has received the keep-alive. The answer
+// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is
+// worthless. The tag does not cover the padding, which nobody reads.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@
 
 namespace cluster::seal {
 
-/// `asked` is the address of the endpoint that the keep-alive asks.
+/// Seals a keep-alive or its answer. `asked`: address to which the keep-alive is sent. Sets the tag in
+/// `trailer`. The caller has already set the counter in it.
 void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer);
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
@@ -25,7 +26,7 @@ bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& he
 
 using KeepAliveAnswer = std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)>;
 
-/// Makes the answer to `frame`, which came to our address `asked`. Returns false if the frame is not a
+/// Makes the answer to `frame`, which has arrived at our address `asked`. Returns false if the frame is not a
 /// keep-alive of the job.
 bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const SocketAddress& asked,
                        KeepAliveAnswer& answer);

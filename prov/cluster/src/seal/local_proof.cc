@@ -43,8 +43,8 @@ bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
   return key_->equal(authenticate(Role::connector, message), tag.data());
 }
 
-/// Different contents never give the same bytes: nonces and role have fixed sizes, and the socket name ends
-/// in a zero.
+/// Different contents never have the same encoding, because nonces and role have fixed sizes and the socket
+/// name ends with a zero.
 Tag LocalProof::authenticate(Role sender, ConstBytes message) const {
   std::vector<std::byte> content;
   const ConstBytes parts[] = {as_bytes(nonces_.data(), sizeof nonces_), as_bytes(&sender, sizeof sender),

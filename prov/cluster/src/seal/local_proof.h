@@ -1,20 +1,22 @@
-// How two processes of one node prove to each other that they have the key of the job, before they exchange
-// anything else over a local socket:
+// How two processes of one node prove to each other that they have the key of the job. They do so before they
+// exchange anything else over a local socket:
 //
 //   connector -- ProofRequest {nonce} -->         listener
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
 //   connector -- its first message, and a tag --> listener    the connector has it, and wrote the message
 //
-// A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both
-// nonces and the message. So recorded messages are useless, and nobody can answer a side with its own tag.
-// Nor can anybody lead a connector to an endpoint other than the one it called. The name in the tag is the
-// one that the listener holds, which may be an alternative of the name that the connector looked for. Two
-// sockets of a network namespace never have the same name. So a process that relays messages between the two
-// sides, under another name, cannot deceive them.
+// A tag is an HMAC, made with the memory key of the job. It covers the role of its sender, the name of the
+// socket, both nonces and the message. So recorded messages are useless, and nobody can answer a process with
+// that process's own tag. Nobody can redirect a connector to another endpoint either.
 //
-// The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take
-// its name before the endpoint does. All users see the names in use (/proc/net/unix). If a process takes a
-// name after the owner has gone, it gets requests but cannot answer them.
+// The name in the tag is the name that the listener holds. It may be an alternative to the name that the
+// connector has looked for. Two sockets in a network namespace never have the same name. So a process that
+// relays messages between the two sides cannot deceive them, because its socket has another name.
+//
+// The name of the socket is an HMAC, too. So a process without the key can neither look for an endpoint nor
+// take the endpoint's name before the endpoint does. All users see the names that are in use
+// (/proc/net/unix). If a process takes a name after its owner has ended, the process receives requests but
+// cannot answer them.
 #pragma once
 
 #include <array>
@@ -28,7 +30,7 @@
 
 namespace cluster::seal {
 
-/// Sent as it lies in memory, between processes of one host.
+/// Both messages are sent as they lie in memory, because both processes run on one host.
 struct ProofRequest {
   static constexpr std::uint64_t kMagic = 0x666f6f72702d6c63;  // "cl-proof"
 
@@ -41,26 +43,26 @@ struct ProofAnswer {
   Tag tag{};
 };
 
-/// Returns the name of a listener whose name without a key is `plain`.
+/// Returns the name of a listener for the case with a key. `plain`: its name without a key.
 std::string hidden_socket_name(const JobKey& key, std::string_view plain);
 
-/// One side of one connection.
+/// The proofs of one side of one connection.
 class LocalProof {
  public:
-  /// `socket_name` is the listener's name.
+  /// `socket_name` is the name that the listener holds.
   LocalProof(std::shared_ptr<const JobKey> key, std::string_view socket_name, Random& random);
 
   // --- the connector ---
   ProofRequest request() const { return {.nonce = own_nonce_}; }
-  /// True if the listener has the key.
+  /// Returns true if the answer proves that the listener has the key.
   bool verify_answer(const ProofAnswer& answer);
   /// Returns the tag of the first message.
   Tag sign(ConstBytes message) const { return authenticate(Role::connector, message); }
 
   // --- the listener ---
-  /// Makes the answer. Returns false if `request` is not a request.
+  /// Makes the answer. Returns false if `request` is malformed.
   bool answer(const ProofRequest& request, ProofAnswer& answer);
-  /// True if the connector has the key and wrote this message.
+  /// Returns true if the tag proves that the connector has the key and has written this message.
   bool verify(ConstBytes message, const Tag& tag) const;
 
  private:

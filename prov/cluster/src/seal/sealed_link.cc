@@ -22,7 +22,8 @@ bool is_keep_alive(const link::OutFrame& frame) {
   return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
-/// Copies the frame, with `block` after the header, and sets the length that the sealed frame will have.
+/// Copies the frame to `to`, with `block` behind the header. Sets the length in the header to the length of
+/// the sealed frame.
 void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
   constexpr std::size_t header_size = sizeof(wire::FrameHeader);
   const ConstBytes front = frame.pieces[0];
@@ -35,7 +36,8 @@ void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
     end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
 }
 
-/// Sealing a frame takes about as long as fetching one from memory, so the one after the next is prefetched.
+/// The seal of a frame takes about as long as a fetch of a frame from memory, so the frame after the next is
+/// prefetched.
 constexpr std::size_t kFramesAhead = 2;
 
 void prefetch_frame(const link::OutFrame& frame) {
@@ -85,8 +87,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// Returns the sender for a group, which lasts as long as the endpoint. If the endpoint leaves the group and
-/// joins it again, the counters go on.
+/// Returns the sender for a group. It is kept as long as the endpoint lives. So if the endpoint leaves the
+/// group and joins it again, no counter is used twice.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
@@ -95,7 +97,7 @@ GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   return *place;
 }
 
-/// Sends frames to one peer or group. Returns how many the inner link has taken.
+/// Seals and sends frames to one peer or group. Returns how many of them the inner link has taken.
 std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association,
                                     ConstBytes block) {
   for (std::size_t done = 0; done < frames.size();) {
@@ -107,9 +109,10 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// Seals the first of `frames`, as many as there is space for, with `block` after the header of each; `block`
-/// is never encrypted. Each frame is copied to the end of the previous one, and sealed there. The copy pays:
-/// a link sends frames in several pieces more slowly, and the library seals a frame in one piece faster.
+/// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
+/// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
+/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the library seals a
+/// frame in one piece faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
@@ -132,7 +135,7 @@ std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame>
   return std::span(sealed_).first(count);
 }
 
-/// Sends a keep-alive. A peer that has not answered yet may have any of this side's keys, so it gets one
+/// Sends a keep-alive. If there is no association yet, the peer may have any of our keys. So it gets one
 /// keep-alive for each key, as with requests (association_exchange.h).
 void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
@@ -206,8 +209,8 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Takes frames off the front of the rest of the arrival, up to the first refused frame. The genuine frames
-/// before that one become `out`. Returns 1 if there are any, else 0.
+/// Handles the next frames of the arrival up to the first refused one, which is dropped. Sets `out` to the
+/// genuine frames in front of it. Returns 1 if there are any, else 0.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
   Association* last = nullptr;
@@ -230,7 +233,7 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
   if (genuine.empty()) return 0;
   out = arrival;
   out.bytes = genuine;
-  out.segment = 0;  // the seal authenticates the length of each
+  out.segment = 0;  // the seal authenticates the length in each header
   return 1;
 }
 
@@ -240,7 +243,7 @@ bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link
     exchange_.on_unsealed(now(), header, from);
     return false;
   }
-  if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers
+  if (is(header, FrameKind::keep_alive)) {  // the keep-alive responder answers these frames
     ++environment_.counters.keep_alives_ignored;
     return false;
   }
@@ -272,7 +275,7 @@ bool SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::
   return true;
 }
 
-/// True if the frame answers a keep-alive of ours, with one of our keys.
+/// Returns true if the frame is the answer to a keep-alive of ours, sealed with one of our keys.
 bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
   if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) {
     ++environment_.counters.refused_malformed;
@@ -297,8 +300,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. The request contains the salt of
-/// this process, which only hosts that see our frames know.
+/// Marks an error as vouched if it quotes one of our association requests. The request contains our salt,
+/// which is known only to hosts on the path.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());

@@ -1,21 +1,21 @@
-// A link whose frames are sealed with a key of the job. Frames that its user sends leave sealed. Frames that
-// its user receives were sealed by a member of the job for this process, and come once. This link drops all
-// other frames. To its user it looks like a link that loses all frames that are forged, damaged or replayed.
+// A link that seals the frames of its user with a key of the job. It returns only frames that a member of the
+// job has sealed for this process, each of them once, and drops all others. So to its user it looks like a
+// link that loses all forged, damaged and replayed frames.
 //
 //   frame header | what the frame carries ... | SealTrailer
 //
-// The header stays readable, so that kernel filters and receive offload work as without a key. The flag
-// kSealed is set, and the checksum field contains the id of the sender, since the tag replaces the checksum.
+// The header is not encrypted, so kernel filters and receive offload work as without a key. The flag kSealed
+// is set. The checksum field contains the id of the sender, because the tag replaces the checksum.
 //
-// Frames to a multicast group are sealed for the group. Frames from groups do not come through this link
+// Frames to a multicast group are sealed for the group. Frames from a group arrive in another way
 // (group_seal.h).
 //
-// Frames to an address without an association wait while the exchange asks for one (copies, at most
-// kWaitingMax). Keep-alives need no association. The frames of one call are sealed together, and frames of
-// equal size keep equal sizes.
+// If there is no association for an address, frames to the address wait until the exchange has made one. The
+// link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one call are
+// sealed together. Frames of equal size still have equal sizes when they are sealed.
 //
-// Invariants: a frame goes up only with the flag, and only if it opened with a new counter. Its source is one
-// of the addresses of the peer that sealed it.
+// Invariants: the link returns a frame only if the frame has the flag and has opened with a new counter. The
+// source of the frame is then one of the addresses of the peer that sealed it.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ namespace cluster::seal {
 
 class SealedLink final : public link::Link {
  public:
-  /// `addresses` are those of this endpoint, its name first.
+  /// `addresses`: the addresses of this endpoint, its name first.
   SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials, std::vector<SocketAddress> addresses,
              const Environment& environment);
 
@@ -56,8 +56,8 @@ class SealedLink final : public link::Link {
  private:
   static constexpr std::size_t kWaitingMax = 8;
   static constexpr Duration kWaitingLongest = 1s;
-  /// Space for two super-frames of ordinary Ethernet frames, or one of jumbo frames, and for at least one
-  /// frame of any link.
+  /// Enough for two super-frames of ordinary Ethernet frames or one of jumbo frames, and for at least one
+  /// frame of every link.
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
   Time now() const { return environment_.clock.now(); }
@@ -71,8 +71,8 @@ class SealedLink final : public link::Link {
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
-  /// True if the frame goes up. `last` is the association that opened the previous frame from the same
-  /// address, or null.
+  /// Handles one arrived frame. Returns true if the user gets it. `last`: the association that opened the
+  /// previous frame from the same address, or null. The function updates it.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
@@ -84,11 +84,12 @@ class SealedLink final : public link::Link {
   AssociationTable table_;
   AssociationExchange exchange_;
   std::unique_ptr<std::byte[]> staging_ = std::make_unique_for_overwrite<std::byte[]>(kStagingBytes);
-  std::array<link::OutFrame, link::kBurstMax> sealed_;  ///< in staging_ until the inner link takes them
+  /// Sealed frames, which lie in staging_ until the inner link takes them.
+  std::array<link::OutFrame, link::kBurstMax> sealed_;
   std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
   std::uint64_t keep_alives_;  ///< counter of the last keep-alive
   std::array<link::InFrame, link::kBurstMax> arrivals_;
-  std::size_t arrivals_begin_ = 0;  ///< index of the first arrival that is not finished
+  std::size_t arrivals_begin_ = 0;  ///< index of the first arrival that still has frames
   std::size_t arrivals_end_ = 0;
   link::ArrivalWalk walk_;  ///< walks arrivals_[arrivals_begin_]
 };

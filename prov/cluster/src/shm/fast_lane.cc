@@ -21,8 +21,9 @@ void FastLane::review(LocalPeer& peer) const {
   if (plain && reachable && first_in_order) peer.common.lane = peer.outbox.get();
 }
 
-/// Stores the message as protocol::EagerProtocol stores a message that came whole. Returns false if it has
-/// done nothing, for example without memory: the general road then finds the message in the ring.
+/// Stores the message as protocol::EagerProtocol stores a whole message. If that is not possible, for example
+/// because there is no memory, does nothing and returns false. The general path then finds the message in the
+/// ring.
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;

@@ -1,38 +1,39 @@
-// The fast lane carries short messages between peers of one node, with one function for each direction.
-// Whether messages may take the lane is decided beforehand, once for many messages. All others take the
-// general road, which checks everything for each message. The general road behaves the same with and without
-// the lane.
+// The fast lane carries short messages between peers of one node, with one function for each direction. Most
+// conditions for its use are checked in advance, once for many messages. All other messages take the general
+// path, which checks everything for each message. The general path does not depend on the lane.
 //
-// Down. Peer::lane points to the ring to that peer while the lane is open; else it is null. Every operation
-// on the general road closes the lane before it begins. The operation opens the lane again at its end if
-//   - the endpoint has a transmit queue, and no counter of sends;
-//   - the peer's carrier is a ring in shared memory, and the peer has not failed;
-//   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
-// Only four things can make one of these conditions false: an operation, a failure (PeerTable::mark_failed),
+// Down. While the lane to a peer is open, Peer::lane points to the ring to that peer. Otherwise it is null.
+// Every operation on the general path first closes the lane. At its end it opens the lane again if
+//   - the endpoint has a completion queue for transmits, and no counter for sends;
+//   - the peer is reached by a ring in shared memory, and has not failed;
+//   - no operation waits in the peer's queue, and a message may overtake all pending operations.
+// Only four events can make one of these conditions false: an operation, a failure (PeerTable::mark_failed),
 // the end of the ring (LocalPeers::remove) and a new binding (Engine::attach). Each of them closes the lane.
-// For each message, send() checks only what changes with every message: credit, space in the ring, and that
-// the length is eager. Whether an operation asks for more than a plain send (a fence, delivery) is decided in
-// api/, when its flags are set.
+// For each message, send() checks only three further conditions: there is credit, the ring has space, and the
+// message is short enough for the eager protocol. The code in api/ does not call send() if the flags of an
+// operation request more than a plain send (a fence, delivery).
 //
-// Up. A whole eager message goes to the first posted receive that matches. That receive must be for one
-// message, long enough, and report its completion. The payload goes into the user's buffer, the completion
-// into the queue. If no receive waits for the message, it stays in the ring for kPatience looks, unless a
-// posted receive could take a message behind it. Where ranks take turns on a processor, the application often
-// posts that receive next. To store the message, find it and copy it again would cost more than the message
-// itself. After these looks the message goes into the store. So do the messages behind it, until a receive
-// waits for one of them. (A general turn stores at once: before sleep, for a peek, and whenever the clock
-// demands such a turn.)
+// Up. A whole eager message is delivered to the first posted receive that matches. This receive must be for
+// one message, must be long enough, and must report its completion. The payload is copied into the user's
+// buffer, and the completion is put into the queue. If no receive matches, this side leaves the message in
+// the ring the first kPatience times that it finds the message there. Where ranks take turns on a processor,
+// the application often posts the receive next. To store the message, find it and copy it again would cost
+// more than the message itself. After that the message is stored, and so are the messages behind it, until a
+// receive matches one of them. A message is stored at once if a posted receive could take a message behind
+// it. (A general turn also stores messages at once. It takes place before sleep, for a peek, and at regular
+// times.)
 //
-// All other segments stay untouched for LocalPeers::deliver. So do messages for a multi-receive buffer or for
-// a receive behind many others. The same holds for a message if the store may be too full, or if this side
-// must grant credit after it. If a counter is bound, all messages stay.
+// The lane leaves all other segments to LocalPeers::deliver. The same holds for messages to a multi-receive
+// buffer or to a receive behind many others. It also holds for a message that may not fit into the store, or
+// after which this side must grant credit. If a counter is bound, the lane leaves all messages.
 //
-// Receives. post() reuses the request of a receive that the lane has filled before. No peer has learnt the id
-// of that request, so the lane need not return it to the pool and build a new one. A receive takes the
-// general road while a message is stored, or while so many receives are posted that they are indexed.
+// Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
+// peer knows the id of this request, so the lane need not return it to the pool and take a new one. A receive
+// takes the general path if a message is stored, or if the posted receives are indexed because there are
+// many.
 //
-// send(), receive() and post() run under the engine lock and leave the engine nothing to do. So a turn that
-// needs only these may skip the rest (EventLoop::run_calm).
+// send(), receive() and post() run under the engine lock, and leave no work for the engine. So a turn that
+// needs only these functions may skip the rest (EventLoop::run_calm).
 #pragma once
 
 #include "base/bytes.h"
@@ -42,12 +43,13 @@
 
 namespace cluster::shm {
 
-/// A message for the lane: one copy into the ring, one out of it.
+/// A message to send over the lane.
 struct ShortSend {
   wire::EagerHeader header;
   const void* payload = nullptr;  ///< header.length bytes
   void* context = nullptr;
-  bool report = true;  ///< false: injected, or selective completion; only a failure is reported
+  /// False if the send is injected or has selective completion, so that only a failure is reported.
+  bool report = true;
 
   static constexpr std::size_t kBytesMax = 4096;
 };
@@ -55,18 +57,18 @@ static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits i
 
 class FastLane : protocol::MessengerParts {
  public:
-  /// Tests set `enabled` to false to compare the lane with the general road.
+  /// Tests set `enabled` to false to compare the lane with the general path.
   FastLane(protocol::Messenger& messenger, bool enabled)
       : MessengerParts(messenger.parts()), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
-  /// Decides where all later arrivals are reported. Called when the endpoint's bindings have changed.
+  /// Decides where later arrivals are reported. Called when the endpoint's bindings have changed.
   void attach();
   static void close(Peer& peer) { peer.lane = nullptr; }
-  /// Opens the peer's lane, which must be closed, if nothing stands in the way.
+  /// Opens the peer's lane if the conditions for "Down" hold. The lane must be closed.
   void review(LocalPeer& peer) const;
 
-  /// Sends the message. Returns false if the lane cannot take the message; then it has done nothing.
+  /// Sends the message. If the lane cannot take the message, does nothing and returns false.
   bool send(Peer& peer, const ShortSend& message) {
     if (peer.lane == nullptr) [[unlikely]]
       return false;
@@ -87,8 +89,9 @@ class FastLane : protocol::MessengerParts {
     return true;
   }
 
-  /// Posts a receive; a null `from` means any sender. Returns false if it has done nothing. A kept request
-  /// differs from a new one only in the fields that its last message may have changed; post() sets these.
+  /// Posts a receive; a null `from` means any sender. If the lane cannot post it, does nothing and returns
+  /// false. A reused request differs from a new one only in the fields that its last message may have
+  /// changed. post() sets these fields.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
     protocol::MatchQueue& queue = matcher_.queues().application(op.tagged);
     if (matcher_.stored() != 0 || queue.indexed()) [[unlikely]]
@@ -111,10 +114,10 @@ class FastLane : protocol::MessengerParts {
 
   enum class Outcome : std::uint8_t {
     taken,    ///< delivered or stored
-    left,     ///< no receive waits for the message yet: it stays in the ring for some looks
-    refused,  ///< the message is not for the lane, and nothing has been done
+    left,     ///< no receive matches the message yet, so it stays in the ring for some time
+    refused,  ///< the lane does not handle this segment, and has done nothing
   };
-  /// Delivers the next message of the peer's ring. The ring must hold one.
+  /// Delivers the next message in the peer's ring. The ring must contain a segment.
   template <typename Read>
   Outcome receive(LocalPeer& peer, Read& read) {
     ShortMessage message;
@@ -130,10 +133,10 @@ class FastLane : protocol::MessengerParts {
 
  private:
   enum class Place : std::uint8_t { oldest, later };
-  static constexpr std::uint8_t kPatience = 16;  ///< looks
+  static constexpr std::uint8_t kPatience = 16;  ///< how many times a message may be left in the ring
 
-  /// Delivers the message to a receive other than the oldest, or stores it. Reads the message from the ring
-  /// again, so that the common path can keep it in registers.
+  /// Delivers the message to a receive other than the oldest, stores it, or leaves it in the ring. Reads the
+  /// message from the ring again. So receive() need not pass it on, and can keep it in registers.
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;
@@ -187,23 +190,23 @@ class FastLane : protocol::MessengerParts {
     peer.ring->pop();
     return true;
   }
-  /// True if the receive is long enough and plain: for one message, in one buffer, with an ordinary
-  /// completion.
+  /// Returns true if the receive is long enough and plain. A plain receive is for one message, has one
+  /// buffer, and reports an ordinary completion.
   static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
     return receive.plain && length <= receive.capacity;
   }
-  /// Stores a message that no receive waits for. Returns false if it has done nothing.
+  /// Stores a message that no receive matches. If the lane cannot store it, does nothing and returns false.
   bool store(LocalPeer& peer, const ShortMessage& message) const;
-  /// Queues the completion. Needed if the caller does not read this queue, or if other completions come
-  /// first.
+  /// Puts the completion into the queue. Called if the caller does not read this queue, or if other
+  /// completions are in front.
   [[gnu::noinline]] void queue_arrival(const protocol::Success& arrival) const {
     rx_queue_->push_success(arrival);
   }
 
   bool enabled_;
-  /// While a peer has a grant of more than this beyond what was released, this side need not grant more.
+  /// As long as a peer's credit exceeds the released bytes by more than this, this side need not grant more.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-  /// Where arrivals are reported. Null if the endpoint reports them elsewhere, too.
+  /// The queue in which arrivals are reported. Null if the endpoint must also report them in another way.
   protocol::CompletionQueue* rx_queue_ = nullptr;
 };
 

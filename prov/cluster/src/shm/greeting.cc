@@ -15,7 +15,7 @@ constexpr std::size_t kHelloMax = 256;  ///< the longest hello, without its tag
 
 std::string plain_name(const char* kind, std::uint32_t version, const SocketAddress& endpoint) {
   std::string name = kind + std::to_string(version) + "/" + endpoint.text();
-  // A link-local address may exist once per interface.
+  // Several interfaces may have the same link-local address.
   if (endpoint.scope() != 0) name += "%" + std::to_string(endpoint.scope());
   return name;
 }
@@ -119,8 +119,8 @@ HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file)
   return receive_signed(hello, file);
 }
 
-/// Answers the connector's request. Returns `message` if it has sent the answer: the connector's hello comes
-/// next.
+/// Answers the connector's request. Returns `message` if the answer was sent. The next message is then the
+/// hello.
 HelloReceiver::Receipt HelloReceiver::answer() {
   seal::ProofRequest request;
   const Receipt receipt = socket_.receive(as_bytes(&request, sizeof request));

@@ -1,14 +1,15 @@
-// How a connection inside a node begins. The connector finds the listener by its name, and sends a hello
-// together with a descriptor of shared memory.
+// How a connection inside a node begins. The connector finds the listener by the name of its socket. It sends
+// a hello, and with it a descriptor of shared memory.
 //
 // Names. Without a key, the name of an endpoint's socket contains the endpoint's address. With keys, the
 // endpoint has one socket name per key, and only processes with that key can compute the name
-// (seal/local_proof.h). So endpoints with different keys do not find each other, nor does an endpoint with a
-// key find one without. To each other they seem to be on different nodes.
+// (seal/local_proof.h). So endpoints with different keys do not find each other. An endpoint with a key and
+// an endpoint without one do not find each other either. Such endpoints treat each other like endpoints on
+// different nodes.
 //
 // Greeting. With a key, each side first proves that it has the key. The connector sends its hello only after
-// the listener's proof, and the listener accepts a hello only with the connector's tag. Neither side blocks:
-// callers ask again until something has come.
+// the listener's proof, and the listener accepts a hello only with the connector's tag. Neither side blocks.
+// Callers call again until a message has arrived.
 #pragma once
 
 #include <cstdint>
@@ -26,38 +27,39 @@
 
 namespace cluster::shm {
 
-/// The abstract name of a socket of this endpoint if there is no key. The name contains the version, so a
-/// process with another version finds no socket at all.
+/// Returns the abstract name of a socket of this endpoint for the case without a key. The name contains the
+/// version, so a process with another version finds no socket.
 std::string plain_name(const char* kind, std::uint32_t version, const SocketAddress& endpoint);
 
 struct KeyedName {
   std::string socket;
-  std::shared_ptr<const seal::JobKey> key;  ///< null: there is none
+  std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key
 };
 
 /// Returns one name for each key, or `plain` alone if there is no key.
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
-/// A connection, and the key that its socket name was made with. The listener may hold an alternative of that
-/// name (os/local_socket.h); the kernel says which one.
+/// A connection, and the key with which its socket name was made. The listener may hold an alternative to
+/// that name (os/local_socket.h). The kernel says which name it is.
 struct KeyedSocket {
-  os::LocalSocket socket;                   ///< empty: there is none
-  std::shared_ptr<const seal::JobKey> key;  ///< null: there is none
+  os::LocalSocket socket;                   ///< empty if there is no connection
+  std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key
 };
 
-/// Connects to the first of the names at which a process of this user listens, as os::connect_to_own() does.
+/// Connects to the first of the names at which a process of this user listens. For the arguments see
+/// os::connect_to_own().
 KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason,
                        bool* full = nullptr);
 
-/// Listens to all names of one endpoint.
+/// Listens at all names of one endpoint.
 class KeyedListener {
  public:
   KeyedListener() = default;
-  /// Returns an empty listener on failure; `reason` says why.
+  /// Returns an empty listener on failure, and sets `reason` to the cause.
   static KeyedListener listen(const std::vector<KeyedName>& names, std::string& reason);
 
   explicit operator bool() const { return !sockets_.empty(); }
-  /// Returns the next connection that came in, as os::LocalSocket::accept() does.
+  /// Returns the next connection that a connector has made, as os::LocalSocket::accept() does.
   KeyedSocket accept(std::string& reason, bool* exhausted = nullptr) const;
   /// Returns a descriptor that is readable when a connection waits.
   int descriptor() const {
@@ -66,24 +68,25 @@ class KeyedListener {
 
  private:
   std::vector<KeyedSocket> sockets_;
-  std::unique_ptr<os::WaitSet> wait_set_;  ///< null unless there are several sockets
+  std::unique_ptr<os::WaitSet> wait_set_;  ///< null if there is only one socket
 };
 
 /// The connector's side.
 class HelloSender {
  public:
   enum class State : std::uint8_t {
-    waiting,  ///< the listener has not proved that it has the key
-    sent,     ///< the hello has left: the listener reads what is written to the shared memory
+    waiting,  ///< the listener has not yet proved that it has the key
+    sent,     ///< the hello was sent, so this side may write to the shared memory
     failed,   ///< the listener does not have the key, or is gone
   };
 
   HelloSender(const KeyedSocket& connection, ConstBytes hello, os::Descriptor file, Random& random);
 
-  /// Starts the greeting. Call it once, before anything else. Returns false on failure; `reason` says why.
+  /// Starts the greeting. Called once, before all other calls. Returns false on failure, and sets `reason` to
+  /// the cause.
   bool begin(const os::LocalSocket& socket, std::string& reason);
   State state() const { return state_; }
-  /// Sends the hello if the listener has answered (a system call), and returns the new state.
+  /// Sends the hello if the listener's answer has arrived (a system call), and returns the new state.
   State advance(os::LocalSocket& socket);
 
  private:
@@ -101,7 +104,7 @@ struct GreetedSocket {
   HelloSender greeting;
 };
 
-/// The listener's side of a connection that has come in.
+/// The listener's side of the greeting, for one connection.
 class HelloReceiver {
  public:
   using Receipt = os::LocalSocket::Receipt;
@@ -110,12 +113,12 @@ class HelloReceiver {
 
   const os::LocalSocket& socket() const { return socket_; }
   os::LocalSocket take_socket() { return std::move(socket_); }
-  /// True once this side has answered the connector's request: its hello comes next.
+  /// Returns true once this side has answered the connector's request. The next message is then the hello.
   bool answered() const { return answered_; }
-  /// Reads what has come, and answers it. Returns `message` once the connector's hello has come and is
-  /// authentic.
+  /// Reads the connector's messages that have arrived, and answers a request. Returns `message` once the
+  /// hello has arrived and is authentic.
   Receipt receive(Bytes hello, os::Descriptor& file);
-  /// After a misfit: true if the hello does not carry the connector's tag.
+  /// Returns true if receive() has returned `misfit` because the tag of the hello is wrong.
   bool forged() const { return forged_; }
 
  private:

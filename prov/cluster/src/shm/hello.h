@@ -1,6 +1,7 @@
-// The only message of a shared-memory connection. It contains the writer's identity and the geometry of the
-// ring that comes with it. Both processes run on one host and use one layout version (part of the listening
-// socket's name), so integers are in host byte order.
+// The only message over a shared-memory connection. It contains the identity of the writer and the geometry
+// of the ring, whose descriptor is sent with the message. Integers are in host byte order, because both
+// processes run on one host and use the same layout version (which is part of the name of the listening
+// socket).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace cluster::shm {
 
-/// Proves which process sends this: `value` lies at `address` in its memory (PeerMemory).
+/// Shows which process sends the hello: `value` is at `address` in the memory of that process (PeerMemory).
 struct Proof {
-  std::uint64_t address = 0;  ///< 0: the process does not offer its memory
+  std::uint64_t address = 0;  ///< 0 if the process does not offer its memory
   std::uint64_t value = 0;
 };
 
@@ -22,14 +23,14 @@ struct Hello {
   Hello(const SocketAddress& writer, std::uint64_t epoch, const Geometry& geometry, const Proof& proof = {},
         std::uint64_t doorbell = 0);
 
-  /// The writer's address; empty if the hello contains none.
+  /// Returns the writer's address, or an empty address if the hello contains none.
   SocketAddress writer() const;
-  /// True if the hello is well formed. Check this before any field is used.
+  /// Returns true if the hello is well formed. Otherwise no field may be used.
   bool valid() const;
 
   std::uint64_t magic = 0;
-  std::uint64_t epoch = 0;     ///< later incarnations of one address have larger ones
-  Proof proof;                 ///< shows that the writer's memory is in reach
+  std::uint64_t epoch = 0;     ///< later incarnations of one address have larger epochs
+  Proof proof;                 ///< shows which process's memory is that of the writer
   std::uint64_t doorbell = 0;  ///< the number of the writer's doorbell
   std::uint32_t layout_version = 0;
   Geometry geometry;
@@ -41,10 +42,10 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 80, "no padding: every byte that is sent is set");
 
-/// The abstract name of the socket that listens for connections of an endpoint.
+/// Returns the abstract name of the socket on which an endpoint listens for connections.
 std::string socket_name(const SocketAddress& endpoint);
-/// The name of the doorbell with this number. The number is random and only peers know it, so no other user
-/// can take the name first.
+/// Returns the name of the doorbell with this number. The number is random and only peers know it, so no
+/// other user can take the name first.
 std::string doorbell_name(std::uint64_t number);
 
 }  // namespace cluster::shm

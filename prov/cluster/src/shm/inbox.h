@@ -1,5 +1,5 @@
-// The receiving end of a ring from one peer of this node. It is an interface, so that the engine can be
-// tested with inboxes that a test controls.
+// The receiving end of a ring from one peer of this node. It is an interface, so that tests can control what
+// the engine receives.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace cluster::shm {
 
-/// A segment that lies in the ring; valid until pop().
+/// A segment in the ring. It is valid until pop().
 struct PeekedSegment {
   wire::Segment segment;
   ConstBytes payload;
@@ -29,55 +29,57 @@ class Inbox {
   /// RingInbox.
   virtual RingInbox* ring() { return nullptr; }
 
-  /// True if peek() would find nothing, as last time. Costs one load, for callers with many inboxes.
+  /// Returns true if peek() found nothing the last time, and would still find nothing. The call costs only
+  /// one load, because a caller may have many inboxes.
   bool unchanged() const { return settled_ && load() == idle_; }
-  /// After pop(): true if peek() would find a segment. Also costs one load.
+  /// Returns true if peek() would find a segment. Valid after pop(). The call also costs only one load.
   bool has_next() const { return load() == ready_; }
-  /// Begins a batch: call peek() and pop() only between this and end_batch(). Returns false if the peer is
-  /// taking segments back. When the peer is done, it rings if it was asked to.
+  /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
+  /// false if the peer is taking segments back now. Afterwards the peer rings the doorbell if this side has
+  /// requested it.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
-  /// Call this if the peer has died, perhaps while it took segments back. From then on the rest of the ring
-  /// can be read.
+  /// Called if the peer has died, perhaps while it took segments back. The rest of the ring can then be read.
   virtual void ignore_writer() {}
-  /// Shows the next segment. Returns false if there is none. Costs one cache line when the ring is idle.
+  /// Shows the next segment. Returns false if there is none. If the ring is idle, the call reads only one
+  /// cache line.
   virtual bool peek(PeekedSegment& segment) = 0;
-  /// Gives the slot that peek() showed back to the sender.
+  /// Frees the slot of the segment that peek() showed, so that the sender can use it again.
   virtual void pop() = 0;
-  /// Refuses the segment that peek() showed, which could not be executed and needs no answer. The peer sees
-  /// the refusal in the ring.
+  /// Refuses the segment that peek() showed. Called if the segment could not be executed and gets no answer.
+  /// The peer finds the refusal in the ring.
   virtual void refuse() {}
 
   virtual const SocketAddress& peer() const = 0;
-  /// Orders the incarnations of one peer address: a larger one is a later one.
+  /// Returns the epoch of the peer's incarnation. Later incarnations of one address have larger epochs.
   virtual std::uint64_t peer_epoch() const = 0;
-  /// The peer's memory; null where this process may not access it.
+  /// Returns the peer's memory, or null if this process may not access it.
   virtual carrier::CrossMemory* memory() = 0;
-  /// True if the peer broke the ring's rules; the inbox is to be dropped.
+  /// Returns true if the peer has broken the rules of the ring. The caller must then drop the inbox.
   virtual bool broken() const = 0;
-  /// True once the peer is gone (a system call). What it wrote before can still be read.
+  /// Returns true once the peer is gone (a system call). The segments that it has written can still be read.
   virtual bool peer_gone() = 0;
-  /// True once the peer has closed its end, as it says itself.
+  /// Returns true once the peer has said in the ring that it has closed its end.
   virtual bool peer_closed() const { return false; }
-  /// Bytes of memory that are mapped; pages that were never used take no memory.
+  /// Returns the bytes of memory that are mapped. Pages that were never used take no memory.
   virtual std::size_t footprint() const = 0;
 
-  /// Returns a descriptor that is readable once the peer's process has ended. Returns -1 if only peer_gone()
-  /// can tell.
+  /// Returns a descriptor that becomes readable when the peer's process ends. Returns -1 if there is none, so
+  /// that only peer_gone() can tell.
   virtual int process_descriptor() const = 0;
   /// Returns false if even peer_gone() cannot tell whether the process has ended.
   virtual bool process_observable() const { return true; }
-  /// Asks the peer to ring the doorbell after its next segment. Returns true if the peer had not been asked
-  /// yet: before the caller sleeps, it must then call os::fence_processes() and peek() once more.
+  /// Asks the peer to ring the doorbell after its next segment. Returns true if this is a new request. Before
+  /// the caller sleeps, it must then call os::fence_processes() and peek() once more.
   virtual bool request_doorbell() = 0;
 
  protected:
-  /// There is a segment once `word` has the value `ready`.
+  /// Tells has_next() that there is a segment once `word` has the value `ready`.
   void watch(std::uint32_t& word, std::uint32_t ready) {
     word_ = &word;
     ready_ = ready;
   }
-  /// There is no segment as long as `word` has the value `idle`.
+  /// Tells unchanged() that there is no segment as long as `word` has the value `idle`.
   void settle(std::uint32_t& word, std::uint32_t idle) {
     word_ = &word;
     idle_ = idle;
@@ -89,7 +91,8 @@ class Inbox {
   std::uint32_t load() const { return std::atomic_ref(*word_).load(std::memory_order_acquire); }
 
   std::uint32_t ready_ = 0;
-  std::uint32_t* word_ = &ready_;  ///< of the next slot; at first ready_, so that peek() must look
+  /// The sequence word of the next slot; initially ready_ itself, so that has_next() returns true.
+  std::uint32_t* word_ = &ready_;
   std::uint32_t idle_ = 0;
   bool settled_ = false;
 };

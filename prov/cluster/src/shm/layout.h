@@ -2,55 +2,59 @@
 //
 //   control page | slots, 64 bytes each | arena | refusals, 8 bytes a slot
 //
-// One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd that
-// the writer created and sealed, so its size never changes under the reader.
+// One process writes segments (RingWriter), and the other takes them (RingReader). The memory is a memfd that
+// the writer has created and sealed, so its size cannot change while the reader uses it.
 //
-// Slots. Segments are numbered; number n lies in slot n mod slots. A slot is one cache line and carries its
-// own sequence word, written last (release) with n + 1: message and signal arrive in one line, and no tail
-// index is written per message. The reader waits for exactly that value. Any other value, except that of the
-// lap before, means that the peer broke the rules. Numbers wrap around after minutes of small messages, so
-// they begin shortly before the wrap: every run exercises it. The encoded segment header (wire/segment.h)
-// follows the 16 bytes of slot header, and the payload follows it if it fits.
+// Slots. Segments are numbered, and segment n lies in slot n mod slots. A slot is one cache line and contains
+// a sequence word. The writer writes this word last (release), with the value n + 1. So the segment and the
+// sign that it is complete arrive in one cache line, and the writer need not update a tail index. The reader
+// waits for exactly this value. The word may still have the value of the previous lap. Any other value means
+// that the peer has broken the rules. Numbers wrap around after minutes of small messages. They begin shortly
+// before the wrap, so that every run of the program passes the wrap. The slot header of 16 bytes is followed
+// by the encoded segment header (wire/segment.h), then by the payload if it fits.
 //
-// Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at multiples
-// of 64 bytes, so writer and reader do not share lines. On some processors (AMD Zen 4), string copies over
-// certain distances (1 to 15 modulo 4096) are 15 times slower. Copies between the arena and a buffer of
-// ordinary alignment avoid these distances. A block that would cross the end begins at the start instead; the
-// skipped bytes belong to the block. Blocks are freed in the order of their slots. Only the writer knows
-// where they end: the reader gives back only a number of slots.
+// Arena. Longer payload lies in one piece in the arena, which is a ring of bytes. Each payload occupies a
+// block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
+// same time. This alignment also avoids slow copies: on some processors (AMD Zen 4), a string copy is 15
+// times slower if source and target are 1 to 15 bytes apart modulo 4096. A block that would cross the end of
+// the arena begins at its start instead, and the skipped bytes belong to the block. Blocks are freed in the
+// order of their slots. Only the writer knows where they end, because the reader returns only a number of
+// slots.
 //
-// Giving back. The reader counts the slots that it has taken in `head`, which has a cache line to itself.
-// Reading `head` costs the writer a cache miss, so the writer reads it only when the last known value says
-// that the ring is full. The reader publishes
+// Return of slots. The reader counts the slots that it has taken in `head`, which has a cache line of its
+// own. When the writer reads `head`, that costs a cache miss. So the writer reads it only if the last known
+// value says that the ring is full. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
-//   (2) when it looks and finds nothing, or the segment that it found last time.
-// (If a reader takes the last segment and never looks again, the ring seems used. Progress loops do look
-// until they find nothing.) So whenever the writer waits, the reader has segments to look at, or publishes
-// everything at its next look. By (2) a writer that waits meets an empty arena sooner or later. In an empty
-// arena, a block needs its own length and a skip of at most that length. So payload of up to half the arena
-// never waits forever.
+//   (2) when it looks and finds nothing, or only the segment that it has already found.
+// (If a reader takes the last segment and never looks again, the ring seems to be in use. But progress loops
+// look until they find nothing.) So while the writer waits, the reader still has segments to take, or it
+// publishes everything when it looks again. Because of (2), the arena of a waiting writer is empty at some
+// time. In an empty arena, a block needs at most twice its length, because the skipped bytes are at most its
+// length. So a payload of up to half the arena never waits forever.
 //
-// Long messages are cut into pieces of payload_max, so that the writer copies one piece in while the reader
-// copies the previous piece out. Both pieces then stay in near caches. Measured: pieces of 16 to 64 KiB are
-// equally fast; longer pieces lose the overlap for messages of 64 KiB.
+// Long messages are cut into pieces of payload_max bytes. So the writer copies one piece into the arena while
+// the reader copies the previous piece out of it, and both pieces stay in fast caches. In measurements,
+// pieces of 16 to 64 KiB are equally fast. With longer pieces, the two copies of a message of 64 KiB no
+// longer overlap.
 //
-// Trust. Either side may be faulty or hostile. The reader copies a slot's fields once and checks them before
-// use; the writer accepts only a head between the last one and what it wrote. Neither uses a pointer or an
-// index from the memory unchecked. Payload may still change while the reader copies it: that harms only the
-// sender's own message.
+// Trust. Either side may be faulty or hostile. The reader copies the fields of a slot once, and checks the
+// copy before it uses it. The writer accepts a `head` only if it lies between the last one and the next
+// segment to write. Neither side uses a pointer or an index from the memory without a check. The payload may
+// change while the reader copies it, but that harms only the sender's own message.
 //
-// Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it marks
-// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(). At the end
-// of each batch it writes the number of the next segment (`next`), since `head` may lag behind. Some segments
-// ask for no answer. If the reader cannot execute such a segment, it notes the refusal in `refusals` before
-// `head` passes the segment.
+// Recall. The writer may take back segments that the reader has not taken (recall_word.h). It marks their
+// slots as withdrawn. The reader takes segments in batches. At the end of each batch it writes the number of
+// the next segment to `next`, because `head` may be behind. Some segments get no answer. If the reader cannot
+// execute such a segment, it writes a refusal to `refusals` before it publishes a `head` behind the segment.
 //
-// Sleeping. Each side may ask the other to ring, by a word of its own (doorbell_word.h): the reader asks for
-// the next segment, the writer for space. The reader's word has a cache line to itself: the writer keeps that
-// line in its cache and looks at it after every segment. The writer's word lies beside `head`, which the
-// reader writes anyway. Each end says in another word when it closes, and then rings.
+// Sleep. Each side may ask the other to ring its doorbell, and has a word for that (doorbell_word.h). The
+// reader waits for the next segment, the writer waits for space. The reader's word has a cache line of its
+// own. The writer reads it after every segment, and keeps the line in its cache. The writer's word is in the
+// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
+// the doorbell of the other end.
 //
-// Memory is touched only as it is used: a pair that exchanges a few small messages costs two or three pages.
+// Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
+// needs two or three pages.
 #pragma once
 
 #include <algorithm>
@@ -64,30 +68,32 @@
 
 namespace cluster::shm {
 
-/// Part of the name of listening sockets, so a process with another version finds no socket at all.
+/// The version is part of the names of listening sockets, so a process with another version finds no socket.
 inline constexpr std::uint32_t kLayoutVersion = 4;
 
 inline constexpr std::size_t kLineBytes = 64;
 
-/// What an end says about itself. An end whose process has died says nothing more.
+/// What an end says about itself. If its process has died, the state no longer changes.
 struct EndState {
   static constexpr std::uint32_t kUnknown = 0;
   static constexpr std::uint32_t kAttached = 1;  ///< the reader has mapped the ring
   static constexpr std::uint32_t kClosed = 2;
 };
 
-/// The first page. Each comment begins with the end that writes the field.
+/// The first page. Each comment begins with the name of the end that writes the field.
 struct RingControl {
-  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
-  std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
-  std::uint32_t reader_state = 0;              ///< reader: an EndState
+  /// Reader: number of the first segment whose slot is not returned.
+  alignas(kLineBytes) std::uint32_t head = 0;
+  std::uint32_t space_doorbell = 0;  ///< writer: requests its doorbell when `head` moves
+  std::uint32_t reader_state = 0;    ///< reader: an EndState
   std::uint32_t unused = 0;
   std::uint64_t reader_doorbell = 0;  ///< reader: number of its doorbell, written before the state
-  alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
-  std::uint32_t held = 0;                                  ///< writer: it is taking segments back
-  std::uint32_t writer_state = 0;                          ///< writer: an EndState
-  alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: it is taking segments
-  std::uint32_t next = 0;  ///< reader: number of the segment it takes next; valid between batches
+  alignas(kLineBytes) std::uint32_t segment_doorbell =
+      0;                                         ///< reader: requests its doorbell after the next segment
+  std::uint32_t held = 0;                        ///< writer: says that it is taking segments back
+  std::uint32_t writer_state = 0;                ///< writer: an EndState
+  alignas(kLineBytes) std::uint32_t taking = 0;  ///< reader: says that it is taking segments
+  std::uint32_t next = 0;  ///< reader: number of the next segment that it takes; valid between batches
   alignas(kLineBytes) std::byte reserved[4096 - 3 * kLineBytes] = {};
 };
 static_assert(sizeof(RingControl) == 4096);
@@ -97,14 +103,14 @@ static_assert(offsetof(RingControl, segment_doorbell) == kLineBytes &&
 
 struct Slot {
   static constexpr std::size_t kInlineBytes = 48;
-  /// In `offset`: the payload follows the segment header in `inline_bytes`.
+  /// Value of `offset` if the payload follows the segment header in `inline_bytes`.
   static constexpr std::uint32_t kInline = 0xffffffff;
 
   std::uint32_t sequence;    ///< n + 1 once segment n lies here; written last
-  std::uint32_t length;      ///< of the payload, equal to the segment's
-  std::uint32_t offset;      ///< of the payload in the arena, a multiple of kLineBytes; or kInline
-  std::uint8_t header_size;  ///< of the encoded segment header in `inline_bytes`
-  std::uint8_t withdrawn;    ///< 1: the writer has taken the segment back, and the segment has no effect
+  std::uint32_t length;      ///< bytes of the payload, as in the segment header
+  std::uint32_t offset;      ///< where the payload begins in the arena, a multiple of kLineBytes; or kInline
+  std::uint8_t header_size;  ///< bytes of the encoded segment header in `inline_bytes`
+  std::uint8_t withdrawn;    ///< 1 if the writer has taken the segment back, so that it has no effect
   std::uint8_t reserved[2];
   std::byte inline_bytes[kInlineBytes];
 };
@@ -113,7 +119,7 @@ static_assert(offsetof(Slot, sequence) == 0 && offsetof(Slot, inline_bytes) == 1
 static_assert(wire::kSegmentHeaderMax <= Slot::kInlineBytes, "a segment header always fits into its slot");
 static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
 
-/// The geometry of one ring. The writer chooses it, and the hello tells the reader.
+/// The geometry of one ring. The writer chooses it, and sends it to the reader in the hello.
 struct Geometry {
   std::uint32_t slots = 0;        ///< power of two
   std::uint32_t arena_bytes = 0;  ///< power of two
@@ -123,7 +129,8 @@ struct Geometry {
   static constexpr std::uint32_t kArenaBytesPerSlot = 1024;
   static constexpr std::uint32_t kPieceBytes = 32u << 10;
 
-  /// Returns a geometry for about `ring_bytes` of payload, rounded up to a power of two within the limits.
+  /// Returns a geometry for about `ring_bytes` bytes of payload. Rounds the size up to a power of two within
+  /// the limits.
   static Geometry for_payload(std::size_t ring_bytes) {
     const std::size_t wanted = std::clamp<std::size_t>(ring_bytes, kArenaMin, kArenaMax);
     const auto arena = static_cast<std::uint32_t>(std::bit_ceil(wanted));
@@ -137,12 +144,12 @@ struct Geometry {
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
-  /// The size of the shared memory: whole pages.
+  /// Returns the bytes of the shared memory, rounded up to whole pages.
   std::size_t total_bytes() const {
     const std::size_t end = refusals_begin() + slots * sizeof(std::uint64_t);
     return (end + sizeof(RingControl) - 1) / sizeof(RingControl) * sizeof(RingControl);
   }
-  /// Longest payload of one segment, bytes.
+  /// Returns the bytes of the longest payload of one segment.
   std::size_t payload_max() const { return std::min(arena_bytes / 8, kPieceBytes); }
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
@@ -160,7 +167,7 @@ struct RingView {
         arena_mask(geometry.arena_bytes - 1) {}
 
   Slot& slot(std::uint32_t number) const { return slots[number & slot_mask]; }
-  /// 1 + the number of the last segment of this slot that was refused; 0: none.
+  /// Returns the refusal word of the slot: 1 + the number of the last refused segment in it, or 0.
   std::atomic_ref<std::uint64_t> refusal(std::uint32_t number) const {
     return std::atomic_ref(refusals[number & slot_mask]);
   }
@@ -175,11 +182,11 @@ struct RingView {
   std::uint32_t arena_mask;
 };
 
-/// The number of the first segment. Fresh memory is zero, so every slot must be used at least once before the
-/// sequence reaches 0. The writer stores this number in `head`.
+/// The number of the first segment, which the writer also stores in `head`. New memory is zero. So every slot
+/// must have been used before the sequence word of a segment can be 0.
 inline constexpr std::uint32_t kFirstNumber = 0u - 2 * Geometry::kSlotsMax;
 
-/// Arena bytes that a payload occupies.
+/// Returns how many bytes of the arena a payload of `length` bytes occupies.
 inline std::uint32_t block_bytes(std::uint32_t length) {
   return (length + (kLineBytes - 1)) & ~static_cast<std::uint32_t>(kLineBytes - 1);
 }

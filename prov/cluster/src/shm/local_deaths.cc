@@ -6,12 +6,12 @@
 namespace cluster::shm {
 namespace {
 
-/// With these intervals, a death on this node is known within 100 ms.
+/// With these intervals, this side detects the death of a peer within 100 ms.
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
 
-/// True if a descriptor says when the peer's process ends, or if the peer is not a process of this node.
+/// Returns true if a descriptor tells when the peer's process ends, or if the peer has no ring.
 bool watched(LocalPeer& peer) {
   if (peer.inbox != nullptr) return peer.inbox->process_descriptor() >= 0;
   return peer.outbox == nullptr || peer.outbox->connected() || peer.outbox->process_descriptor() >= 0;
@@ -45,7 +45,7 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   check_doorbells(now);
 }
 
-/// Marks peers as failed whose doorbell no longer exists: their process has ended or executes another
+/// Marks peers as failed if their doorbell no longer exists. Then their process has ended or executes another
 /// program. (A child does not keep its parent's doorbell.)
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
@@ -73,8 +73,8 @@ void LocalDeaths::check_closed() {
   }
 }
 
-/// Closes the connection once the peer has attached the ring. Takes a handle of the peer's process unless
-/// there is an inbox, which has one.
+/// Closes the connection once the peer has attached the ring. Opens a handle of the peer's process, unless
+/// there is an inbox, which already has one.
 void LocalDeaths::settle_connection(LocalPeer& peer) {
   if (peer.outbox == nullptr || !peer.outbox->connected() || !peer.outbox->attached()) return;
   parts_.context.waiter.unwatch(peer.outbox->connection_descriptor());

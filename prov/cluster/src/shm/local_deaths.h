@@ -1,16 +1,16 @@
-// Notices the end of a peer on this node, by one of these signs:
+// Detects that a peer on this node has ended. These are the signs:
 //
 //   the peer closes        it says so in its ring, and rings this endpoint's doorbell
-//   its process ends       a handle of the process tells; without one, this side asks every kUnwatchedCheck
-//   its connection ends    before the peer has attached the ring
-//   its doorbell is gone   the process has executed another program (checked every kExecCheck), or has ended
-//                          and the kernel does not tell (os/peer_process.h: observable; each kUnwatchedCheck)
+//   its process ends       a handle of the process tells, or without a handle a check every kUnwatchedCheck
+//   its connection ends    a sign only before the peer has attached the ring
+//   its doorbell is gone   the process has ended or executes another program; checked every kExecCheck, and
+//                          every kUnwatchedCheck if a handle cannot tell (os/peer_process.h: observable)
 //
-// The ring of a dead peer still holds its last segments. They are read to the end before the peer counts as
+// The ring of a dead peer still contains its last segments. All of them are read before the peer counts as
 // failed.
 //
-// Each check is a system call. So peers are checked when a descriptor says so (Waiter). Otherwise they are
-// checked only now and then (ShmTransport), some of them at a time.
+// Each check is a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
+// Otherwise peers are checked only from time to time (ShmTransport), a part of them each time.
 #pragma once
 
 #include "shm/local_peers.h"
@@ -21,23 +21,26 @@ class LocalDeaths {
  public:
   LocalDeaths(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
+  /// Returns true if check_some() must be called. `ticks`: the current time. `turn`: number of the engine's
+  /// turn.
   bool due(std::uint64_t ticks, std::uint32_t turn) const {
     return ticks - checked_at_tick_ > kTicksPerCheck || turn % kTurnsPerCheck == 0;
   }
-  /// Checks the peers, or the next part of them.
+  /// Checks all peers, or only the next part of them if there are many.
   void check_some(std::uint64_t ticks, Time now);
   void check(LocalPeer& peer);
-  /// Checks the peers that have closed. Called when the doorbell rings.
+  /// Checks the peers that say in their rings that they have closed. Called when the doorbell rings.
   void check_closed();
-  /// When check_some() is due even if nothing happens.
+  /// Returns when check_some() must be called even if nothing else happens.
   Time next_check() const;
 
  private:
-  /// A tick is a nanosecond or a fraction of it (Clock::ticks): this many ticks are 4 to 17 ms.
+  /// A tick is a nanosecond or a fraction of a nanosecond (Clock::ticks), so this interval is 4 to 17 ms.
   static constexpr std::uint64_t kTicksPerCheck = 1 << 24;
   static constexpr std::uint32_t kTurnsPerCheck = 1 << 14;
 
-  /// One check looks at kPerCheck peers, or at more if kChecksMax checks would not reach all peers.
+  /// One check_some() checks kPerCheck peers, or more if kChecksMax calls would otherwise not reach all
+  /// peers.
   static constexpr std::size_t kPerCheck = 32;
   static constexpr int kChecksMax = 4;
 
@@ -48,11 +51,11 @@ class LocalDeaths {
   LocalPeers& local_;
   std::uint64_t checked_at_tick_ = 0;
   Time checked_at_{};
-  std::size_t next_ = 0;  ///< index of the peer that the next check begins with
+  std::size_t next_ = 0;  ///< index of the peer with which the next check begins
   Time doorbells_checked_at_{};
   Time all_doorbells_checked_at_{};
-  bool unwatched_ = false;        ///< the last check of all peers found a process without a handle...
-  bool unwatched_found_ = false;  ///< ...or the check under way has found one
+  bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle
+  bool unwatched_found_ = false;  ///< true if the current pass has found a process without a handle
 };
 
 }  // namespace cluster::shm

@@ -1,16 +1,16 @@
-// Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after its
-// address. The name lives in the network namespace, so containers and virtual nodes are separate, and a crash
-// leaves nothing behind. An endpoint that wants to send connects, shows its credentials, proves that it has
-// the key of the job, and passes a memfd with one ring. Only this endpoint writes the ring. Each direction of
-// a pair has a ring of its own, with an Outbox at the sender and an Inbox at the receiver.
+// Opens shared memory to the peers of this node. Each endpoint listens on an abstract UNIX socket, which is
+// named after its address. Such a name belongs to a network namespace, so containers and virtual nodes are
+// separate. It disappears with the process, so a crash leaves nothing behind. An endpoint that wants to send
+// connects, shows its credentials, proves that it has the key of the job, and sends a memfd with one ring.
+// Only this endpoint writes the ring. So a pair of endpoints has one ring for each direction, with an Outbox
+// at the sender and an Inbox at the receiver.
 //
-// The connection lives until the receiver has the ring. From then on either end says in the ring when it
-// closes. A handle of the peer's process (os/peer_process.h) at the inbox tells when that process has died.
-// To wake each other, both endpoints ring the one doorbell that each has (os/local_socket.h). So a peer takes
-// one descriptor, or none once the limit of handles is reached.
+// The connection is kept until the receiver has attached the ring. From then on each end says in the ring
+// when it closes. The inbox has a handle of the peer's process (os/peer_process.h), which tells when the
+// process has died. Each endpoint has one doorbell (os/local_socket.h), which its peers ring to wake it. So a
+// peer costs one descriptor, or none if the limit of handles is reached.
 //
-// The listener is an interface, so that the engine can be tested with listeners that admit the peers a test
-// wants.
+// The listener is an interface, so that tests can decide which peers the engine has.
 #pragma once
 
 #include <cstddef>
@@ -27,37 +27,41 @@
 namespace cluster::shm {
 
 struct ShmSettings {
-  std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings this side creates
-  bool single_copy = true;  ///< copy large messages directly from memory to memory, where permitted
-  seal::JobKeys keys = {};  ///< each peer has one of these; empty: peers have no key
+  std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings that this side creates
+  /// Copy large messages directly between the memories of two processes, where permitted.
+  bool single_copy = true;
+  seal::JobKeys keys = {};  ///< each peer has one of these keys; if the list is empty, peers have no key
 };
 
-/// The outbox, or the reason for the log why shared memory does not reach the peer.
+/// The result of an attempt to connect: an outbox, or the reason (for the log) why there is none.
 struct Connection {
   std::unique_ptr<Outbox> outbox;
   std::string reason;
-  bool later = false;  ///< the peer's queue of connections is full: try again soon
+  /// True if the peer's queue of connections is full, so that the caller should soon try again.
+  bool later = false;
 };
 
 class LocalListener {
  public:
   virtual ~LocalListener() = default;
-  /// Opens a ring to the peer, without blocking. A failure without `later` is final for now: messages then
-  /// take the network.
+  /// Opens a ring to the peer, without blocking. If it fails and `later` is false, messages to the peer use
+  /// the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
-  /// Accepts the connections that came in since the last call (a system call).
+  /// Accepts the connections that peers have made since the last call (a system call), and appends their
+  /// inboxes.
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
   /// Returns a descriptor that is readable when a connection waits for accept().
   virtual int descriptor() const = 0;
-  /// Returns a descriptor that is readable from when a peer rings until clear_doorbell(). The caller must
-  /// then request the doorbells again.
+  /// Returns a descriptor that becomes readable when a peer rings the doorbell, and stays readable until
+  /// clear_doorbell(). After that the caller must request the doorbells again.
   virtual int doorbell() const = 0;
   virtual void clear_doorbell() = 0;
-  /// True if a connection still waits for its hello: call accept() again soon.
+  /// Returns true if a connection still waits for its hello. Then the caller must soon call accept() again.
   virtual bool has_half_open() const = 0;
 };
 
-/// Opens the listener of this name. Returns null if it cannot offer shared memory; `reason` says why.
+/// Opens the listener for this name. Returns null if this process cannot offer shared memory, and sets
+/// `reason` to the cause.
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
                                              const ShmSettings& settings, const Environment& environment,
                                              std::string& reason);

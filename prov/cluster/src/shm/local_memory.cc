@@ -10,10 +10,10 @@ namespace {
 
 using carrier::Outcome;
 
-/// The most writes that this side executes while it holds the target, which takes nothing meanwhile.
+/// The most writes that this side executes while it holds the target. Meanwhile the target can take nothing.
 constexpr std::size_t kHeldWrites = 32;
 
-/// True if `one` comes before `other`; numbers wrap around.
+/// Returns true if `one` is the earlier number. Numbers wrap around.
 bool before(Recall::Number one, Recall::Number other) { return static_cast<std::int32_t>(one - other) < 0; }
 
 }  // namespace
@@ -60,13 +60,13 @@ Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target
   return get_by(*this, from, target, terms);
 }
 
-/// True if the oldest write is half a ring old: the ring remembers refusals only for a limited number of
-/// segments.
+/// Returns true if half a ring of segments was posted since the oldest pending write. The ring keeps refusals
+/// only for a limited number of segments.
 bool LocalMemory::full() const {
   return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;
 }
 
-/// True if the target polls, as far as this side knows, and full() is false.
+/// Returns true if the target polls, as far as this side knows, and full() is false.
 bool LocalMemory::may_post() {
   if (ring_ == nullptr) return false;
   if (inattentive_) {
@@ -79,14 +79,15 @@ bool LocalMemory::may_post() {
   return !full();
 }
 
-/// Takes memory before a write is posted, so that noting the write needs no allocation.
+/// Allocates the memory for the record of one more write, so that post() need not allocate after it has
+/// written to the ring.
 [[gnu::noinline]] void LocalMemory::reserve() {
   if (writes_.free() == 0) writes_.grow();
   std::vector<LocalMemory*>& peers = posted_->peers_;
   if (peers.size() == peers.capacity()) peers.reserve(2 * peers.size() + 1);
 }
 
-/// Posts the write to the ring. Returns false if the ring has no space; then it has done nothing.
+/// Posts the write to the ring. If the ring has no space, does nothing and returns false.
 bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket) {
   const wire::Segment segment{.kind = wire::SegmentKind::write,
                               .flags = wire::segment_flag::kUnanswered,
@@ -116,7 +117,8 @@ void LocalMemory::settle(std::optional<std::uint64_t> ticks) {
   }
 }
 
-/// Takes back the writes that this side can execute. Returns false if the target is taking segments now.
+/// Takes back and executes the pending writes, except those that only the target can execute. Returns false
+/// if the target is taking segments now.
 bool LocalMemory::take_back() {
   for (bool suited = true; suited && !writes_.empty();) {
     if (!ring_->hold()) return false;
@@ -126,8 +128,8 @@ bool LocalMemory::take_back() {
   return true;
 }
 
-/// Takes back up to kHeldWrites writes while the target is held. Returns false if only the target can execute
-/// the next write.
+/// Takes back and executes up to kHeldWrites writes while the target is held. Returns false if only the
+/// target can execute the next write.
 bool LocalMemory::take_back_some() {
   report_taken();
   const Recall::Number taken = ring_->taken();
@@ -139,7 +141,7 @@ bool LocalMemory::take_back_some() {
     ring_->withdraw(front.number);
     ++posted_->counters_.rma_alone;
     inattentive_ = true;
-    taken_ = taken;  // once the target takes the withdrawn writes behind this, it polls again
+    taken_ = taken;  // if the target later passes the withdrawn writes, it polls again
     report_front(outcome == Outcome::done ? Status::ok : Status::access);
   }
   return true;

@@ -1,23 +1,25 @@
-// Reaches the registered memory of a peer on this node. Each access takes the first of these ways that suits
-// it:
+// Accesses the registered memory of a peer on this node. Each access uses the first of these ways that is
+// possible:
 //
-//   a store, a load    the region is mapped into this process
-//   a posted write     a small write to a peer whose library polls: a segment in its ring
-//   a system call      the kernel copies
+//   a store, a load    if the region is mapped into this process
+//   a posted write     if the write is small and the peer's library polls: a segment in the ring to the peer
+//   a system call      otherwise: the kernel copies
 //
-// A posted write travels through the ring without an answer. This side first checks that the region allows
-// the write, and later sees that the target has taken it. If a write lies in the ring too long, this side
-// takes it back (shm/recall.h) and executes it by a system call. So a write costs a message if the target
-// polls, and a system call if the target computes or sleeps. Until then the write is pending.
+// A posted write is a segment in the ring that gets no answer. This side first checks that the region allows
+// the write. Later it finds that the target has taken the write. If a write stays in the ring for too long,
+// this side takes it back (shm/recall.h) and executes it by a system call. So a write costs a message if the
+// target polls, and a system call if the target computes or sleeps. A posted write is pending until it is
+// taken or executed.
 //
-//   put()     -> the ring     unless writes were taken back and the target has taken nothing since
-//   settle()  -> reports      the writes that were taken; if none was for kPatience, takes back the others
-//   recall()  -> reports      and takes back the others at once, since the caller is about to sleep
+//   put()     posts a write; after writes were taken back, only once the target has taken something again
+//   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
+//   recall()  also reports, but takes back the others at once, because the caller will sleep
 //
-// Invariants. writes_ keeps the writes in the order of their numbers, and they end in this order. Each write
-// is executed once: by the target or, while the target is held, by this side. A write that is taken back
-// overtakes everything before it in the ring. So a write with AccessTerms::after_sends is posted only if the
-// ring is empty. Later segments to the same peer go through the same ring.
+// Invariants. writes_ keeps the pending writes in the order of their numbers, and they complete in this
+// order. Each write is executed once, either by the target or, while the target is held, by this side. A
+// write that is taken back overtakes all earlier segments in the ring. So a write with
+// AccessTerms::after_sends is posted only if the ring is empty. All later segments to the same peer use the
+// same ring.
 #pragma once
 
 #include <memory>
@@ -34,18 +36,19 @@ namespace cluster::shm {
 
 class LocalMemory;
 
-/// The posted writes to all peers.
+/// The posted writes of an endpoint to all peers.
 class PostedWrites {
  public:
   PostedWrites(protocol::RemoteAccess& reports, Counters& counters)
       : reports_(reports), counters_(counters) {}
 
-  /// Reports the writes that their targets have taken. If `ticks` (now) is given, also takes back writes that
-  /// have waited for kPatience.
+  /// Reports the writes that their targets have taken. `ticks`, if given, is the current time. Then the
+  /// function also takes back the writes to targets that have taken none for kPatience.
   void settle(std::optional<std::uint64_t> ticks);
   /// Reports the writes that their targets have taken, and takes back the others. Returns false if a target
-  /// is taking segments now: it will settle the rest soon.
+  /// is taking segments now. Such a target will soon have taken the rest.
   bool recall();
+  /// Returns true if no writes are pending.
   bool idle() const { return peers_.empty(); }
 
  private:
@@ -56,23 +59,23 @@ class PostedWrites {
 
   protocol::RemoteAccess& reports_;
   Counters& counters_;
-  std::vector<LocalMemory*> peers_;  ///< peers with pending writes
+  std::vector<LocalMemory*> peers_;  ///< the peers to which writes are pending
 };
 
 class LocalMemory : public carrier::MemoryAccess {
  public:
   using Outcome = carrier::Outcome;
 
-  /// Longer writes are cheaper by a system call, which copies once.
+  /// A system call is cheaper for longer writes, because it copies only once.
   static constexpr std::size_t kLengthMax = 8 * 1024;
-  /// In ticks: 8 to 30 us, several times as long as a target that polls takes.
+  /// The unit is the tick, so this time is 8 to 30 us. A polling target needs far less.
   static constexpr std::uint64_t kPatience = 1 << 15;
 
   LocalMemory() : MemoryAccess(true) {}
   ~LocalMemory() override;
 
-  /// Allows small writes to be posted to `ring`, the carrier of `channel`. All three arguments outlive this
-  /// object.
+  /// From now on small writes may be posted to `ring`, the carrier of `channel`. All three arguments must
+  /// outlive this object.
   void use_ring(protocol::Channel& channel, Recall& ring, PostedWrites& posted) {
     channel_ = &channel;
     ring_ = &ring;
@@ -86,20 +89,20 @@ class LocalMemory : public carrier::MemoryAccess {
   void settle() override;
   void end(Status status) override;
 
-  // --- single copies, each complete when the call returns; derived classes implement them ---
+  // --- Single copies, which are complete when the call returns. Derived classes implement them. ---
   virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
-  /// Returns what write() would return now, as far as can be seen without copying.
+  /// Returns what write() would return now, as far as this side knows without a copy.
   virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
-  /// Copies to position `offset` of the concatenation of `slices`.
+  /// Copies data from the peer's memory to `slices`, beginning at position `offset` of their concatenation.
   virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
                        std::size_t offset, std::size_t length) = 0;
-  /// store() and load() copy one piece of memory by stores or loads of this process, which is the cheapest
-  /// way. If the region is not mapped here, they do nothing and return unsuited.
+  /// store() and load() copy one piece of memory by stores and loads of this process, which is the cheapest
+  /// way. If the region is not mapped into this process, they do nothing and return unsuited.
   virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
   virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
 
  protected:
-  // put() and get() of a final class call these, so that no virtual call lies on the way to the bytes.
+  // put() and get() of a final class call these templates. So a copy needs no further virtual call.
   template <typename Self>
   static Outcome put_by(Self& self, const carrier::RemoteRange& to, const Gather& source,
                         carrier::AccessTerms terms, carrier::AccessTicket ticket);
@@ -107,7 +110,7 @@ class LocalMemory : public carrier::MemoryAccess {
   static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                         carrier::AccessTerms terms);
 
-  bool maps_some_ = false;  ///< some of the regions are mapped into this process
+  bool maps_some_ = false;  ///< true if some of the regions are mapped into this process
 
  private:
   friend class PostedWrites;
@@ -133,13 +136,14 @@ class LocalMemory : public carrier::MemoryAccess {
   void report_front(Status status);
 
   protocol::Channel* channel_ = nullptr;
-  Recall* ring_ = nullptr;  ///< null: nothing is posted
+  Recall* ring_ = nullptr;  ///< null if writes must not be posted
   PostedWrites* posted_ = nullptr;
   RingQueue<Write> writes_;
-  std::optional<std::uint64_t> moved_at_;  ///< when the target was last seen to take a write, in ticks
-  bool listed_ = false;                    ///< in PostedWrites
-  bool inattentive_ = false;               ///< writes were taken back, and the target has taken nothing since
-  Recall::Number taken_ = 0;               ///< taken() when that happened
+  /// When this side last found that the target has taken a write, in ticks.
+  std::optional<std::uint64_t> moved_at_;
+  bool listed_ = false;       ///< true if this object is in the list of PostedWrites
+  bool inattentive_ = false;  ///< true if the target has taken nothing since this side last took writes back
+  Recall::Number taken_ = 0;  ///< value of taken() when this side took writes back
 };
 
 template <typename Self>
@@ -169,12 +173,12 @@ carrier::Outcome LocalMemory::get_by(Self& self, const carrier::RemoteRange& fro
   return self.read(from.key, from.address, target.slices, target.offset, from.length);
 }
 
-/// Finds the registered memory of peers on this node. The simulator has another implementation, for its own
-/// hosts.
+/// Connects to the registered memory of peers on this node. The simulator has another implementation, for its
+/// own hosts.
 class RegionConnector {
  public:
   virtual ~RegionConnector() = default;
-  /// Connects to the peer's regions. Returns null if they are not in reach (now).
+  /// Connects to the peer's regions. Returns null if this process cannot access them now.
   virtual std::unique_ptr<LocalMemory> connect(const SocketAddress& peer) = 0;
 };
 

@@ -1,5 +1,6 @@
-// What shared memory keeps about a peer: a ring in each direction, and how far their opening has come. The
-// first attempt to reach the peer creates the object, which lives as long as the peer.
+// What the shared-memory transport keeps about a peer: a ring in each direction, and the state of the
+// attempts to open them. The first attempt to reach the peer creates the object, which lives as long as the
+// Peer.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,10 @@ using transport::Peer;
 
 struct LocalPeer;
 
-/// Called when a descriptor of a peer is ready: the peer's connection or process may have ended.
+/// Receives the events of peers' descriptors.
 class PeerEvents {
  public:
+  /// Called when a descriptor of the peer is ready. The peer's connection or process may then have ended.
   virtual void peer_ready(LocalPeer& peer) = 0;
 
  protected:
@@ -33,35 +35,36 @@ class PeerEvents {
 struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   LocalPeer(Peer& peer, PeerEvents& listener) : common(peer), channel(peer.channel), events(listener) {}
 
-  Peer& common;  ///< what all transports share about it
+  Peer& common;  ///< what all transports share about the peer
   protocol::Channel& channel;
   PeerEvents& events;
-  std::unique_ptr<Outbox> outbox;  ///< towards the peer
-  std::unique_ptr<Inbox> inbox;    ///< and from it
-  RingInbox* ring = nullptr;       ///< the inbox, if it is a ring
-  bool active = false;             ///< something has come through the inbox since the last review
-  bool held = false;               ///< the next segment waits for space in the unexpected store
-  std::uint8_t patience = 0;       ///< how many more looks a message without a receive stays in the ring
-  // While the peer's queue of connections is full:
+  std::unique_ptr<Outbox> outbox;  ///< ring to the peer
+  std::unique_ptr<Inbox> inbox;    ///< ring from the peer
+  RingInbox* ring = nullptr;       ///< the inbox if it is a RingInbox, else null
+  bool active = false;             ///< true if a segment has arrived in the inbox since the last review
+  bool held = false;               ///< true if the next segment waits for space in the unexpected store
+  /// How many more times the fast lane may leave a message without a receive in the ring.
+  std::uint8_t patience = 0;
+  // These two are used while the peer's queue of connections is full.
   Time connecting_since{};
-  Time next_connection{};  ///< when the next attempt is due
+  Time next_connection{};  ///< when to try the next connection
 
   const SocketAddress& name() const { return common.name(); }
   void on_ready(bool) override { events.peer_ready(*this); }
 };
 
-/// What the objects of the transport share: the endpoint's listener, and how to find the LocalPeer of a peer.
+/// The objects of the transport share these members.
 struct ShmParts {
   const transport::TransportContext& context;
   LocalListener& listener;
   transport::Transport& transport;
   PeerEvents& events;
 
-  /// Returns what this transport keeps about the peer. Null if there is nothing, or if `peer` is null.
+  /// Returns the LocalPeer of the peer. Returns null if there is none, or if `peer` is null.
   LocalPeer* find(const Peer* peer) const {
     return peer != nullptr ? static_cast<LocalPeer*>(peer->parts[transport.slot()].get()) : nullptr;
   }
-  /// As find(), but creates the LocalPeer if the peer has none.
+  /// Like find(), but creates the LocalPeer if the peer has none.
   LocalPeer& of(Peer& peer) const {
     std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
     if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);

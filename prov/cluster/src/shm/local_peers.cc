@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kQuietPerTurn = 8;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
-/// The most segments that a dead peer can have left behind. The limit is for a peer that is alive after all:
-/// it might go on writing forever.
+/// The most segments that a dead peer can have left in its ring. The limit matters if the peer is alive after
+/// all, because it might write without end.
 constexpr std::size_t kRingFull = Geometry::kSlotsMax;
 
 }  // namespace
@@ -63,7 +63,7 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
   return received;
 }
 
-/// Delivers the next segment if it is a write that needs no answer. Returns false if it is something else.
+/// Delivers the next segment if it is a write that gets no answer. Otherwise returns false.
 bool LocalPeers::deliver_write(LocalPeer& peer) {
   RingInbox& ring = *peer.ring;
   PeekedSegment arrival;
@@ -74,7 +74,8 @@ bool LocalPeers::deliver_write(LocalPeer& peer) {
   return true;
 }
 
-/// Reads quiet rings. With at most kAlwaysRead rings there are none: all rings are active.
+/// Reads quiet rings. If there are at most kAlwaysRead rings, all of them count as active, and none are
+/// quiet.
 bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
   bool received = false;
   const std::size_t quiet = rings_.size() - active_;
@@ -97,7 +98,7 @@ bool LocalPeers::receive_ring(LocalPeer& peer) {
   return received;
 }
 
-/// Delivers up to `limit` segments. Returns true if there was one.
+/// Delivers up to `limit` segments. Returns true if there were any.
 bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
   if (!peer.inbox->begin_batch()) [[unlikely]]
     return false;
@@ -106,8 +107,8 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
     explicit Source(LocalPeer& from) : peer(from), inbox(*from.inbox) {}
 
     bool next() { return inbox.peek(*this); }
-    /// Pops the segment. Returns false after the last one, so that the ring is not read again while the
-    /// application waits for this segment.
+    /// Pops the segment. Returns false after the last segment. Then the caller need not read the ring again
+    /// before the application gets this segment.
     bool taken() {
       if (segment.unanswered() && !peer.channel.incoming_write.allowed) inbox.refuse();
       inbox.pop();
@@ -133,7 +134,8 @@ void LocalPeers::receive_held(std::uint32_t turn) {
   receive(PollScope::all, turn);
 }
 
-/// Moves the rings that have brought something since the last review to the front.
+/// Moves the active rings to the front. These are the rings in which segments have arrived since the last
+/// review.
 void LocalPeers::review() {
   const auto quiet =
       std::partition(rings_.begin(), rings_.end(), [](const LocalPeer* peer) { return peer->active; });

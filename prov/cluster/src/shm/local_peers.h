@@ -1,12 +1,12 @@
-// Peers of this node. Their rings are read directly.
+// The peers of this node. The engine reads their rings through this class.
 //
-// Every turn reads the rings that brought something lately (the active ones, in front). Each turn that is not
-// calm (EventLoop) also reads kQuietPerTurn of the others, one after another, so an idle peer costs next to
-// nothing. A turn delivers at most kRingBurst segments of a ring.
+// A ring is active if a segment has arrived in it lately. Every turn reads all active rings. Each turn that
+// is not calm (EventLoop) also reads kQuietPerTurn of the quiet rings, in rotation, so an idle peer costs
+// almost nothing. A turn delivers at most kRingBurst segments of each ring.
 //
-// If the unexpected store has no space for a message, the message's first segment stays in its ring, and its
-// sender waits. A peer that dies meanwhile is closed after its ring has been read to the end.
-// shm/local_deaths.h notices deaths.
+// If the unexpected store has no space for a message, the first segment of the message stays in its ring, and
+// the sender must wait. If the peer dies meanwhile (shm/local_deaths.h), it is closed only after its ring was
+// read to the end.
 #pragma once
 
 #include <cstddef>
@@ -36,38 +36,41 @@ class LocalPeers {
   FastLane& lane() { return lane_; }
 
   void add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox);
-  /// Throws if there is no memory; the caller then keeps the inbox.
+  /// If there is no memory, throws and leaves the inbox with the caller.
   void add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox);
   void remove(LocalPeer& peer);
-  /// The peers with an inbox.
+  /// Returns the peers that have an inbox.
   std::span<LocalPeer* const> rings() const { return rings_; }
-  /// True if a peer has an inbox or an outbox.
+  /// Returns true if any peer has an inbox or an outbox.
   bool any() const { return outboxes_ != 0 || !rings_.empty(); }
 
-  /// Delivers what has come. Returns true if something has come. `turn` counts the turns of the engine.
+  /// Delivers the segments that have arrived. Returns true if there were any. `turn`: number of the engine's
+  /// turn.
   bool receive(PollScope scope, std::uint32_t turn) { return !rings_.empty() && receive_rings(scope, turn); }
-  /// True if there are so few rings that each turn reads all of them.
+  /// Returns true if each turn reads all rings, because there are only few.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   enum class Arrivals : std::uint8_t { none, short_ones, other };
-  /// Delivers messages that may take the fast lane, and writes that need no answer, from the active rings.
-  /// Returns `other` if something else has come, perhaps behind these.
+  /// Delivers from the active rings the messages that may take the fast lane, and the writes that get no
+  /// answer. Returns `other` if other segments have arrived, perhaps behind these.
   template <typename Read>
   Arrivals receive_short(Read& read);
-  /// Delivers all that the peer has left in its ring. Returns false if a segment waits for space in the
+  /// Delivers all segments that remain in the peer's ring. Returns false if a segment waits for space in the
   /// unexpected store.
   bool drain(LocalPeer& peer);
-  /// True if segments wait for space in the unexpected store.
+  /// Returns true if segments wait for space in the unexpected store.
   bool holding() const { return held_; }
+  /// Called when the unexpected store may have space. Delivers the segments that wait for it.
   void receive_held(std::uint32_t turn);
-  /// Asks all peers to ring when there is something to do here. Returns true if a peer had not been asked
-  /// yet: the caller must then execute a process fence and another turn before it sleeps.
+  /// Asks all peers to ring the doorbell when they post a segment or free space. Returns true if any of the
+  /// requests is new. The caller must then execute a process fence and another turn before it sleeps.
   bool request_doorbells();
-  /// Rings the doorbells of peers that this side waits for and that leave segments in their rings, once each.
-  /// A peer whose application has stopped polling may not have asked for the doorbell.
+  /// Uses the doorbell to wake each peer that leaves segments in its ring while this side waits for it. Each
+  /// such peer is woken only once. If a peer's application has stopped polling, the peer may not have
+  /// requested the doorbell.
   void ring_unheard();
 
  private:
-  /// With more rings than this, each turn reads only kQuietPerTurn of the quiet ones.
+  /// If there are more rings than this, each turn reads only kQuietPerTurn of the quiet ones.
   static constexpr std::size_t kAlwaysRead = 16;
   static constexpr std::size_t kRingBurst = 64;
 
@@ -83,9 +86,9 @@ class LocalPeers {
   transport::Arrivals arrivals_;
   FastLane lane_;
   std::size_t outboxes_ = 0;
-  std::vector<LocalPeer*> rings_;  ///< peers with an inbox, the active ones in front
-  std::size_t active_ = 0;         ///< how many rings are active; all before the first review
-  std::size_t next_quiet_ = 0;     ///< the quiet ring that was read last
+  std::vector<LocalPeer*> rings_;  ///< the peers that have an inbox; those with active rings are in front
+  std::size_t active_ = 0;         ///< how many rings are active; before the first review(), all of them
+  std::size_t next_quiet_ = 0;     ///< index of the quiet ring that was read last
   bool held_ = false;
 };
 

@@ -43,7 +43,8 @@ bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::
   return true;
 }
 
-/// Rings the peer's doorbell. A peer that has not attached the ring yet does not sleep waiting for it.
+/// Wakes the peer by its doorbell. Does nothing if the peer has not attached this ring, because such a peer
+/// does not wait for segments in it.
 void Outbox::ring() {
   if (writer_.reader_state() == EndState::kUnknown) return;
   if (!peer_doorbell_) peer_doorbell_.emplace(doorbell_name(writer_.reader_doorbell()));
@@ -71,19 +72,20 @@ bool Outbox::hold() {
   return held;
 }
 
-/// Lets the peer take segments again. Rings if the peer has found the ring held and has asked for the
-/// doorbell.
+/// Lets the peer take segments again. The peer may have found that it could take none, and may have requested
+/// its doorbell. If so, this side rings the doorbell.
 void Outbox::resume() {
   writer_.resume();
   if (writer_.take_doorbell_request()) ring();
 }
 
 bool Outbox::peer_gone() {
-  // A peer attaches the ring and then closes the connection. It may do so in the middle of the first check,
-  // so only the second check counts.
+  // A peer first attaches the ring and then closes the connection. It may do both in the middle of the first
+  // check, so only the second check is certain.
   if (!writer_.broken())
     return peer_closed() || (connection_or_process_ended() && connection_or_process_ended());
-  // A peer with an impossible read position counts as gone, since nothing more can be sent to it.
+  // A peer that has written an impossible position counts as gone, because this side can send it nothing
+  // more.
   if (!violation_reported_) {
     violation_reported_ = true;
     ++environment_.counters.refused_malformed;

@@ -1,11 +1,11 @@
-// The sending end of a ring to one peer of this node. Written segments stay readable for the peer after this
-// end is gone. With a key, nothing is written before the peer has proved that it has the key: until then the
-// ring seems full.
+// The sending end of a ring to one peer of this node. The peer can read the written segments even after this
+// end is gone. If there is a key, nothing is written before the peer has proved that it has the key. Until
+// then the ring seems full.
 //
-// How this side learns that the peer is gone changes over time. Until the peer has attached the ring, the
-// connection that carried the ring tells. Then a handle of the peer's process tells, until the peer's own
-// ring comes: its inbox has another handle. If the peer refuses the ring, or dies before it has attached the
-// ring, only the connection tells. Once the ring is attached, the end of the connection means nothing.
+// How this side learns that the peer is gone changes over time. The ring is sent over a connection. Until the
+// peer has attached the ring, the end of this connection shows that the peer is gone or refuses the ring.
+// Later the end of the connection has no meaning, and this side opens a handle of the peer's process instead.
+// When the peer's own ring arrives, its inbox has another handle, and this end closes its own.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ class Outbox final : public Recall, public carrier::Lane {
          const Environment& environment);
   ~Outbox() override;
 
-  /// Offers the ring to the peer. Call it once, before anything else. Returns false on failure; `reason` says
-  /// why.
+  /// Offers the ring to the peer. Called once, before all other calls. Returns false on failure, and sets
+  /// `reason` to the cause.
   bool begin_greeting(std::string& reason);
-  /// Whether the ring has been sent, as last seen.
+  /// Returns the state of the greeting at the last call of advance_greeting().
   HelloSender::State greeting() const { return greeting_.state(); }
-  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. The answer
-  /// opens the ring.
+  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. Once it
+  /// has answered, segments can be posted.
   HelloSender::State advance_greeting();
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
@@ -63,28 +63,28 @@ class Outbox final : public Recall, public carrier::Lane {
   void withdraw(Number segment) override { writer_.withdraw(segment); }
   void resume() override;
 
-  /// True once the peer is gone or has broken the ring's rules (a system call).
+  /// Returns true once the peer is gone or has broken the rules of the ring (a system call).
   bool peer_gone();
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
-  /// True if the peer has attached the ring; the connection is then no longer needed.
+  /// Returns true if the peer has attached the ring. Then the connection is no longer needed.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
-  /// True once no process has the peer's doorbell (system calls). A process that executes another program
-  /// gives no other sign.
+  /// Returns true once no process has the peer's doorbell (system calls). If the peer's process executes
+  /// another program, this is the only sign.
   bool doorbell_gone() const;
 
   bool connected() const { return static_cast<bool>(socket_); }
-  /// Returns a descriptor that is readable when the peer ends the connection, or -1 once the connection is
-  /// closed.
+  /// Returns a descriptor that becomes readable when the peer ends the connection. Returns -1 if this side
+  /// has closed the connection.
   int connection_descriptor() const { return socket_.descriptor(); }
-  /// Closes the connection, after the peer has attached the ring. With `watch`, takes a handle of the peer's
-  /// process.
+  /// Closes the connection. Called after the peer has attached the ring. `watch`: opens a handle of the
+  /// peer's process first.
   void close_connection(bool watch);
-  /// True if the peer is gone because it could not take the connection (a system call).
+  /// Returns true if the peer has refused the connection because it could not accept it (a system call).
   bool refused() { return socket_ && socket_.refused(); }
-  /// True once the process at the other end of the connection has ended, even if a child of that process
-  /// holds the connection (several system calls).
+  /// Returns true once the process at the other end of the connection has ended, even if a child of it still
+  /// holds the connection open (several system calls).
   bool process_ended() const { return socket_ && socket_.peer_process_ended(); }
-  /// Returns a descriptor that is readable once the peer's process has ended, or -1 if there is no handle.
+  /// Returns a descriptor that becomes readable when the peer's process ends, or -1 if there is no handle.
   int process_descriptor() const { return process_ ? process_->descriptor() : -1; }
   /// Returns false if peer_gone() cannot tell whether the process has ended.
   bool process_observable() const { return !process_ || process_->observable(); }
@@ -92,10 +92,11 @@ class Outbox final : public Recall, public carrier::Lane {
 
   std::size_t footprint() const { return memory_.bytes().size(); }
 
-  /// Asks the peer to ring when it frees space. Returns what Inbox::request_doorbell() returns.
+  /// Asks the peer to ring the doorbell when it frees space. Returns true if this is a new request, as
+  /// Inbox::request_doorbell() does.
   bool request_doorbell() { return writer_.request_doorbell(); }
-  /// Rings the peer's doorbell without being asked, once, if segments wait and the peer has taken none since
-  /// the last call.
+  /// Wakes the peer by its doorbell, even without a request, if segments wait and the peer has taken none
+  /// since the last call. Does so only once until the peer takes segments again.
   void ring_doorbell_if_stalled() {
     if (writer_.newly_stalled()) ring();
   }
@@ -107,11 +108,11 @@ class Outbox final : public Recall, public carrier::Lane {
   RingWriter writer_;
   Environment environment_;
   os::SharedMemory memory_;
-  os::LocalSocket socket_;  ///< until the peer has attached the ring
+  os::LocalSocket socket_;  ///< the connection, until the peer has attached the ring
   HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
-  std::optional<os::LocalName> peer_doorbell_;  ///< set when it is first rung
+  std::optional<os::LocalName> peer_doorbell_;  ///< set when this side first rings it
   SocketAddress peer_;
   bool violation_reported_ = false;
 };

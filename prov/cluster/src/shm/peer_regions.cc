@@ -9,11 +9,12 @@
 namespace cluster::shm {
 namespace {
 
-/// Marks the entry as in use, as long as the returned object lives.
+/// Marks the entry as in use as long as the returned object lives.
 auto use(UsePage& page, std::uint32_t entry) {
   const std::atomic_ref word(page.entry);
   word.store(entry + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders the mark before the entry's state
+  // The mark is written before the entry's state is read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   return OnExit([word] { word.store(0, std::memory_order_release); });
 }
 
@@ -45,7 +46,7 @@ void MappedRegions::select(const RegionEntries& entries, std::uint32_t number) {
 }
 
 /// Counts a use of a region that is not mapped, and maps the region after kUsesBefore uses. Returns null if
-/// it is not mapped.
+/// the region is still not mapped.
 std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset, std::size_t length) {
   if (++last_->uses < kUsesBefore) return nullptr;
   forget_closed(entries);
@@ -57,7 +58,7 @@ std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset
   return last_->mapping.at(offset, length);
 }
 
-/// Forgets closed regions, except the last one, which is in use.
+/// Forgets closed regions, except the last one, which is in use now.
 void MappedRegions::forget_closed(const RegionEntries& entries) {
   std::erase_if(views_, [&](const auto& each) {
     const auto& [number, view] = each;
@@ -128,7 +129,7 @@ bool PeerRegions::ready() {
   return state_ == State::ready;
 }
 
-/// Makes every later access unsuited.
+/// From now on every access returns unsuited.
 void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
   socket_ = {};
@@ -165,10 +166,10 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// Copies in pieces. Each piece is a use of its own, so that a close waits for one piece only. Each check
-/// covers the piece and all that follow, so an access beyond the end is denied before anything is copied. A
-/// later piece is denied only if the region has been closed meanwhile. `copy` is for memory that is mapped
-/// here.
+/// Copies the data in pieces. Each piece is a use of its own, so that a close waits for one piece only. The
+/// check of each piece also covers all following pieces, so an access beyond the end is denied before
+/// anything is copied. A later piece is denied only if the region was closed meanwhile. `copy` copies memory
+/// that is mapped here, and `through_kernel` copies other memory.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {
@@ -186,8 +187,8 @@ PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t addres
   return Outcome::done;
 }
 
-/// Returns done if the entry of this number, which must be in use, allows the access. The number kEntries
-/// means that the key has no entry.
+/// Returns done if the entry with this number allows the access. The entry must be marked as in use. If the
+/// key has no entry, `number` is kEntries.
 PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key, std::uint64_t address,
                                         std::size_t length, const Kind& kind) {
   if (number == RegionEntries::kEntries) {
@@ -223,7 +224,7 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
   return allowed;
 }
 
-/// Copies the first `part` bytes of a range that must be inside the region.
+/// Copies the first `part` bytes of a range of `length` bytes. The whole range must be inside the region.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
                                                std::size_t part, const Kind& kind, Copy&& copy,
@@ -255,8 +256,8 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
                        [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
 }
 
-/// Copies by loads or stores if the region is mapped here. Otherwise does nothing and returns unsuited: the
-/// other ways find out why.
+/// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
+/// unsuited. The other ways of access then find the reason.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -1,10 +1,10 @@
-// Reaches the regions of one peer on this node without the peer's help: the initiator's side of RMA without
-// the target (shm/region_layout.h).
+// Accesses the regions of one peer on this node without the help of the peer's library. This is the
+// initiator's side of the protocol in shm/region_layout.h.
 //
-// If a region lies in memory that its owner shares, this side maps the region, too, after some uses, and
-// copies by loads and stores (MappedRegions). For all other regions the kernel copies: a system call of one
-// or two microseconds, several times the cost of a ring whose reader polls. So small writes take the ring as
-// long as the peer polls (shm/local_memory.h).
+// If a region is in shared memory, this side also maps the region after some uses, and copies by loads and
+// stores (MappedRegions). For all other regions the kernel copies. Such a system call takes one or two
+// microseconds, several times as long as a segment in a ring whose reader polls. So small writes use the ring
+// as long as the peer polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
@@ -22,28 +22,28 @@
 
 namespace cluster::shm {
 
-/// The regions of one peer that this process has mapped (os/peer_mapping.h), by the number of their entry in
-/// the peer's table. Looking for a region's file costs some hundred microseconds, as much as fifty copies by
-/// the kernel. So this side looks once per region, after kUsesBefore uses.
+/// The regions of one peer that this process has mapped (os/peer_mapping.h). They are indexed by the number
+/// of their entry in the peer's table. The search for the file of a region takes some hundred microseconds,
+/// as long as fifty copies by the kernel. So this side searches only once per region, after kUsesBefore uses.
 ///
-/// A mapping belongs to one registration, which the generation of the entry identifies: a region that is
-/// closed and registered again may lie elsewhere. The mapping of a closed region keeps memory alive that the
-/// peer may have freed. Such a mapping is dropped when its entry turns out to belong to another region, or
-/// when the next region is mapped.
+/// A mapping belongs to one registration, which is identified by the generation of the entry. If a region is
+/// closed and registered again, it may be at another place. The mapping of a closed region keeps memory
+/// allocated that the peer may have freed. This side drops such a mapping when it finds that the entry
+/// belongs to another region, or when it maps the next region.
 class MappedRegions {
  public:
   static constexpr std::uint32_t kUsesBefore = 16;
-  static constexpr std::size_t kMappingsMax = 256;  ///< a process can have some ten thousand in all
+  static constexpr std::size_t kMappingsMax = 256;  ///< a process can have some ten thousand mappings in all
 
-  /// How the process of the peer is found.
+  /// Identifies the process of the peer.
   struct Process {
     int number = 0;
     os::GuardMark guard{};
   };
 
   void set_process(const Process& process) { process_ = process; }
-  /// Returns the address of a part of an entry's region; the entry must be in use. Null if the region is not
-  /// mapped. Each call counts as a use.
+  /// Returns the address, in this process, of a part of the entry's region. Returns null if the region is not
+  /// mapped. The initiator must have marked the entry as in use. Each call counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
     if (number == last_number_ && entries.at(number).generation == last_->generation &&
@@ -51,8 +51,8 @@ class MappedRegions {
       return last_->mapping.begin() + offset;
     return at_another(entries, number, offset, length);
   }
-  /// Returns the entry of the key if its region is likely to be mapped, else kEntries. The entry need not be
-  /// in use.
+  /// Returns the number of the key's entry if its region is probably mapped, else kEntries. The entry need
+  /// not be marked as in use.
   std::uint32_t find(const RegionEntries& entries, std::uint64_t key) const {
     if (mappings_ == 0) return RegionEntries::kEntries;
     const bool last = last_->key == key && last_->mapping;
@@ -63,7 +63,7 @@ class MappedRegions {
   struct View {
     std::uint64_t generation = 0;
     std::uint64_t key = 0;
-    std::uint32_t uses = 0;  ///< so far; counting stops once the region's file was looked for
+    std::uint32_t uses = 0;  ///< uses before this side searched for the region's file
     os::PeerMapping mapping{};
   };
 
@@ -75,15 +75,16 @@ class MappedRegions {
   void forget_closed(const RegionEntries& entries);
 
   Process process_;
-  std::unordered_map<std::uint32_t, View> views_;  ///< nodes never move, so last_ stays valid
+  std::unordered_map<std::uint32_t, View> views_;  ///< its nodes never move, so last_ stays valid
   std::uint32_t last_number_ = ~std::uint32_t{0};
-  View* last_ = nullptr;  ///< the view of last_number_
+  View* last_ = nullptr;  ///< the view of entry last_number_
   std::size_t mappings_ = 0;
 };
 
 class PeerRegions final : public LocalMemory {
  public:
-  /// `greeting` has begun over `socket` and carries `page`. The log outlives this object.
+  /// `greeting` has begun over `socket`, and sends the descriptor of `page`. The log must outlive this
+  /// object.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
               Log& log)
       : peer_(peer),
@@ -107,18 +108,18 @@ class PeerRegions final : public LocalMemory {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits for each answer to the greeting, at most `limit`, since the peer's progress thread answers at once
-  /// if it can. ready() takes an answer that comes later.
+  /// Waits at most `limit` for each answer to the greeting, because the peer's progress thread answers at
+  /// once if it can. If an answer arrives later, ready() receives it.
   void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
-  /// Of this many writes that take the ring, one counts as a use: an exact count is not worth its
+  /// Of this many posted writes, only one counts as a use, because an exact count would cost too many
   /// instructions.
   static constexpr std::uint32_t kJudgedPerUse = 16;
 
   enum class State : std::uint8_t { waiting, ready, ended };
 
-  /// The bits in an entry's state for one kind of access.
+  /// The bits of an entry's state that matter for one kind of access.
   struct Kind {
     std::uint32_t allowed;
     std::uint32_t served;
@@ -130,10 +131,10 @@ class PeerRegions final : public LocalMemory {
   bool ready();
   void take_welcome();
   void give_up(const char* reason);
-  /// Tells the peer that this side uses nothing any more, so that the peer no longer waits for this page.
+  /// Tells the peer that this side will use nothing more, so that the peer no longer checks this side's page.
   void leave();
-  /// Tests whether the kernel lets this process copy to and from the peer's memory. Returns an empty text if
-  /// so, else the reason for the log.
+  /// Tests whether the kernel allows this process to copy to and from the peer's memory. Returns an empty
+  /// text if so, else the reason for the log.
   std::string try_copies() const;
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,
@@ -153,9 +154,9 @@ class PeerRegions final : public LocalMemory {
   }
 
   const SocketAddress peer_;
-  os::LocalSocket socket_;  ///< until the welcome has come
+  os::LocalSocket socket_;  ///< the connection, until the welcome has arrived
   HelloSender greeting_;
-  os::SharedMemory memory_;  ///< holds the page
+  os::SharedMemory memory_;  ///< contains the use page of this side
   Log& log_;
   State state_ = State::waiting;
   int process_ = 0;
@@ -168,13 +169,14 @@ class PeerRegions final : public LocalMemory {
 
 class PeerRegionConnector final : public RegionConnector {
  public:
-  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer
-  /// comes later, and from a stopped process it does not come. Until then the peer's library serves accesses,
-  /// and each access checks for the answer. A longer wait would hold up all other peers of the endpoint.
+  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer is
+  /// later, and a stopped process does not answer. Until the answer arrives, the peer's library executes
+  /// accesses, and each access checks for the answer. A longer wait would delay all other peers of the
+  /// endpoint.
   static constexpr std::chrono::milliseconds kWelcomeMax{1};
 
-  /// Each peer has one of `keys`; if `keys` is empty, peers have no key. `welcome_max`: how long connect()
-  /// waits for each answer.
+  /// Each peer has one of `keys`, or no key if `keys` is empty. `welcome_max`: how long connect() waits for
+  /// each answer.
   PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {},
                       std::chrono::milliseconds welcome_max = kWelcomeMax)
       : random_(random), log_(log), keys_(std::move(keys)), welcome_max_(welcome_max) {}

@@ -1,5 +1,6 @@
-// A carrier whose segments lie in memory until their receiver takes them. The sender sees which segments were
-// taken, and can take back the others. So the sender does not depend on a receiver that has stopped polling.
+// A carrier whose segments stay in shared memory until the receiver takes them. The sender sees which
+// segments were taken, and can take back the others. So it does not depend on a receiver that has stopped
+// polling.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +14,30 @@ class Recall : public carrier::Carrier {
  public:
   using Carrier::Carrier;
 
-  /// Segments are numbered in the order they are posted; numbers wrap around.
+  /// Segments are numbered in the order in which they are posted. Numbers wrap around.
   using Number = std::uint32_t;
 
-  /// True if the receiver has given everything back. A receiver that has taken everything may give the last
-  /// segments back only at its next call.
+  /// Returns true if the receiver is known to have taken all segments. A receiver may say so only at its next
+  /// call after it has taken the last one.
   virtual bool drained() const = 0;
 
-  /// The number of the segment that is posted next.
+  /// Returns the number that the next posted segment will have.
   virtual Number next() const = 0;
-  /// The number of the first segment that the receiver has not taken, as far as the receiver has said. The
-  /// number is exact between hold() and resume().
+  /// Returns the number of the first segment that the receiver has not taken, as far as this side knows.
+  /// Between hold() and resume() the number is exact.
   virtual Number taken() = 0;
-  /// The most segments that can wait to be taken.
+  /// Returns how many segments can wait until they are taken.
   virtual Number capacity() const = 0;
-  /// Returns true, once, if the receiver has taken this segment and refused it. The segment must be one of
-  /// the last capacity().
+  /// Returns true if the receiver has taken this segment and refused it. Returns true only once for each
+  /// refusal. The segment must be one of the last capacity() segments.
   virtual bool take_refusal(Number segment) = 0;
 
-  /// Keeps the receiver from taking segments until resume(). Returns false if the receiver is taking some now
-  /// and goes on.
+  /// Holds the receiver, so that it cannot take segments until resume(). Returns false if the receiver is
+  /// taking segments now and continues. resume() must be called in either case.
   virtual bool hold() = 0;
-  /// Between hold() and resume(): the payload of a segment that was not taken.
+  /// Returns the payload of a segment that was not taken. Called between hold() and resume().
   virtual ConstBytes payload(Number segment) const = 0;
-  /// Between hold() and resume(): makes the segment one without effect.
+  /// Makes the segment one without effect. Called between hold() and resume().
   virtual void withdraw(Number segment) = 0;
   virtual void resume() = 0;
 };

@@ -1,15 +1,16 @@
-// Two words in shared memory. With them the writer of a ring keeps the reader from taking segments, for the
-// few microseconds in which the writer takes some back (shm/recall.h). The reader pays two stores and a load
-// for each batch.
+// Two words in shared memory. With them the writer of a ring holds the reader: for a few microseconds the
+// reader cannot take segments, while the writer takes some back (shm/recall.h). This costs the reader two
+// stores and a load for each batch.
 //
-// Reader and writer never take segments at the same time. The reader sets `taking` and then looks at `held`;
-// the writer sets `held`, executes a fence and then looks at `taking`. With a full fence on both sides at
-// least one of them sees the other, and gives way: a reader leaves its segments in the ring, a writer tries
-// again later. As with a doorbell, the writer's fence covers both processes if both take part in
-// os/process_fence.h (kFenced says that the writer takes part). Otherwise the reader executes a fence, too.
+// Reader and writer never take segments at the same time. The reader sets `taking` and then reads `held`. The
+// writer sets `held`, executes a fence and then reads `taking`. With a full fence on both sides, at least one
+// of them sees that the other has set its word, and gives up: the reader leaves its segments in the ring, or
+// the writer tries again later. As with a doorbell, the writer's fence is a fence for both processes if both
+// take part in os/process_fence.h (kFenced says that the writer takes part). Otherwise the reader executes a
+// fence, too.
 //
-// If the writer dies while it holds the ring, the reader calls ignore_writer() and reads the ring to the end.
-// A reader that finds the ring held may go to sleep, so after resume() the writer looks at the reader's
+// If the writer dies while it holds the reader, the reader calls ignore_writer() and reads the rest of the
+// ring. A reader that finds itself held may go to sleep. So after resume() the writer must check the reader's
 // doorbell word.
 #pragma once
 
@@ -28,19 +29,19 @@ class RecallWord {
   // --- the writer ---
   /// Called once, before the reader sees the ring.
   void announce_fence() { held_.store(resting(), std::memory_order_relaxed); }
-  /// Keeps the reader from taking segments. Returns false if the reader is taking some now. The writer must
-  /// call resume() in either case.
+  /// Holds the reader. Returns false if the reader is taking segments now. The writer must call resume() in
+  /// either case.
   bool hold() {
     held_.store(resting() | kHeld, std::memory_order_seq_cst);
     os::fence_processes();
     return taking_.load(std::memory_order_seq_cst) == 0;
   }
-  /// Lets the reader take segments again. This is a full fence: the writer then sees what the reader wrote
-  /// before it looked.
+  /// Lets the reader take segments again. Executes a full fence. So the writer sees everything that the
+  /// reader had written before it read `held`, such as a request for the doorbell.
   void resume() { held_.exchange(resting(), std::memory_order_seq_cst); }
 
   // --- the reader ---
-  /// Begins a batch. Returns true if the reader may take segments; then it must call end() after the batch.
+  /// Begins a batch. Returns true if the reader may take segments. If so, it must call end() after the batch.
   bool begin() {
     taking_.store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -49,7 +50,7 @@ class RecallWord {
     return begin_with_fence();
   }
   void end() { taking_.store(0, std::memory_order_release); }
-  /// Called when the writer has died: begin() then no longer minds that the writer holds the ring.
+  /// Called if the writer has died. From then on begin() ignores that the writer holds the reader.
   void ignore_writer() { writer_alive_ = false; }
 
  private:

@@ -10,11 +10,11 @@
 namespace cluster::shm {
 namespace {
 
-/// A small copy takes a microsecond or two, so this side first waits for it without sleep.
+/// How many times a close yields before it sleeps. A small copy takes only one or two microseconds.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
-constexpr Duration kSignedHelloWait = 50ms;  ///< the initiator has to wake up to send it
+constexpr Duration kSignedHelloWait = 50ms;  ///< longer, because the initiator has to wake up to send it
 
 std::uint32_t live_state(const carrier::OfferedRegion& region) {
   return RegionEntry::kLive | (region.readable ? RegionEntry::kReadable : 0) |
@@ -39,9 +39,10 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
   return users_.emplace_back(std::move(user));
 }
 
-/// An initiator that comes from now on finds the entry closed.
+/// If an initiator is added meanwhile, it finds the entry closed.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders the entry's state before the words of use
+  // The entry's state is written before the use pages are read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   while (const std::shared_ptr<User> user =
              find([&](const User& each) { return each.used() == entry + 1 && !each.gone(); })) {
     if (!wait_while(*user, [&] { return user->used() == entry + 1; })) return false;
@@ -49,7 +50,8 @@ bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   return true;
 }
 
-/// An initiator whose access does not end stays listed: the region that it uses must not be taken for unused.
+/// If the access of an initiator does not end, the initiator stays in the list, so that its region does not
+/// count as unused.
 void RegionUsers::revoke(const void* via) {
   {
     const std::lock_guard guard(mutex_);
@@ -57,7 +59,7 @@ void RegionUsers::revoke(const void* via) {
       if (user->via == via) std::atomic_ref(user->page().revoked).store(1, std::memory_order_relaxed);
     }
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // orders `revoked` before the words of use
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // `revoked` is written before the use pages are read
   while (const std::shared_ptr<User> user =
              find([&](const User& each) { return each.via == via && !each.kept; })) {
     const bool unused = wait_while(*user, [&] { return user->used() != 0; });
@@ -67,8 +69,8 @@ void RegionUsers::revoke(const void* via) {
   }
 }
 
-/// Returns a user that is wanted; null if there is none. Callers search again instead of copying the list: a
-/// close may find no memory for a copy.
+/// Returns a user for which `wanted` returns true, or null. Callers search again after each user instead of
+/// copying the list, because a close may have no memory for a copy.
 template <typename Wanted>
 std::shared_ptr<RegionUsers::User> RegionUsers::find(Wanted&& wanted) {
   const std::lock_guard guard(mutex_);
@@ -107,8 +109,8 @@ std::string region_socket_name(const SocketAddress& endpoint) {
   return plain_name("cluster-regions-", kRegionVersion, endpoint);
 }
 
-/// Creates the table when the first region is offered. Returns false if there is no table: then this side's
-/// library serves all accesses.
+/// Creates the table when the first region is offered. Returns false if there is no table. Then this side's
+/// library executes all accesses.
 bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
@@ -137,7 +139,7 @@ void RegionDirectory::start(Endpoint& endpoint) {
     endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
     endpoint.server->start(keys_of_(endpoint.name));
   });
-  if (!started) endpoint.server.reset();  // this side's library then serves the peers
+  if (!started) endpoint.server.reset();  // this side's library then executes the accesses of peers
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {
@@ -165,7 +167,8 @@ void RegionDirectory::change(std::uint64_t key, const carrier::OfferedRegion& re
     entries_.state(number).store(live_state(region), std::memory_order_release);
 }
 
-/// While this function waits for uses to end, the entry is neither live nor vacant.
+/// While this function waits for uses to end, the entry is neither live nor vacant, so no other region can
+/// get it.
 bool RegionDirectory::withdraw(std::uint64_t key) {
   std::uint32_t number;
   {
@@ -191,11 +194,12 @@ std::shared_ptr<void> RegionDirectory::serve(const SocketAddress& endpoint, bool
     added = endpoints_.insert(endpoints_.end(), {endpoint, reads_served, writes_served});
     if (memory_) start(*added);
   }
-  // If there is no memory for the handle, its deleter ends the endpoint, and that takes the lock.
+  // The lock is released here. If there is no memory for the handle, its deleter calls end(), which takes the
+  // lock.
   return std::shared_ptr<Endpoint>(&*added, [this, added](Endpoint*) { end(added); });
 }
 
-/// Destroys the server outside the lock, since its destructor waits for accesses under way.
+/// Destroys the server outside the lock, because its destructor waits for current accesses.
 void RegionDirectory::end(std::list<Endpoint>::iterator endpoint) {
   std::unique_ptr<RegionServer> server;
   {
@@ -226,7 +230,7 @@ void RegionServer::start(const seal::JobKeys& keys) {
       endpoint_.text().c_str(), reason.c_str());
 }
 
-/// One call of the progress thread.
+/// Called by the progress thread. Returns when the thread must call again.
 os::NextWake RegionServer::serve() {
   dismissed_ = {};
   if (!initiator_ && !accept()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
@@ -244,7 +248,7 @@ void RegionServer::dismiss() {
   initiator_.reset();
 }
 
-/// Accepts one connection. Returns true if an initiator has come, even if it is refused.
+/// Accepts one connection. Returns true if there was one, even if it is refused.
 bool RegionServer::accept() {
   std::string reason;
   KeyedSocket connection = listener_.accept(reason);
@@ -253,7 +257,7 @@ bool RegionServer::accept() {
   return true;
 }
 
-/// Takes the initiator's hello and answers it. Returns false if the hello has not come.
+/// Receives the initiator's hello and answers it. Returns false if the hello has not arrived.
 bool RegionServer::answer() {
   RegionHello hello;
   os::Descriptor page;
@@ -269,7 +273,7 @@ bool RegionServer::answer() {
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;
   users_.forget_gone();
-  // The initiator is listed before it can use anything.
+  // The initiator must be in the list before it can use anything, so it gets the welcome only then.
   users_.add(dismissed_, std::move(memory), this, [&](const os::LocalSocket& user) {
     user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
   });

@@ -1,7 +1,7 @@
-// The target's side of RMA without the target. Offers the registered memory of one domain to peers on this
-// node (shm/region_layout.h says how they use it).
+// Offers the registered memory of one domain to peers on this node. This is the target's side of the protocol
+// in shm/region_layout.h.
 //
-// Nothing is shared, and no socket is open, before the first region is offered.
+// Before the first region is offered, no memory is shared and no socket is open.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +25,29 @@
 
 namespace cluster::shm {
 
-/// The initiators that have the table of a domain: what each of them uses now, and whether it is alive. A
-/// close looks at all of them; shm/region_layout.h says why that is enough.
+/// The initiators that have the table of a domain. For each of them, this side can see which region it uses
+/// now and whether it is alive. The close of a region checks all of them. shm/region_layout.h explains why
+/// that is enough.
 ///
-/// An initiator takes no descriptor, since the server closes its connection after the welcome. The initiator
-/// says in its page when it has ended. While a close waits for an initiator, the close also asks the kernel
-/// whether the process of that number has ended.
+/// The server closes the connection of an initiator after the welcome, so an initiator needs no descriptor
+/// here. The initiator says in its page when it has ended. While a close waits for an initiator, it also asks
+/// the kernel whether the initiator's process has ended.
 class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
 
-  /// Lists an initiator that has come through the server `via`, and then calls `welcome(socket)`. Takes the
-  /// socket only if nothing else says when the initiator's process ends.
+  /// Adds an initiator that has connected to the server `via`, and then calls `welcome(socket)`. Moves the
+  /// socket away only if nothing else tells when the initiator's process ends.
   template <typename Welcome>
   void add(os::LocalSocket& socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
     const std::shared_ptr<User> user = list(socket, std::move(page), via);
     welcome(user->socket ? user->socket : socket);
   }
-  /// Waits until no initiator uses the entry, which must not be live. Returns false if one still uses it
-  /// after kUseMax.
+  /// Waits until no initiator uses the entry, which must not be live. Returns false if an initiator still
+  /// uses it after kUseMax.
   bool wait_until_unused(std::uint32_t entry);
-  /// Forbids further accesses to the initiators that came through this server, and waits for their accesses
-  /// under way, at most kUseMax each.
+  /// Forbids further accesses by the initiators that have connected to this server. Then waits until their
+  /// current accesses have ended, at most kUseMax for each initiator.
   void revoke(const void* via);
   /// Forgets initiators that are gone.
   void forget_gone();
@@ -56,14 +57,14 @@ class RegionUsers {
     os::PeerProcess process;
     os::SharedMemory memory;
     const void* via;
-    os::LocalSocket socket;  ///< set if nothing else says when the process ends
-    bool kept = false;       ///< it was revoked, but its access did not end
+    os::LocalSocket socket;  ///< set only if nothing else tells when the process ends
+    bool kept = false;       ///< true if the initiator was revoked, but its access did not end
 
     bool gone() const;  ///< makes system calls
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
   };
-  /// Adds the initiator to the list. Takes the socket if it is needed.
+  /// Adds the initiator to the list. Moves the socket away if it is needed.
   std::shared_ptr<User> list(os::LocalSocket& socket, os::SharedMemory page, const void* via);
   template <typename Wanted>
   std::shared_ptr<User> find(Wanted&& wanted);
@@ -72,26 +73,28 @@ class RegionUsers {
 
   Clock& clock_;
   Log& log_;
-  std::mutex mutex_;  ///< held for moments only: the progress thread takes it
+  std::mutex mutex_;  ///< held only for moments, because the progress thread locks it, too
   std::vector<std::shared_ptr<User>> users_;
 };
 
-/// Hands the table of a domain to initiators, for one endpoint. The progress thread runs the server, so the
-/// target's application need not make a call. An initiator connects, sends its use page, and gets an answer
-/// at once. An initiator that sends nothing is dropped after some milliseconds; the next one waits that long.
-/// If the endpoint has a key, both sides first prove that they have it (shm/greeting.h).
+/// Sends the table of a domain to initiators, for one endpoint. The progress thread runs the server, so the
+/// target's application need not call the library. An initiator connects, sends its use page, and gets an
+/// answer at once. If an initiator sends nothing, it is dropped after some milliseconds. Meanwhile the next
+/// initiator has to wait. If the endpoint has a key, both sides first prove that they have it
+/// (shm/greeting.h).
 class RegionServer {
  public:
-  /// `table`, which `welcome` describes, and `users` outlive the server.
+  /// `welcome` is the message that goes with `table`. `table` and `users` must outlive the server.
   RegionServer(const SocketAddress& endpoint, const RegionWelcome& welcome, const os::Descriptor& table,
                RegionUsers& users, Random& random, Log& log)
       : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), random_(random), log_(log) {}
   RegionServer(const RegionServer&) = delete;
   RegionServer& operator=(const RegionServer&) = delete;
-  /// Waits for accesses under way.
+  /// Waits until the current accesses of the server's initiators have ended.
   ~RegionServer();
 
-  /// Starts to listen, once. On failure the log says why. `keys` are those of the endpoint.
+  /// Begins to listen; further calls do nothing. On failure the log says why. `keys`: the keys of the
+  /// endpoint.
   void start(const seal::JobKeys& keys);
 
  private:
@@ -107,19 +110,20 @@ class RegionServer {
   Random& random_;
   Log& log_;
   KeyedListener listener_;
-  std::optional<HelloReceiver> initiator_;  ///< accepted, and its hello has not come
-  bool waited_ = false;                     ///< the server has waited once for initiator_
-  os::LocalSocket dismissed_;  ///< closed in the next call, when the progress thread no longer watches it
+  std::optional<HelloReceiver> initiator_;  ///< accepted, but its hello has not arrived
+  bool waited_ = false;                     ///< true if the server has already waited for initiator_
+  /// A dismissed connection. It is closed in the next call, when the progress thread no longer watches it.
+  os::LocalSocket dismissed_;
   std::shared_ptr<void> progress_client_;
 };
 
 class RegionDirectory final : public carrier::RegionOffers {
  public:
-  /// The keys of an endpoint, by its name.
+  /// Returns the keys of the endpoint with this name.
   using KeysOf = std::function<seal::JobKeys(const SocketAddress&)>;
   static seal::JobKeys no_keys(const SocketAddress&) { return {}; }
 
-  /// The clock, the random source and the log outlive the directory.
+  /// The clock, the random source and the log must outlive the directory.
   RegionDirectory(Clock& clock, Random& random, Log& log, KeysOf keys_of = no_keys)
       : random_(random), log_(log), keys_of_(std::move(keys_of)), users_(clock, log) {}
 
@@ -144,13 +148,13 @@ class RegionDirectory final : public carrier::RegionOffers {
   Log& log_;
   KeysOf keys_of_;
   RegionUsers users_;
-  std::mutex mutex_;  ///< protects all below; not held while waiting for uses to end
+  std::mutex mutex_;  ///< protects all members below; not held while a function waits for uses to end
   bool opened_ = false;
   os::Descriptor file_;
   os::SharedMemory memory_;  ///< empty if there is no table
   os::GuardPage guard_;
   RegionEntries entries_;
-  std::uint64_t generation_ = 0;  ///< of the region that was offered last
+  std::uint64_t generation_ = 0;  ///< generation of the region that was offered last
   std::list<Endpoint> endpoints_;
 };
 

@@ -34,8 +34,8 @@ bool PeerMemory::same_process() const {
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {
   if (!os::read_process(process_.number(), address, slices, offset, length)) return false;
-  // The checks follow the copy. If the process still exists, the bytes were the peer's. If its ring is open,
-  // too, they were the message's.
+  // The checks follow the copy. If the process still exists, the bytes are from the peer. If its ring is also
+  // open, they are those of the message.
   std::atomic_thread_fence(std::memory_order_acquire);
   return !ring_.writer_closed() && same_process();
 }

@@ -1,6 +1,6 @@
-// The ring from one peer of this node. The connection that brought the ring is no longer needed: the peer
-// says in the ring when it closes, and a handle of its process tells when it has died. What the peer wrote
-// before stays readable, since this process has mapped the memory, too.
+// The ring from one peer of this node. The connection over which the ring was sent is no longer needed: the
+// peer says in the ring when it closes, and a handle of its process tells when it has died. Even then the
+// last segments of the peer can be read, because this process has mapped the memory, too.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 
 namespace cluster::shm {
 
-/// The memory of the process that sends a ring. A process number alone proves nothing: the peer may run in
-/// another PID namespace, and numbers are reused. So the hello carries a secret and the address of the
-/// secret. If the process of that number has the secret at that address, it is the peer, and the kernel
-/// permits access. As long as the handle says that the peer's process has not ended, the number stays valid.
-/// Without a handle, this side reads the secret again each time.
+/// The memory of the process that writes a ring. A process number alone does not identify this process: the
+/// peer may run in another PID namespace, and numbers are reused. So the hello contains a secret and its
+/// address in the peer's memory. If the process with this number has the secret at this address, it is the
+/// peer, and the kernel permits access. As long as the handle says that the peer's process has not ended, the
+/// number stays valid. Without a handle, this side reads the secret again for each access.
 ///
-/// A message that the peer has announced lies in the peer's buffers until it closes its end of the ring.
-/// After that the peer's application may reuse the buffers.
+/// A message that the peer has announced stays in the peer's buffers until the peer closes its end of the
+/// ring. After that the peer's application may reuse the buffers.
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `process` and `ring`, which comes from that process, outlive this object.
+  /// `ring` is written by `process`. Both must outlive this object.
   PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
 
-  /// True if this process may access the memory. If not, do not call read() or write().
+  /// Returns true if this process may access the memory. Only then read() and write() may be called.
   bool reachable() const { return reachable_; }
-  /// Returns the reason for the log why the memory is not reachable. Empty if it is, or if the peer does not
-  /// offer it.
+  /// Returns why this process may not access the memory, as a text for the log. The text is empty if access
+  /// is possible, or if the peer does not offer its memory.
   std::string why_unreachable() const;
 
   bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
@@ -42,8 +42,8 @@ class PeerMemory final : public carrier::CrossMemory {
   bool write(std::uint64_t address, const Gather& source) override;
 
  private:
-  /// Reads the secret and returns true if it is right. `error` is the errno of the attempt, or 0 if something
-  /// was read.
+  /// Reads the secret. Returns true if it is right. Sets `error` to the errno of the attempt, or to 0 if the
+  /// memory could be read.
   bool shows_proof(int& error) const;
   bool same_process() const;
 
@@ -56,7 +56,7 @@ class PeerMemory final : public carrier::CrossMemory {
 
 class RingInbox final : public Inbox {
  public:
-  /// `hello` must be valid. `socket` may be closed afterwards.
+  /// `hello` must be valid. After the constructor, `socket` may be closed.
   RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
             std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
             const Environment& environment);
@@ -66,16 +66,17 @@ class RingInbox final : public Inbox {
   bool begin_batch() override { return reader_.begin_batch(); }
   void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
-  /// Shows the next segment, which must exist (has_next()), if it is a short message. Returns false if only
-  /// peek() can tell what it is.
+  /// Shows the next segment if it is a short message. has_next() must be true. Returns false if the caller
+  /// must call peek() instead.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
-  /// Shows the next segment if it is a write that needs no answer.
+  /// Shows the next segment if it seems to be a write that gets no answer.
   bool peek_unanswered(PeekedSegment& segment) {
     return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
   }
   void pop() override;
   void refuse() override { reader_.refuse(); }
-  /// True if there is no segment; then unchanged() says so until one comes.
+  /// Returns true if there is no segment. In that case unchanged() returns true until the next segment
+  /// arrives.
   bool found_empty() {
     if (!reader_.found_empty()) return false;
     settle_empty();

@@ -10,9 +10,9 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
-/// Limits on how many connections of other users one call refuses, and for how long. A user that connects in
-/// a loop fills the kernel's queue in 150 ms, and the progress thread looks every 10 ms while the application
-/// computes.
+/// How many connections of other users one call refuses at most, and how much time it spends on them. If a
+/// user connects in a loop, the kernel's queue is full after 150 ms. While the application computes, the
+/// progress thread accepts connections every 10 ms.
 constexpr std::size_t kForeignPerCall = 4096;
 constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
@@ -20,7 +20,7 @@ constexpr Duration kRefusalInterval = 60s;
 constexpr const char* kOtherUser =
     "it runs as another user in this process's user namespace; its messages take the network";
 
-/// The process on the other side, in words for the log.
+/// Describes the process at the other end of the connection for the log.
 std::string process_of(const os::LocalSocket& socket) {
   const int process = socket.peer_process();
   return process != 0 ? "process " + std::to_string(process) : "a process of this node";
@@ -77,7 +77,8 @@ Connection RingListener::connect(const SocketAddress& peer) {
   return result;
 }
 
-/// Logs once that shared memory does not reach a peer for lack of a descriptor.
+/// If this process has no free descriptor, logs once that shared memory to a peer is not opened for this
+/// reason.
 void RingListener::note_exhausted(const SocketAddress& peer) {
   if (logged_not_opened_ || os::Descriptor::spare()) return;
   logged_not_opened_ = true;
@@ -98,7 +99,8 @@ void RingListener::accept(Inboxes& inboxes) {
   }
 }
 
-/// If all places are taken, drops the connections that have had no hello for kHelloTime.
+/// If all places for half-open connections are taken, drops those whose hello has not arrived within
+/// kHelloTime.
 void RingListener::make_place() {
   if (half_open_.size() < kHalfOpenMax) return;
   const Time latest = environment_.clock.now() - kHelloTime;
@@ -132,7 +134,8 @@ void RingListener::accept_connections(Inboxes& inboxes) {
           {HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     }
   }
-  // The connection waits in the kernel; one line of log is enough.
+  // The connection still waits in the kernel and causes the same error again, so one line in the log is
+  // enough.
   if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
         "shared memory: a peer on this node waits, this process cannot accept its connection: %s",
@@ -140,8 +143,8 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   logged_accept_failed_ = !reason.empty();
 }
 
-/// Accepts one connection with the spare descriptors. Returns false if no connection waits, or if there is no
-/// spare descriptor.
+/// Frees the spare descriptors to accept one connection. Returns false if no connection waits, or if there is
+/// no spare descriptor.
 bool RingListener::accept_exhausted(Inboxes& inboxes) {
   for (os::Descriptor& spare : spare_) {
     if (!spare) spare = os::Descriptor::spare();
@@ -165,8 +168,8 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
   return came;
 }
 
-/// Refuses a connection for lack of descriptors. Logs that only once, since a peer that tries again is
-/// refused again.
+/// Refuses a connection because there is no free descriptor. Logs this only once, because a peer that tries
+/// again is refused again.
 void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   socket.send_refusal();
   ++environment_.counters.shm_refused;
@@ -179,7 +182,7 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
 
 bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   bool settled = false;
-  // Without memory, this connection waits for a later turn and does not hold up others.
+  // If there is no memory, this connection waits for a later turn and does not delay the others.
   enough_memory_for([&] {
     if (!half_open.hello && !receive_hello(half_open)) return;
     if (half_open.hello) {
@@ -191,8 +194,9 @@ bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   return settled;
 }
 
-/// Takes the hello. Returns false if no hello has come, or if the kernel does not say yet whose connection
-/// this is. If it returns true but there is no hello, the connection is of no use.
+/// Receives the hello. Returns false if no hello has arrived, or if the kernel does not yet say which user
+/// has made the connection. If the function returns true and there is no hello, the connection must be
+/// dropped.
 bool RingListener::receive_hello(HalfOpen& half_open) {
   Hello message;
   const os::LocalSocket& socket = half_open.connection.socket();
@@ -204,7 +208,7 @@ bool RingListener::receive_hello(HalfOpen& half_open) {
       if (half_open.connection.forged()) {
         ++environment_.counters.refused_forged;
         refuse(process_of(socket), "it does not have the key of this process");
-      } else if (!os::Descriptor::spare()) {  // the kernel has dropped the descriptor that came
+      } else if (!os::Descriptor::spare()) {  // the kernel has dropped the descriptor of the hello
         refuse_exhausted(socket);
       } else {
         refuse(process_of(socket), "its first message is not from this provider");
@@ -236,8 +240,8 @@ std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   return inbox;
 }
 
-/// Logs why the peer's memory is not reachable, once: what forbids access to one peer mostly forbids it for
-/// all.
+/// Logs why this process cannot access the peer's memory. Does so only once, because the reason usually holds
+/// for all peers.
 void RingListener::note_memory(const RingInbox& inbox) {
   if (logged_memory_unreached_) return;
   const std::string reason = inbox.why_memory_unreachable();
@@ -249,8 +253,8 @@ void RingListener::note_memory(const RingInbox& inbox) {
       inbox.peer().text().c_str(), reason.c_str());
 }
 
-/// Refuses a connection of another user. There may be very many, so the text is composed only for those that
-/// are logged.
+/// Refuses a connection of another user. There may be very many of them, so the text is composed only if it
+/// is logged.
 void RingListener::refuse_foreign(Time now, const os::LocalSocket& socket) {
   if (now >= next_refusal_) return refuse(process_of(socket), kOtherUser);
   ++environment_.counters.shm_refused;

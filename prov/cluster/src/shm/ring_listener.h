@@ -1,17 +1,18 @@
-// Accepts and opens the shared-memory connections of one endpoint, and checks the peers.
+// Accepts and opens the shared-memory connections of one endpoint, and checks who the peers are.
 //
-// A connection is half-open until its hello has come. The number of half-open connections is bounded: all
-// others wait in the kernel's queue. A process sends its hello as soon as it has connected; if it dies first,
-// this side sees the end of the connection. A process that does neither (it is stopped, or hostile) keeps its
-// place for kHelloTime, and then until another connection needs the place.
+// A connection is half-open until its hello has arrived. At most kHalfOpenMax connections are half-open, and
+// further ones wait in the kernel's queue. A process sends its hello as soon as it has connected. If it dies
+// before that, its connection ends. A stopped or hostile process may do neither. It keeps its place for
+// kHelloTime, and after that until another connection needs the place.
 //
-// Any user can fill the kernel's queue. So connections of other users are refused at once, for at most 2 ms
-// in one call. A connector that finds the queue full tries again later (LocalListener::connect).
+// Any user can fill the kernel's queue. So connections of other users are refused at once, but one call
+// spends at most 2 ms on them. If a connector finds the queue full, it tries again later
+// (LocalListener::connect).
 //
-// A peer whose connection waits in that queue believes that its messages arrive. If this process has no free
-// descriptor, it frees two spare ones while it accepts the connection and maps the ring; a mapped ring needs
-// no descriptor. If the hello does not come at once, the peer is refused and told so. If there is no memory,
-// the hello is kept for the next call.
+// A peer whose connection waits in that queue believes that its messages arrive. So this process must accept
+// the connection even if it has no free descriptor. Then it frees two spare descriptors while it accepts the
+// connection and maps the ring. A mapped ring needs no descriptor. If the hello has not arrived at that time,
+// this side refuses the peer and tells it so. If there is no memory, the hello is kept for the next call.
 #pragma once
 
 #include <memory>
@@ -45,7 +46,7 @@ class RingListener final : public LocalListener {
   static constexpr Duration kHelloTime = 1s;
 
  private:
-  /// A connection, and its hello with the ring once they have come.
+  /// A connection. It also contains the hello and the ring once they have arrived.
   struct HalfOpen {
     HelloReceiver connection;
     Time since;
@@ -59,8 +60,8 @@ class RingListener final : public LocalListener {
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
   void note_memory(const RingInbox& inbox);
-  /// Takes the ring of the connection, or refuses it. Returns false while its hello has not come, or if there
-  /// is no memory.
+  /// Attaches the ring of the connection, or refuses it. Returns false if the hello has not arrived, or if
+  /// there is no memory.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
   void make_place();
@@ -73,15 +74,15 @@ class RingListener final : public LocalListener {
   Geometry geometry_;
   bool single_copy_;
   seal::JobKeys keys_;
-  /// The secret that peers must see in this process's memory; its address never changes.
+  /// The secret that peers read in this process's memory. Its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
   KeyedListener listener_;
-  std::shared_ptr<os::Doorbell> doorbell_;  ///< shared with rings that may outlive this object
+  std::shared_ptr<os::Doorbell> doorbell_;  ///< the rings, which may outlive this object, share it
   std::uint64_t doorbell_number_;
   Environment environment_;
   std::vector<HalfOpen> half_open_;
   os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
-  Time next_refusal_{};  ///< when a refusal is logged again: any process can cause many
+  Time next_refusal_{};  ///< before this time refusals are not logged, because any process can cause many
   bool logged_accept_failed_ = false;
   bool logged_not_opened_ = false;
   bool logged_refused_ = false;

@@ -8,7 +8,8 @@ using transport::OpenResult;
 
 namespace {
 
-/// The peer answers in a turn of its engine, and its application may compute for long before it makes a call.
+/// The longest time to wait for the peer's answer. The peer answers in a turn of its engine, and its
+/// application may compute for a long time before it calls the library.
 constexpr Duration kGreetingMax = 60s;
 
 }  // namespace
@@ -23,7 +24,7 @@ OpenResult RingOpener::open(Peer& peer, std::string& reason) {
 bool RingOpener::put_off(LocalPeer& peer) {
   const Time now = parts_.context.environment.clock.now();
   if (now >= peer.next_connection + kQueueFullMax)
-    peer.connecting_since = now;  // the last attempt was long ago
+    peer.connecting_since = now;  // the last attempt was long ago, so a new series of attempts begins
   if (now >= peer.connecting_since + kQueueFullMax) return false;
   if (now >= peer.next_connection) peer.next_connection = now + kQueueFullRetry;
   return true;
@@ -69,12 +70,12 @@ bool RingOpener::is_settled(const Greeting& greeting) {
     case HelloSender::State::waiting:
       if (parts_.context.environment.clock.now() < greeting.since + kGreetingMax) return false;
   }
-  // The end of the peer's process looks the same here; LocalDeaths handles that case.
+  // If the peer's process has ended, the greeting also fails. LocalDeaths handles that case.
   if (!peer->outbox->peer_gone()) leave_ring(*peer);
   return true;
 }
 
-/// Gives up the ring, to which nothing was written, and moves the peer to the network.
+/// Gives up the ring, to which nothing was written. Messages to the peer then use the network.
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
@@ -85,8 +86,8 @@ void RingOpener::leave_ring(LocalPeer& peer) {
                                   "its reader has not proved that it has the key");
 }
 
-/// Takes or refuses the ring of a peer. Returns false if this side cannot answer the peer yet; then the inbox
-/// stays for the next call. The inbox also stays if there is no memory, since the peer believes that its
+/// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. Then the
+/// inbox is kept for the next call. It is also kept if there is no memory, because the peer believes that its
 /// messages arrive.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.context.environment.clock.now(), *inbox)) {
@@ -101,22 +102,22 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   Peer& peer = parts_.context.peers.find_or_add(inbox->peer());
   parts_.context.reach.called(peer);
   if (peer.channel.carrier == nullptr && parts_.context.reach.open(peer) == OpenResult::later)
-    return false;  // answers need a carrier
+    return false;  // this side needs a carrier to answer
   local_.add_inbox(parts_.of(peer), std::move(inbox));
   return true;
 }
 
-/// Returns why the ring is refused. Null if the ring may be taken; then an earlier ring of the same name has
-/// been closed.
+/// Returns why the ring is refused, or null if it may be adopted. In the second case, an earlier ring of the
+/// same name has been closed.
 const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
   if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";
   return close_earlier(parts_.context.peers.find_or_add(inbox.peer()), inbox);
 }
 
-/// Ends what this side has begun with an earlier process of the same name, or while no process had the name.
-/// If an operation of that time failed later, it would end the ring of the new process, which would take this
-/// process for dead.
+/// Ends the operations that this side has begun with an earlier process of the same name, or while no process
+/// had the name. If such an operation failed later, this side would close the ring of the new process. The
+/// new process would then believe that this process is dead.
 void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
@@ -124,9 +125,9 @@ void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
     parts_.context.reach.close(peer, Status::reset);
 }
 
-/// Closes the earlier ring of the same name. Returns null, or why the new ring is refused. The new ring
-/// belongs to the peer's next incarnation if the earlier one has ended. While the earlier one lives, another
-/// process that uses the name is an impostor.
+/// Closes the earlier ring of the same name, if there is one. Returns null, or why the new ring is refused.
+/// If the earlier process has ended, the new ring belongs to the next incarnation of the peer. If the earlier
+/// process is alive, the new process is an impostor.
 const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
   parts_.context.reach.close_if_failed(peer);
   LocalPeer* const local = parts_.find(&peer);

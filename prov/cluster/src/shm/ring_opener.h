@@ -1,7 +1,7 @@
-// Opens rings to peers of this node, and takes the rings that peers have opened. A connection attempt tests
-// whether a peer runs on this node: only then does a socket of the node have its name. A peer's ring is taken
-// once this side can answer the peer. Taking it ends what this endpoint had with an earlier process of the
-// same name.
+// Opens rings to peers of this node, and adopts the rings that peers have opened. An attempt to connect shows
+// whether a peer runs on this node: if it does, a socket on this node has the peer's name. A peer's ring is
+// adopted as soon as this side can answer the peer. If this endpoint still has a connection with an earlier
+// process of the same name, that connection then ends.
 #pragma once
 
 #include <memory>
@@ -17,25 +17,25 @@ class RingOpener {
  public:
   RingOpener(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
-  /// Opens a ring to the peer, or says why there is none. While the peer's queue of connections is full the
-  /// result is `later`, for kQueueFullMax at most.
+  /// Opens a ring to the peer, or sets `reason`. While the peer's queue of connections is full, returns
+  /// `later`, but at most for kQueueFullMax.
   transport::OpenResult open(Peer& peer, std::string& reason);
-  /// As open(), but one attempt without the limit kQueueFullMax.
+  /// Like open(), but a single attempt without the limit kQueueFullMax.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
-  /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
+  /// Adopts the rings to this endpoint that peers of this node have opened since the last call.
   void accept();
-  /// Checks whether peers of this node have answered the greeting of this side's rings. A process that cannot
-  /// prove that it has the key is not the peer: messages then take the network.
+  /// Checks whether peers of this node have answered the greetings of our rings. A process that cannot prove
+  /// that it has the key is not the peer. Messages to the peer then use the network.
   void advance_greetings();
-  /// True if a hello is on its way, or if a ring waits until this side can answer its peer: call accept()
-  /// again soon.
+  /// Returns true if a connection still waits for its hello, or a ring waits until this side can answer its
+  /// peer. Then the caller must soon call accept() again.
   bool owes_answers() const { return parts_.listener.has_half_open() || !accepted_.empty(); }
 
  private:
   static constexpr Duration kQueueFullMax = 1s;
   static constexpr Duration kQueueFullRetry = 1ms;
 
-  /// A ring whose reader has not proved that it has the key.
+  /// A ring whose reader has not yet proved that it has the key.
   struct Greeting {
     SocketAddress peer;
     Time since{};
@@ -52,7 +52,9 @@ class RingOpener {
   const ShmParts& parts_;
   LocalPeers& local_;
   std::vector<std::unique_ptr<Inbox>>
-      accepted_;  ///< not empty if adopt() has put a ring off, or memory ran out
+      /// The rings that are not adopted yet. There are some if adopt() has left a ring for later, or if there
+      /// was no memory.
+      accepted_;
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };

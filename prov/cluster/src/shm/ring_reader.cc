@@ -16,7 +16,8 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
 
 bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (broken_) return false;
-  if (shown_) publish();  // a caller that looks twice takes nothing: give the writer the space that is free
+  // A caller that looks twice at a segment is not taking segments, so the writer gets all space that is free.
+  if (shown_) publish();
   const Slot& slot = ring_.slot(position_);
   const std::uint32_t length = once(slot.length);
   const std::uint32_t offset = once(slot.offset);

@@ -1,5 +1,6 @@
-// The reading end of a ring (layout.h), over any memory: a test may hold both ends in one thread. The reader
-// trusts nothing in the memory: it reads every field once, checks it, and only then uses it.
+// The reading end of a ring (layout.h). The memory may be of any kind, so a test can have both ends in one
+// thread. The reader does not trust the memory. It reads every field only once, and checks the value before
+// it uses the value.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace cluster::shm {
 
-/// A whole eager message; valid until pop().
+/// A whole eager message in the ring. It is valid until pop().
 struct ShortMessage {
   wire::EagerHeader header;
   const std::byte* payload = nullptr;
@@ -21,41 +22,41 @@ struct ShortMessage {
 
 class RingReader {
  public:
-  /// `memory`: geometry.total_bytes(), aligned to kLineBytes, outlives the reader.
+  /// `memory` has geometry.total_bytes() bytes, is aligned to kLineBytes, and must outlive the reader.
   RingReader(Bytes memory, const Geometry& geometry);
 
-  /// Begins a batch: call peek() and pop() only between this and end_batch(). Returns false if the writer is
-  /// taking segments back now: the segments have to wait.
+  /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
+  /// false if the writer is taking segments back now. Then the caller must try again later.
   bool begin_batch() { return recall_.begin(); }
   void end_batch() {
     std::atomic_ref(ring_.control->next).store(position_, std::memory_order_relaxed);
     recall_.end();
   }
-  /// Called when the writer has died, perhaps while it took segments back.
+  /// Called if the writer has died, perhaps while it took segments back.
   void ignore_writer() { recall_.ignore_writer(); }
 
-  /// Shows the next segment. Returns false if there is none. `payload` may lie in the ring or in the reader,
-  /// and is valid until pop() or the next peek().
+  /// Shows the next segment. Returns false if there is none. `payload` refers to memory of the ring or of the
+  /// reader, and is valid until pop() or the next peek().
   bool peek(wire::Segment& segment, ConstBytes& payload) {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Shows the next segment, which must exist (has_segment()), if it is a whole eager message. Returns false
-  /// if only peek() can tell what it is, or if peek() has already shown it.
+  /// Shows the next segment if it is a whole eager message. has_segment() must be true. Returns false if the
+  /// caller must call peek() instead, or if peek() has already shown the segment.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
   }
-  /// True if the next segment seems to be a write that needs no answer; peek() checks it.
+  /// Returns true if the next segment seems to be a write that gets no answer. peek() then checks it.
   bool next_is_unanswered() const {
     return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
   }
-  /// True if peek() would find nothing, and the writer has not broken the rules.
+  /// Returns true if peek() would find nothing, and the writer has not broken the rules.
   bool found_empty() {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence != next_value() && !find_nothing(sequence) && !broken_;
   }
-  /// Gives the segment that peek() or peek_short() showed back to the writer.
+  /// Frees the slot of the segment that peek() or peek_short() showed, so that the writer can use it again.
   void pop() {
     ++position_;
     shown_ = false;
@@ -69,61 +70,63 @@ class RingReader {
     }
   }
 
-  /// Refuses the segment that peek() showed: it was not executed and needs no answer.
+  /// Refuses the segment that peek() showed. Called if the segment was not executed and gets no answer.
   void refuse() { ring_.refusal(position_).store(std::uint64_t{position_} + 1, std::memory_order_relaxed); }
 
-  /// The word that tells of the next segment, and its value once there is one.
+  /// Returns the sequence word of the next slot. It has the value next_value() once there is a segment.
   std::uint32_t& next_word() const { return ring_.slot(position_).sequence; }
   std::uint32_t next_value() const { return position_ + 1; }
-  /// The value of next_word() when peek() last found nothing.
+  /// Returns the value that next_word() had when peek() last found nothing.
   std::uint32_t idle_word() const { return idle_word_; }
-  /// True if the next segment probably has payload in the arena: then each peek() prefetches that payload,
-  /// and is worth its cost.
+  /// Returns true if the next segment probably has payload in the arena. Then callers should call peek() even
+  /// if no segment has arrived yet, because peek() prefetches that payload.
   bool expects_two_lines() const { return block_ == kLineBytes; }
 
-  /// Asks the writer to ring after its next segment. Returns true if the writer had not been asked yet.
+  /// Asks the writer to ring the doorbell after its next segment. Returns true if this is a new request.
   bool request_doorbell() { return segment_doorbell_.request(); }
-  /// True if the writer's doorbell must be rung now, for the space that was freed.
+  /// Returns true if the caller must now ring the writer's doorbell, because the writer waits for space that
+  /// was freed.
   bool take_doorbell_request() {
     if (!doorbell_due_) [[likely]]
       return false;
     return std::exchange(doorbell_due_, false);
   }
 
-  /// True once the writer broke the rules: peek() finds nothing any more.
+  /// Returns true once the writer has broken the rules. From then on peek() finds nothing.
   bool broken() const { return broken_; }
 
-  // --- what the two ends say of themselves ---
-  /// Tells the writer that its ring has a reader, and the number of the reader's doorbell.
+  // --- what the two ends say about themselves ---
+  /// Tells the writer that its ring has a reader, and which number the reader's doorbell has.
   void attach(std::uint64_t doorbell) {
     std::atomic_ref(ring_.control->reader_doorbell).store(doorbell, std::memory_order_relaxed);
     set_state(EndState::kAttached);
   }
-  /// Tells the writer that its ring has no reader any more.
+  /// Tells the writer that its ring no longer has a reader.
   void close() { set_state(EndState::kClosed); }
-  /// True once the writer writes no more; what it wrote can still be read.
+  /// Returns true once the writer has closed its end. The segments that it has written can still be read.
   bool writer_closed() const {
     return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
   }
 
  private:
-  /// One part in this many, of the slots or of the arena, may be taken before the reader publishes.
+  /// The reader publishes `head` when it has taken this fraction (1 / kLagFraction) of the slots or of the
+  /// arena.
   static constexpr std::uint32_t kLagFraction = 4;
 
-  /// Reads the field exactly once: the compiler must not read it again, since the peer may change it
-  /// meanwhile.
+  /// Reads the field exactly once. The compiler must not read it again, because the peer may change it
+  /// between two reads.
   template <typename Integer>
   static Integer once(const Integer& field) {
     return static_cast<const volatile Integer&>(field);
   }
 
-  /// Finds the payload of a segment in the arena, and the size of its block. Returns false if no payload can
-  /// lie there.
+  /// Sets `payload` to the payload of a segment in the arena, and block_ to the size of its block. Returns
+  /// false if the place and the length are not possible.
   bool find_in_arena(std::uint32_t offset, std::uint32_t length, const std::byte*& payload) {
     if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
       return false;
     payload = ring_.arena + offset;
-    block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
+    block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // skipped bytes included
     return true;
   }
   void set_state(std::uint32_t state) {
@@ -139,15 +142,16 @@ class RingReader {
   DoorbellWord space_doorbell_;
   RecallWord recall_;
   std::uint32_t position_ = kFirstNumber;   ///< number of the next segment to take
-  std::uint32_t published_ = kFirstNumber;  ///< what `head` says
-  std::uint32_t arena_place_ = 0;           ///< where the newest block taken ends, in the arena
-  std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
-  std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
+  std::uint32_t published_ = kFirstNumber;  ///< the last published value of `head`
+  std::uint32_t arena_place_ = 0;           ///< where the last block that was taken ends in the arena
+  std::uint32_t arena_taken_ = 0;           ///< bytes of the arena taken since the last publish()
+  std::uint32_t block_ = 0;  ///< bytes of the arena that belong to the segment that was shown last
   std::uint32_t idle_word_ = 0;
   bool shown_ = false;  ///< peek() has shown the segment at position_
   bool doorbell_due_ = false;
   bool broken_ = false;
-  std::byte slot_copy_[Slot::kInlineBytes];  ///< copy of the slot shown, out of the writer's reach
+  /// Copy of the slot that peek() has shown, which the writer cannot change.
+  std::byte slot_copy_[Slot::kInlineBytes];
 };
 
 inline bool RingReader::peek_short(ShortMessage& message) {
@@ -168,10 +172,10 @@ inline bool RingReader::peek_short(ShortMessage& message) {
 inline bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
-  // A message that is slightly too long for its slot costs two lines. If the last message was one of these,
-  // the next probably is, too: its second line is fetched together with the first instead of after it.
+  // A message that is slightly too long for its slot occupies two cache lines. If the last message was such a
+  // message, the next one probably is, too. So its second line is prefetched together with the first.
   if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
-  // The slot still carries the segment of the lap before, or nothing in the first lap.
+  // The slot still contains the segment of the previous lap, or zero in the first lap.
   const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();
   if (sequence == lap_before) [[likely]]
     return false;

@@ -1,5 +1,6 @@
-// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread. The writer
-// remembers how far the reader was last seen, and looks again only when the ring seems full.
+// The writing end of a ring (layout.h). The memory may be of any kind, so a test can have both ends in one
+// thread. The writer remembers the last `head` of the reader that it has read. It reads `head` again only if
+// the ring seems full.
 #pragma once
 
 #include <cassert>
@@ -17,58 +18,63 @@ namespace cluster::shm {
 
 class RingWriter {
  public:
-  /// `memory`: geometry.total_bytes(), zero, aligned to kLineBytes, outlives the writer.
+  /// `memory` has geometry.total_bytes() bytes, all zero, is aligned to kLineBytes, and must outlive the
+  /// writer.
   RingWriter(Bytes memory, const Geometry& geometry);
 
   std::size_t payload_max() const { return payload_max_; }
 
-  /// Writes one segment. Returns false if there is no space for it now. payload.length must be segment.length
-  /// and at most payload_max().
+  /// Writes one segment. Returns false if there is no space for it now. payload.length must be equal to
+  /// segment.length and at most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
-  /// As post(), for a whole eager message of header.length bytes, at most payload_max().
+  /// Like post(), for a whole eager message. It has header.length bytes of payload, at most payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
 
-  /// True if the reader's doorbell must be rung now, because of what was posted.
+  /// Returns true if the caller must now ring the reader's doorbell, because the reader waits for a segment
+  /// that was posted.
   bool take_doorbell_request() { return segment_doorbell_.take_request(); }
-  /// True, once, if segments wait and the reader has taken none since the last call.
+  /// Returns true if segments wait and the reader has taken none since the last call. Returns true only once
+  /// until the reader takes segments again.
   bool newly_stalled();
-  /// Asks the reader to ring when it frees space. Returns true if the reader had not been asked yet.
+  /// Asks the reader to ring the doorbell when it frees space. Returns true if this is a new request.
   bool request_doorbell() { return space_doorbell_.request(); }
 
-  /// Tells the reader that nothing more comes.
+  /// Tells the reader that no further segments follow.
   void close() {
     std::atomic_ref(ring_.control->writer_state).store(EndState::kClosed, std::memory_order_release);
   }
-  /// What the reader says about itself: an EndState.
+  /// Returns the EndState of the reader.
   std::uint32_t reader_state() const {
     return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);
   }
 
-  /// The number of the reader's doorbell; valid once the reader has a state.
+  /// Returns the number of the reader's doorbell. It is valid once the state of the reader is not kUnknown.
   std::uint64_t reader_doorbell() const {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
-  /// A blocked writer takes no segments: the ring seems full. Call this only before anything is written.
+  /// Blocks the writer: it accepts no segments, as if the ring were full. Called only before the first
+  /// segment is written.
   void set_blocked(bool blocked) {
     head_ = blocked ? position_ - ring_.slot_count() : position_;
     blocked_ = blocked;
   }
 
-  /// True if the reader has given everything back.
+  /// Returns true if the reader has returned all slots.
   bool drained() const;
-  /// True once the reader's head was impossible; the ring then fills up and stays full.
+  /// Returns true once the reader has written an impossible `head`. From then on the writer frees no space.
   bool broken() const { return broken_; }
 
-  // --- taking back (shm/recall.h); call resume() even after a hold() that failed ---
+  // --- Recall (shm/recall.h). The caller calls resume() even after a hold() that has returned false. ---
   std::uint32_t next() const { return position_; }
   std::uint32_t taken() {
     read_head();
     return taken_;
   }
   std::uint32_t capacity() const { return ring_.slot_count(); }
-  /// Returns true once only: when the number comes again, the refusal must be gone.
+  /// Returns true if the reader has refused this segment, and clears the refusal, so that it is not found
+  /// when numbers wrap around.
   bool take_refusal(std::uint32_t number) {
     std::uint64_t refused = std::uint64_t{number} + 1;
     if (ring_.refusal(number).load(std::memory_order_relaxed) != refused) [[likely]]
@@ -77,8 +83,8 @@ class RingWriter {
   }
   bool hold();
   void resume() { recall_.resume(); }
-  /// Returns the payload of the segment. Empty if the reader has overwritten the fields that say where it
-  /// lies.
+  /// Returns the payload of the segment. Returns nothing if the reader has overwritten the fields that say
+  /// where the payload is.
   ConstBytes payload(std::uint32_t number) const;
   void withdraw(std::uint32_t number);
 
@@ -101,17 +107,20 @@ class RingWriter {
   DoorbellWord space_doorbell_;
   RecallWord recall_;
   std::size_t payload_max_;
-  std::uint32_t position_ = kFirstNumber;  ///< number of the next segment
-  std::uint32_t head_ = kFirstNumber;      ///< the reader has given back the segments before, as last seen
-  std::uint32_t taken_ = kFirstNumber;     ///< it has taken the segments before; the head may lag
-  // Places in the arena count up modulo 2^32, from shortly before the wrap. The bytes between the two are in
-  // use.
+  std::uint32_t position_ = kFirstNumber;  ///< number of the next segment to write
+  /// The last `head` that this side has read. The reader has returned the slots of all earlier segments.
+  std::uint32_t head_ = kFirstNumber;
+  /// The reader has taken all segments before this one; `head` may be behind.
+  std::uint32_t taken_ = kFirstNumber;
+  // Positions in the arena. They count up modulo 2^32, and begin shortly before the wrap. The bytes between
+  // the two are in use.
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
-  std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
-  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< the reader's head at the last call of newly_stalled()
-  bool stall_reported_ = false;                    ///< newly_stalled() has returned true for this stall
-  bool blocked_ = false;                           ///< then head_ is not the position of the reader
+  /// For each slot: value of arena_end_ after its segment was written.
+  std::unique_ptr<std::uint32_t[]> arena_ends_;
+  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< head of the reader at the last call of newly_stalled()
+  bool stall_reported_ = false;  ///< true if newly_stalled() has returned true for this stall
+  bool blocked_ = false;         ///< if true, head_ is not the position of the reader
   bool broken_ = false;
 };
 
@@ -150,7 +159,7 @@ inline bool RingWriter::post_short(const wire::EagerHeader& header, const void* 
   return true;
 }
 
-/// Shows the segment to the reader, once header and payload are written.
+/// Makes the segment visible to the reader. Called after header and payload are written.
 inline void RingWriter::publish(Slot& slot, std::size_t header_size, std::uint32_t length,
                                 std::uint32_t offset) {
   slot.length = length;

@@ -13,11 +13,12 @@ using transport::Turn;
 
 namespace {
 
-/// A tick is a nanosecond or a fraction of it (Clock::ticks): this is 0.3 to 1 ms.
+/// A tick is a nanosecond or a fraction of a nanosecond (Clock::ticks), so this interval is 0.3 to 1 ms.
 constexpr std::uint64_t kTicksPerCheck = 1 << 20;
 constexpr std::uint32_t kTurnsPerCheck = 1 << 12;
 
-/// A process that has connected sends its hello at once; it may be stopped in between.
+/// How long to wait for the hello of a process that has connected. The process sends its hello at once,
+/// unless it is stopped just then.
 constexpr Duration kHelloDelay = 1ms;
 
 }  // namespace
@@ -69,7 +70,7 @@ bool ShmTransport::holds(const Peer& peer) const {
   return local != nullptr && (local->outbox != nullptr || local->inbox != nullptr);
 }
 
-/// True for a peer with an inbox: the kernel has said that the peer runs as the same user.
+/// Returns true for a peer with an inbox, because the kernel has said that its process has the same user.
 bool ShmTransport::vouches_for(Peer& peer) {
   const LocalPeer* const local = parts_.find(&peer);
   return local != nullptr && local->inbox != nullptr;
@@ -97,7 +98,7 @@ bool ShmTransport::receive(Turn& turn) {
   const bool received = local_.receive(turn.scope(), turn.number());
   turn.note(received);
   turn.cheaper_in_use |= !local_.rings().empty();
-  // A turn that hurries hands up what peers brought; connections and deaths can wait.
+  // A turn that hurries only delivers what peers have sent. Connections and dead peers can wait.
   if (!posted_.idle()) posted_.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
   if (!turn.hurries()) check(turn);
   return received;
@@ -113,8 +114,8 @@ void ShmTransport::check(Turn& turn) {
     deaths_.check_some(turn.ticks(), parts_.context.environment.clock.now());
 }
 
-/// Before the thread sleeps, this side executes the writes that peers have not taken. Returns false if a peer
-/// is taking them now: then the thread must not sleep.
+/// Before the thread sleeps, takes back the posted writes that peers have not taken, and executes them.
+/// Returns false if a peer is taking writes now. Then the thread must not sleep.
 bool ShmTransport::prepare_sleep() {
   const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();

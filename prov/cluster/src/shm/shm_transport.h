@@ -1,11 +1,12 @@
-// Shared memory as a transport: peers of this node, each reached by a ring in either direction.
+// The transport for peers of this node. It has two rings in shared memory for each peer, one in each
+// direction.
 //
 //   down   Messenger -> Outbox -> ring           short messages: FastLane -> Outbox
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
-// To look at a ring costs a read of memory. To look for connections and deaths of peers costs system calls.
-// So the transport looks only once per interval of ticks and, however busy the loop is, once in a fixed
-// number of turns.
+// The check of a ring costs only a read of memory. The checks for new connections and dead peers cost system
+// calls. So the transport makes them only once in an interval of ticks, and also once in a fixed number of
+// turns.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace cluster::shm {
 
 class ShmTransport final : public transport::Transport, private PeerEvents {
  public:
-  /// If `regions` is null, the libraries of peers serve all accesses.
+  /// If `regions` is null, the libraries of the peers execute all remote accesses.
   ShmTransport(const transport::TransportContext& context, LocalListener& listener, RegionConnector* regions);
   ~ShmTransport() override;
 
@@ -39,7 +40,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   bool vouches_for(Peer& peer) override;
   void report(const Peer& peer, transport::PeerStats& stats) const override;
   std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;
-  /// Reports posted writes that their targets have taken.
+  /// Reports the posted writes that their targets have taken.
   void settle_posted() {
     if (!posted_.idle()) posted_.settle(std::nullopt);
   }
@@ -56,7 +57,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   bool wants_turn() const override;
 
  private:
-  /// A descriptor of the listener: that of its connections, or its doorbell.
+  /// Watches one descriptor of the listener: the one for connections, or the doorbell.
   struct Descriptor final : transport::WakeSource {
     using Action = void (ShmTransport::*)();
     Descriptor(ShmTransport& owner, Action on_input) : transport(owner), action(on_input) {}
@@ -79,7 +80,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   RingOpener opener_;
   Descriptor connections_{*this, &ShmTransport::on_connection};
   Descriptor doorbell_{*this, &ShmTransport::on_doorbell};
-  std::uint64_t checked_at_ = 0;  ///< in ticks
+  std::uint64_t checked_at_ = 0;  ///< time of the last check, in ticks
 };
 
 }  // namespace cluster::shm
