@@ -47,7 +47,7 @@ class Eq : public fid_eq, public RefCounted {
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
-  // The caller of pop(), push() and note_overrun() holds the lock; occupied() takes it.
+  // Call pop(), push() and note_overrun() with the lock held. occupied() takes the lock itself.
   void pop();
   void push(Event&& event);
   void note_overrun();
