@@ -19,12 +19,12 @@ namespace cluster::group {
 
 struct StreamName {
   std::uint32_t id = 0;
-  std::uint64_t key = 0;         ///< of the group
+  std::uint64_t key = 0;         ///< key of the group
   std::uint64_t membership = 0;  ///< membership of the sender; each new membership has a larger number
 };
 
-/// A member key of the group that receives this side's stream: how far it is, what it was sent, and what it
-/// was asked. SenderStream changes it.
+/// A member of the group that receives the stream of this side: what it has received, what was sent to it,
+/// and when it was asked for a report. SenderStream changes it.
 struct Listener {
   static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
 

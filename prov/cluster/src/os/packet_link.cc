@@ -221,8 +221,8 @@ std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Inter
                                environment, error);
   if (ring == nullptr) {
     environment.log.warn(
-        "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
-        "silences this",
+        "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
+        "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
         interface.name.c_str(), error_text(error).c_str());
   }
   return ring;
