@@ -33,7 +33,7 @@ class PacketSender {
   /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);
   /// The caller calls it after the address of the origin has moved to another interface, or the hardware
-  /// address or MTU index of the interface has changed.
+  /// address or MTU of the interface has changed.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:
@@ -43,7 +43,7 @@ class PacketSender {
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   Descriptor socket_;
-  int index_;  ///< of the interface
+  int index_;  ///< index of the interface
   Origin origin_;
   Counters& counters_;
   std::size_t segment_max_;

@@ -17,8 +17,7 @@ struct SecretAllocator {
   using value_type = T;
   SecretAllocator() = default;
   template <typename Other>
-  SecretAllocator(const SecretAllocator<Other>&) {
-  }  // NOLINT(google-explicit-constructor): as for every allocator
+  SecretAllocator(const SecretAllocator<Other>&) {}  // NOLINT(google-explicit-constructor): must be implicit
   T* allocate(std::size_t count) {
     const std::size_t size = count * sizeof(T);
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
