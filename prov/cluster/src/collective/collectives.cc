@@ -78,7 +78,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   possible.often = arguments.kind == Kind::broadcast && team.broadcasts_often();
   const bool spread =
       spreads(team.layout(), possible) && team.layout().leads() && team.status() == Status::ok;
-  // This happens in the same operation of the team at all leaders.
+  // All leaders open the group in the same operation of the team.
   if (spread && !team.group()) team.set_group(transport_.open_group(team.leaders(), team.id()));
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
@@ -251,7 +251,8 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory is short, the next call repeats all this. A member drops the second of two notices.
+/// Cancels the work of a failed team and notifies its neighbors. If memory is short, the next advance() calls
+/// this function again. A member drops the second of two notices.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });

@@ -262,8 +262,8 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
-/// Returns true if all members send to the member kMeeting, which sends the result back. This needs two
-/// messages one after the other instead of one message for each doubling. The second message also
+/// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. This
+/// needs two messages one after the other instead of one message for each doubling. The second message also
 /// acknowledges the first, and a member waits only once. With two nodes this gains nothing, because each node
 /// can send to the other as soon as it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {

@@ -19,9 +19,8 @@
 namespace cluster::collective {
 
 /// The tag of a message between members. It contains the identity of the team, the number of the operation
-/// number of the operation within the team, and the message number within the operation. Every member
-/// computes the identity of a team from the names of its members. Therefore the members need not exchange
-/// messages to agree on an identity.
+/// within the team, and the message number within the operation. Every member computes the identity of a team
+/// from the names of its members. Therefore the members need not exchange messages to agree on an identity.
 ///
 /// Operations of a team are numbered modulo kOperations. All members begin the operations of a team in the
 /// same order. Therefore the messages of two operations with the same number match in the right order.
@@ -57,7 +56,7 @@ struct MemberAddress {
   SocketAddress name;
 };
 
-/// Is told when a join has ended. The caller holds the engine's lock.
+/// A listener that is told when a join has ended. The caller holds the engine's lock.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;
@@ -108,7 +107,7 @@ struct Operation {
       : team(of), number(numbered), run(std::move(schedule)), tickets(run.size()) {}
 
   Team& team;
-  std::uint32_t number;  ///< within the team
+  std::uint32_t number;  ///< number of the operation within the team
   ScheduleRun run;
   std::vector<Ticket> tickets;   ///< one ticket for each step
   std::size_t in_flight = 0;     ///< number of messages without a result; their buffers are still in use
@@ -140,7 +139,8 @@ class Team {
 
   /// Returns the cause if the team has failed, and otherwise Status::ok.
   Status status() const { return status_; }
-  /// Notes the cause of a failure, unless a cause was already noted; then returns false. Needs no memory.
+  /// Notes the cause of a failure. If a cause was already noted, changes nothing and returns false. Needs no
+  /// memory.
   bool note_failure(Status cause) {
     if (noted_ != Status::ok) return false;
     noted_ = cause;

@@ -103,8 +103,8 @@ class Group {
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }
-  /// Begins to leave: this side accepts no more messages. It tells the members that it leaves once they have
-  /// received all its messages.
+  /// Begins to leave the group. The caller posts no more messages. Once all members have received the
+  /// messages of this side, the group tells them that this side leaves.
   void leave() {
     leaving_ = true;
     if (settings_.role.sends) stream_.end();

@@ -45,8 +45,8 @@ inline constexpr Duration kRepeatNewest = 4ms;
 inline constexpr unsigned kUnheardMax = 4;
 /// ...and still sends one frame in this many by multicast, to detect when multicast reaches the member again.
 inline constexpr std::uint64_t kProbeInterval = 64;
-/// A sender repairs a frame by multicast if an eighth of the listeners miss it. This number is at least
-/// kRepairMany and at most kRepairAll.
+/// The number of listeners that must miss a frame before the sender repairs it by multicast: an eighth of all
+/// listeners, but at least kRepairMany and at most kRepairAll.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
 /// In a group without a roster: the interval between the first announcements of a member, their number, and

@@ -27,9 +27,10 @@ bool can_open(std::size_t descriptors);
 // Texts about a failed system call. If the call failed at a limit that the administrator sets, the text says
 // how to raise it.
 
-/// Describes an errno: "Address already in use", "Too many open files: raise ulimit -n".
+/// Returns a text for an errno, for example "Address already in use" or "Too many open files: raise ulimit
+/// -n".
 std::string error_text(int error);
-/// Describes the system call that has just failed with errno: "bind: Address already in use".
+/// Returns a text about the system call that has just failed, for example "bind: Address already in use".
 std::string failed(const char* call);
 
 class Descriptor {

@@ -21,7 +21,7 @@ namespace {
 // The watch sends each announcement several times, because a switch port that has just come up may drop the
 // first ones.
 constexpr unsigned kAnnouncements = 5;
-constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
+constexpr Duration kAnnounceAgain = 100ms;  // doubles with each announcement
 /// The shortest time between two reads of the interfaces. On a host with many containers, interfaces change
 /// all the time.
 constexpr Duration kLookInterval = 10ms;
@@ -36,7 +36,7 @@ std::string text_of(const std::array<std::byte, 6>& mac) {
   return text.data();
 }
 
-/// Identifies this thread's network namespace.
+/// Returns a number that identifies the network namespace of this thread.
 std::uint64_t namespace_number() {
   struct stat status {};
   return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
@@ -203,8 +203,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
 
 /// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
 /// network, each time to a different one. When the hardware address changed, the kernel forgot the hardware
-/// addresses of all other hosts. It therefore asks all hosts for the address of this one, and its question
-/// carries the new hardware address.
+/// addresses of all other hosts. To send the datagram, it must therefore ask all hosts for the hardware
+/// address of that host. This question contains the new hardware address of this node.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);

@@ -81,9 +81,10 @@ class InterfaceWatch {
   std::vector<Use> uses_;
   Time next_look_{};
   InterfaceChanges kernel_;
-  Descriptor frames_;             ///< writes Ethernet frames; empty if the process has no permission
-  Descriptor datagrams_;          ///< sends IPv4 datagrams if frames are not allowed
-  std::shared_ptr<void> client_;  ///< declared last, so that the thread's use of the other members ends first
+  Descriptor frames_;     ///< writes Ethernet frames; empty if the process has no permission
+  Descriptor datagrams_;  ///< sends IPv4 datagrams if frames are not allowed
+  /// Declared last and so destroyed first, because the thread uses the other members.
+  std::shared_ptr<void> client_;
 };
 
 /// The interface of one link, kept up to date.

@@ -21,7 +21,7 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel fills at most 32 KiB at a time
+constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel sends at most 32 KiB in one answer
 
 /// Reads the header at the beginning of a message. Returns zeros if the message is too short.
 template <typename Head>

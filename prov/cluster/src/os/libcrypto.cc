@@ -150,9 +150,9 @@ bool find_all(void* library, Functions& f) {
          find(library, "EVP_CipherFinal_ex", f.cipher_final);
 }
 
-/// Tests the library. A library may be built or configured without one of these primitives. The test finds
-/// that at once, and not only when a frame cannot be sealed. Returns true if two results are correct: the
-/// tags of "abc" with a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc").
+/// Tests the library. Returns true if its results are correct: the tags of "abc" with a key and a nonce of
+/// zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or configured without one
+/// of these primitives. This test finds that out at once, and not only when a frame cannot be sealed.
 bool computes(const Cryptography& library) try {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};

@@ -338,8 +338,8 @@ std::string alternative(std::string_view name) {
   return std::string(name) + kSeparator + end;
 }
 
-/// Returns the names in the kernel's table of sockets that may be alternatives of `name`. The table shows an
-/// @ before an abstract name.
+/// Returns all names in the kernel's table of sockets that may be alternatives of `name`. In this table, an
+/// abstract name begins with @.
 std::vector<std::string> alternatives_of(std::string_view name) {
   const std::string begin = "@" + std::string(name) + kSeparator;
   std::vector<std::string> found;

@@ -90,9 +90,9 @@ class PacketLink final : public link::Link {
   UdpSender socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  /// The next polls, this many, also poll the socket.
+  /// Number of following polls that also poll the socket.
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
-  /// Polls since the last one that polled the socket.
+  /// Number of polls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
 };
 

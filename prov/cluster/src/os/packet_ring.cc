@@ -55,7 +55,8 @@ bool ask_for_offload_headers(int socket) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return false;
   const unsigned padding = kOffloadPadding;
-  setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &padding, sizeof padding);  // only speed depends on it
+  // Ignores a failure, because without this option the socket is only slower.
+  setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &padding, sizeof padding);
   return true;
 }
 

@@ -19,7 +19,7 @@ constexpr int kSendBuffer = 2 * 1024 * 1024;
 int bind_to(int socket, int index) {
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = 0;  // sends only
+  address.sll_protocol = 0;  // the socket receives nothing
   address.sll_ifindex = index;
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
@@ -27,7 +27,7 @@ int bind_to(int socket, int index) {
 int set_up(int socket, int index, bool qdisc_bypass) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return errno;
-  // Without these two the socket is only slower.
+  // Ignores failures, because without these two options the socket is only slower.
   if (qdisc_bypass) setsockopt(socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);

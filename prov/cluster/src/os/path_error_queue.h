@@ -41,7 +41,7 @@ class PathErrorGate {
   bool shut_ = false;
 };
 
-/// Any thread may call.
+/// Any thread may call its methods.
 class PathErrorQueue {
  public:
   explicit PathErrorQueue(SocketAddress::Family family) : family_(family) {}

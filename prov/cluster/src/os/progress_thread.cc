@@ -151,8 +151,8 @@ void ProgressThread::run(Client& client, Time now) {
   NextWake next{kPollInterval};
   try {
     next = client.run();
-    // For example no memory; an exception that leaves the thread would end the process.
   } catch (const std::exception&) {
+    // An exception, for example for lack of memory, must not end the process.
   }
   if (next.descriptor != client.watched) watch(client, next.descriptor);
   if (next.descriptor != client.watched) next.after = std::min(next.after, kPollInterval);

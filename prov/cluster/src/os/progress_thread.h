@@ -18,7 +18,7 @@
 
 namespace cluster::os {
 
-/// When a client wants to run again: after a time, or as soon as a descriptor is readable.
+/// When a client must run again: after a time, or as soon as a descriptor is readable.
 struct NextWake {
   static constexpr Duration kUntilReadable = Duration::max();
 

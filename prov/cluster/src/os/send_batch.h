@@ -93,7 +93,7 @@ class SendBatch {
   bool refused_for_good(std::size_t message);
   Verdict judge(int error, std::size_t message, bool repeated, Counters& counters);
 
-  // Each message has one part for the headers and the pieces of its frames.
+  // Each message has one part for its headers, besides the pieces of its frames.
   static constexpr std::size_t kPartsMax = link::kBurstMax * (link::kPiecesMax + 1);
 
   std::array<mmsghdr, link::kBurstMax> headers_;
@@ -106,7 +106,7 @@ class SendBatch {
   bool proven_ = false;    ///< the kernel has accepted a super-datagram
   unsigned refusals_ = 0;  ///< super-datagrams in a row that the kernel refused with ENOBUFS
   bool reported_ = false;  ///< what take_reported() returns next
-  bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
+  bool doubtful_ = false;  ///< offload was given up; the next single frame shows whether it was the cause
   struct {
     std::size_t size = SIZE_MAX;  ///< size of the shortest single frame that was refused with ENOBUFS
     Time since{};                 ///< since this time the kernel has accepted no frame of that size or longer

@@ -20,8 +20,8 @@ class SystemClock final : public Clock {
 /// Converts the kernel's arrival timestamps, which are wall-clock times, to times of the environment's clock.
 /// It reads the difference between the two clocks about once a millisecond. In one millisecond, NTP changes
 /// this difference by at most half a microsecond. After someone sets the system time, converted timestamps
-/// are wrong for up to a millisecond. Therefore the user of a timestamp checks that it is neither too early
-/// nor too late to be true.
+/// are wrong for up to a millisecond. Therefore the user of a timestamp checks that it is not before the
+/// earliest and not after the latest possible time.
 class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}

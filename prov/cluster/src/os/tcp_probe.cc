@@ -20,7 +20,7 @@
 namespace cluster::os {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
+constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
 /// The listener also accepts connections that the other side still holds, because closed ones may be behind
 /// them in the queue. It keeps at most this many of them open.
 constexpr std::size_t kHeldMax = 32;
@@ -64,8 +64,8 @@ void keep_alive(const Descriptor& connection) {
 int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
-  // Connects from the address that the peer's members have for this host, so that the peer's first listener
-  // accepts it. If that fails, the peer treats this host as unknown.
+  // Connects from this endpoint's own address, by which the peer recognizes a member. If that is not
+  // possible, the peer's other listener accepts the connection.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
@@ -168,7 +168,8 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
     for (const Descriptor* each : {&port->members.socket, &second})
       tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (second && with_address<::bind>(second, name) != 0) second.reset();
-    // The steering program numbers the sockets in the order in which they began to listen.
+    // The first listener must listen first, because the steering program numbers the sockets in the order of
+    // listen().
     error = port->members.listen();
     if (error == 0 && second && port->others.listen() != 0) second.reset();
   }
