@@ -93,14 +93,14 @@ class Collectives final : public protocol::CollectiveListener {
   /// sends no more than this to one member.
   static constexpr std::size_t kEarlyOfTeam = 64;
   static constexpr std::size_t kEarlyTeams = 1024;
-  /// The number of left teams that the endpoint remembers, so that it drops their late messages.
+  /// The endpoint remembers this many teams after it has left them, so that it drops their late messages.
   static constexpr std::size_t kLeftTeams = 1024;
 
   /// A team that this endpoint has not joined yet, although messages of the team have arrived.
   struct Early {
     std::uint64_t team;
     std::size_t messages;
-    bool of_member;  ///< the first message came from a member of the address vector
+    bool of_member;  ///< true if the sender of the first message is in the address vector
   };
 
   void begin(Operation& operation);

@@ -233,8 +233,8 @@ enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 /// to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
-/// Sends the root's buffer to all members. Each piece goes to the other nodes by one multicast, and inside
-/// each node along a tree.
+/// Sends the root's buffer to all members. One multicast sends a piece to all other nodes. Inside each node,
+/// a tree distributes the piece.
 void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, Bytes buffer,
                    const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();

@@ -82,7 +82,7 @@ inline void add_once(MemberList& list, Member& member) {
   if (std::ranges::find(list, &member) == list.end()) list.push_back(&member);
 }
 
-/// The members whose streams have data for the caller. With this list, the caller need not search all members
+/// The members whose streams have data for the caller. With this list, the caller does not search all members
 /// of a large group.
 class News {
  public:

@@ -155,8 +155,8 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
   // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // Frames that this node sends to itself arrive through the socket. Therefore a frame from the wire whose
-  // source is an address of this node is forged.
+  // Frames that this node sends to itself arrive through the socket. Therefore a frame from the wire is
+  // forged if its source is an address of this node.
   const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
                                        [&](const link::InFrame& frame) { return own(frame.from.to); });
   const auto count = static_cast<std::size_t>(accepted - frames.begin());
@@ -256,8 +256,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
-  // The socket ignores the interface only after the ring is open, so that no frame is lost. A frame that
-  // arrives through both is a duplicate, which does no harm.
+  // The socket ignores the interface only after the ring is open, so that no frame is lost. Until then, a
+  // frame may arrive through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
     reason = explain(interface, error);

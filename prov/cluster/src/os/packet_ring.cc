@@ -34,7 +34,8 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 // cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two
+// The kernel allocates each block at once; must be a power of two.
+constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
 /// Gives about 700 slots for small frames if there are 64 slots for super-frames.
 constexpr std::size_t kSlotsPerSmallBlock = 64;

@@ -8,8 +8,8 @@
 // then drops errors before they reach a queue. This loses no information, because a real error repeats about
 // once a second.
 //
-// A forger can choose the socket of the port whose queue gets an error. Therefore drain() takes one error
-// from each socket in turn.
+// A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
+// error from each socket in turn.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A memory fence whose whole cost is on the side that goes to sleep. Two sides each write one word and then
+// A memory fence that costs time only on the side that goes to sleep. Two sides each write one word and then
 // read the other side's word. If both execute a full fence between the write and the read, at least one of
 // them sees what the other wrote. A sender checks for each message whether its peer sleeps. A fence in that
 // check would be too slow, because the sender would wait until its store has reached the other core.

@@ -11,8 +11,8 @@ namespace {
 // Limits that every kernel with UDP_SEGMENT accepts. The bytes do not include the headers.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
-/// The batch gives up offload after this number of consecutive ENOBUFS for super-datagrams. The first limit
-/// applies if the device has never accepted a super-datagram, the second if it has.
+/// The batch gives up offload after this number of consecutive ENOBUFS errors for super-datagrams. The first
+/// limit applies if the device has never accepted a super-datagram, the second if it has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
 /// Much longer than a full queue needs until it has space for one frame. Much shorter than the time after

@@ -104,7 +104,7 @@ class SendBatch {
   std::size_t parts_ = 0;
   bool offload_;
   bool proven_ = false;    ///< the kernel has accepted a super-datagram
-  unsigned refusals_ = 0;  ///< super-datagrams in a row that the kernel refused with ENOBUFS
+  unsigned refusals_ = 0;  ///< consecutive super-datagrams that the kernel refused with ENOBUFS
   bool reported_ = false;  ///< what take_reported() returns next
   bool doubtful_ = false;  ///< offload was given up; the next single frame shows whether it was the cause
   struct {
