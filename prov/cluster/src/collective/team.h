@@ -113,7 +113,7 @@ struct Operation {
   std::size_t in_flight = 0;     ///< number of messages without a result; their buffers are still in use
   void* context = nullptr;       ///< the application's context
   bool report = true;            ///< true to write a completion on success
-  JoinListener* join = nullptr;  ///< not null if this operation is the barrier of a join
+  JoinListener* join = nullptr;  ///< set if this operation is the barrier of a join, and null otherwise
   bool awaits_group = false;     ///< true while the operation waits for a multicast from another node
   bool reported = false;         ///< true from the beginning of its report on
 };
