@@ -8,9 +8,9 @@
 //                               share of lost frames, and a little more to drain the queue.
 //   fewer, and a queue          Others use the path too. The pace decreases as that of a flow does, but not
 //                               below half of the rate at which this stream alone last filled the path.
-//   fewer, and no queue         If the pace, and not this side's own work, limited the speed, it increases by a
-//                               sixteenth (until the first loss by a third). Losses without a queue come from
-//                               a bad cable or a late member, so they do not prevent this.
+//   fewer, and no queue         If the pace, and not this side's own work, limited the speed, it increases by
+//                               a sixteenth (until the first loss by a third). Losses without a queue come
+//                               from a bad cable or a late member, so they do not prevent this.
 //
 // Frames are sent in bursts of kBurst frames, or of as many as the pace allows in kBurstTime. Longer bursts
 // are queued or dropped by shapers, and may overflow the buffer of a switch port. After a delay on this side,
