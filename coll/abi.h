@@ -1,8 +1,9 @@
-// The MPI interface of this build: Open MPI's header or the MPICH ABI. No other file knows which it is.
+// The MPI interface of this build: Open MPI's header or the MPICH ABI. No other file depends on which of them
+// it is.
 //
-// Every process of a job preloads the library, even launchers, which have no MPI. So the library must load
-// without MPI's symbols. Functions are bound at their first call. Open MPI's handles are objects, so they are
-// weak.
+// Every process of a job preloads the library, even launchers without MPI. Therefore the library must load
+// without MPI's symbols. Functions are looked up at their first call. Open MPI's handles are objects, so they
+// are declared weak.
 #pragma once
 
 #ifdef COLL_MPICH_ABI

@@ -1,5 +1,5 @@
-// Counts how often the program makes each call, and how often the library takes the call over. With
-// CLUSTER_COLL=report each rank prints the counts when MPI_Finalize begins.
+// Counts how often the program makes each MPI call, and how often the library takes the call over. With
+// CLUSTER_COLL=report, each rank prints the counts in MPI_Finalize.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace coll {
 
 class CallCounters {
  public:
-  /// The counters of this process.
+  /// Returns the counters of this process.
   static CallCounters& get();
 
   void count(Call call, bool taken) {
@@ -21,7 +21,7 @@ class CallCounters {
     counter.made.fetch_add(1, std::memory_order_relaxed);
     if (taken) counter.taken.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Returns "barrier 3 of 3, bcast 0 of 7, ...": how many of all calls the library took over.
+  /// Returns how many calls the library has taken over, for example "barrier 3 of 3, bcast 0 of 7, ...".
   std::string text() const;
 
  private:

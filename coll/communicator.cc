@@ -16,10 +16,10 @@
 namespace coll {
 namespace {
 
-/// The data that each rank sends to the others of the communicator.
+/// The data that each rank of a communicator sends to the other ranks.
 struct Introduction {
-  std::uint64_t fingerprint;  ///< of its settings
-  std::uint64_t team_key;     ///< the first rank's key tells this team from others of the same ranks
+  std::uint64_t fingerprint;  ///< fingerprint of the rank's settings
+  std::uint64_t team_key;     ///< the first rank's key distinguishes this team from others of the same ranks
   std::uint32_t usable;
   std::uint32_t name_size;
   std::array<std::byte, 48> name;
@@ -29,33 +29,34 @@ std::once_flag keys_made;
 int communicator_key = MPI_KEYVAL_INVALID;
 int process_key = MPI_KEYVAL_INVALID;
 
-/// MPI_Finalize first frees the attributes of MPI_COMM_SELF. This function ends the endpoint if the program
-/// calls an MPI_Finalize other than this library's.
+/// MPI calls this function when MPI_Finalize frees the attributes of MPI_COMM_SELF. It closes the endpoint if
+/// the program does not call the MPI_Finalize of this library.
 int end_process(MPI_Comm, int, void*, void*) {
   Communicator::end_all(false);
   return MPI_SUCCESS;
 }
 
-/// A Communicator lives as long as MPI keeps its attribute. The endpoint must close before MPI frees the
-/// attribute of MPI_COMM_WORLD, so all communicators are listed here.
+/// All existing Communicators. Each lives as long as MPI keeps its attribute. The endpoint must be closed
+/// before MPI frees the attribute of MPI_COMM_WORLD, and teams must be closed before the endpoint. Therefore
+/// end_all() needs this list.
 std::mutex known_lock;
 std::set<Communicator*> known_communicators;
 std::atomic<bool> ended{false};
 std::atomic<std::uint64_t> communicators_forgotten{0};
 
-/// A probe for messages of other ranks makes MPI progress on everything, even on locks that peers request in
-/// windows of this rank. In MPICH 5.0.2 a probe on MPI_COMM_SELF makes no such progress, and a peer waited
-/// forever for its lock. A probe that finds a message may return at once. So the tag is one that programs
-/// hardly use; every MPI library permits it.
+/// In a probe for messages of other ranks, MPI progresses all operations, even locks that peers request in
+/// windows of this rank. In MPICH 5.0.2, a probe on MPI_COMM_SELF does not do that, and a peer waited forever
+/// for its lock. A probe that finds a message may return without progress. Therefore it uses a tag that
+/// programs hardly use. Every MPI library allows this tag.
 void make_progress_of_mpi() {
   constexpr int kUnusedTag = 32767;
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-/// Returns false if the program uses sessions without MPI_Init. Such a program has no MPI_COMM_WORLD, and its
-/// attribute keys end with its last session, which the library would not notice. All ranks call MPI_Init
-/// together, so they agree on the result.
+/// Returns false if the program uses sessions without MPI_Init. Such a program has no MPI_COMM_WORLD. MPI
+/// also frees its attribute keys with its last session, and the library would not notice that. The result is
+/// the same on all ranks, because all ranks call MPI_Init.
 bool has_world() {
   int initialized = 0;
   int finalized = 0;
@@ -87,8 +88,8 @@ void warn_once(const char* format, const char* reason) {
   std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
 }
 
-/// Programs often use one communicator again and again. So this function remembers the last one, and asks MPI
-/// only after a communicator was freed.
+/// Programs often use the same communicator in many calls. Therefore this function remembers the last one. It
+/// asks MPI again only for another communicator, or after a communicator was freed.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   struct Last {
@@ -142,7 +143,8 @@ void Communicator::end_all(bool together) {
     std::fprintf(stderr, "libcluster-coll: rank %d: %s\n", rank, CallCounters::get().text().c_str());
 }
 
-/// Every rank takes part in both exchanges, whatever it finds before.
+/// Every rank takes part in both exchanges, even if it cannot use the team, because the other ranks wait for
+/// it.
 bool Communicator::make_team(MPI_Comm comm) {
   int inter = 0;
   if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
@@ -186,11 +188,12 @@ bool Communicator::make_team(MPI_Comm comm) {
   return true;
 }
 
-/// Another rank may need MPI progress of this waiting rank before it can join the operation, so this loop
-/// calls MPI. Where ranks share processors, the rank that must answer may need this processor. So this rank
-/// yields after each look, and soon sleeps until something arrives. If no other process wants the processor,
-/// a yield costs less than a look. A wake-up costs more than many looks. With 8 ranks on two processors a
-/// barrier takes 10 % less time with 80 looks than with 20, and no less with 100.
+/// Another rank may need MPI progress of this rank before it can begin the operation. Therefore this loop
+/// calls MPI. If ranks share processors, the rank that must answer may need the processor of this rank.
+/// Therefore this rank yields after each poll, and after kLooksFirst polls sleeps until something arrives. If
+/// no other process wants the processor, a yield costs less than a poll. A wake-up costs more than many
+/// polls. With 8 ranks on two processors, a barrier takes 10 % less time with 80 polls than with 20. More
+/// than 80 polls save no further time.
 int Communicator::wait(Pending& pending) const {
   constexpr unsigned kLooksFirst = 80;
   for (unsigned looks = 1; !pending.done.load(std::memory_order_acquire); ++looks) {
@@ -205,8 +208,8 @@ int Communicator::wait(Pending& pending) const {
   return pending.error;
 }
 
-/// Prints why a call failed. A rank that did not communicate with the lost rank only learns that the team has
-/// failed.
+/// A rank that did not communicate with the lost rank is only told that the team has failed. Its line
+/// therefore refers to the lines of other ranks.
 void Communicator::report_failure(Call call, int error) const {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;

@@ -1,7 +1,7 @@
-// The library's data about a communicator, kept as an attribute of it: the team of its ranks, or the decision
-// that MPI serves it. All ranks of the communicator make this decision together, at the first call that the
-// library could take over. They exchange the names of their endpoints by a collective of MPI, so no rank
-// waits for another that has decided differently. The data is freed with the communicator.
+// The library's data about a communicator: the team of its ranks, or the decision that MPI handles its calls.
+// All ranks of the communicator decide together, at the first call that the library could take over. For this
+// they exchange the names of their endpoints by a collective of MPI, so that all ranks decide alike. The data
+// is an attribute of the communicator, so MPI frees it with the communicator.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,13 @@ namespace coll {
 
 class Communicator {
  public:
-  /// Returns null if MPI serves the communicator: if it is an intercommunicator, has one rank, or has no
-  /// team. MPI serves all communicators of a program that only uses sessions.
+  /// Returns the data of a communicator, or null if MPI handles its calls. This is so for an
+  /// intercommunicator, for a communicator with one rank or without a team, and in a program that uses only
+  /// sessions.
   static Communicator* of(MPI_Comm comm);
-  /// Ends all teams and the endpoint of this process; MPI serves all later calls. `together`: all ranks call
-  /// this and wait for each other, so that no rank loses a member while it waits for another.
+  /// Closes all teams and the endpoint of this process. MPI handles all later calls. `together`: true if all
+  /// ranks call this function. It then first waits for all ranks, so that no rank loses a member in the
+  /// middle of an operation.
   static void end_all(bool together);
   ~Communicator();
 
@@ -26,13 +28,13 @@ class Communicator {
   fid_ep* ep() const { return endpoint_->ep(); }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Waits until an operation is done. Meanwhile the endpoint and MPI both make progress. Returns the
-  /// operation's error number.
+  /// Waits until an operation is done. Meanwhile it progresses the endpoint and MPI. Returns 0 or the error
+  /// number of the operation.
   int wait(Pending& pending) const;
-  /// Prints, once in a process, what MPI's error code does not say: why a call failed, and which rank is
-  /// lost.
+  /// Prints why a call failed and which rank is lost, because MPI's error code does not say that. Prints at
+  /// most once in a process.
   void report_failure(Call call, int error) const;
-  /// Makes progress between two attempts of a call that must be repeated.
+  /// Progresses the endpoint. Called between two attempts of a call that returned -FI_EAGAIN.
   void progress() const { endpoint_->progress(); }
 
  private:
@@ -40,7 +42,7 @@ class Communicator {
   bool make_team(MPI_Comm comm);
 
   ProcessEndpoint* endpoint_ = nullptr;
-  std::unique_ptr<Team> team_;  ///< null: MPI serves the communicator
+  std::unique_ptr<Team> team_;  ///< null if MPI handles the communicator's calls
   int rank_ = 0;
   int size_ = 0;
 

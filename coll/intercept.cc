@@ -1,9 +1,10 @@
-// The library's versions of the calls that a program makes; the loader finds them before MPI's. A call that
-// the library does not take over goes on to the next library that has it: a profiling tool's or MPI itself.
+// The library's versions of MPI functions. The loader finds them before those of MPI. If the library does not
+// take over a call, it calls the function of the same name in the next library: a profiling tool or MPI
+// itself.
 //
-// All ranks of a communicator must agree whether to take over a call. So the decision depends only on
-// properties that are equal on all ranks: kind, bytes, operation. Datatypes may differ: the library packs
-// elements that are not contiguous.
+// All ranks of a communicator must decide alike whether the library takes over a call. Therefore the decision
+// depends only on properties that are equal on all ranks: the function, the number of bytes and the
+// operation. Datatypes may differ. The library packs elements that are not contiguous.
 #include <dlfcn.h>
 #include <rdma/fi_errno.h>
 
@@ -21,13 +22,14 @@
 namespace coll {
 namespace {
 
-/// Returns the function of this name in the next library.
+/// Returns the function of this name in the next library that has one.
 template <typename Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// Measures the data of one call. Returns false if the arguments are wrong, which MPI then reports.
+/// Computes the number of bytes of one call. Returns false if the arguments are invalid. MPI then handles the
+/// call and reports the error.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
@@ -36,8 +38,8 @@ bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   return bytes <= INT_MAX;
 }
 
-/// Returns true for a predefined type without gaps: its elements are contiguous. Such a type is never freed,
-/// so the function remembers the last one.
+/// Returns true for a predefined type without gaps, whose elements are contiguous in memory. Such a type is
+/// never freed, so this function can remember the last one.
 bool is_plain(MPI_Datatype type) {
   static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
   if (type == last && type != MPI_DATATYPE_NULL) return true;
@@ -57,7 +59,7 @@ bool is_plain(MPI_Datatype type) {
   return plain;
 }
 
-/// The contiguous bytes of a buffer: in place, or packed.
+/// Contiguous access to a buffer: the buffer itself if its elements are contiguous, or a packed copy.
 class FlatBuffer {
  public:
   FlatBuffer(const void* buffer, int count, MPI_Datatype type, std::size_t bytes, MPI_Comm comm)
@@ -85,7 +87,7 @@ class FlatBuffer {
   std::unique_ptr<std::byte[]> packed_;
 };
 
-/// Returns null if the call goes to MPI: the library cannot take it over, the settings exclude it, or the
+/// Returns null if MPI handles the call: the library cannot take it over, the settings exclude it, or the
 /// communicator has no team.
 Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) {
   const Settings& settings = Settings::get();
@@ -96,7 +98,7 @@ Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) 
   return communicator;
 }
 
-/// Begins an operation and waits for it. Passes an error to the error handler of the communicator.
+/// Begins an operation and waits until it is done. Reports an error to the error handler of the communicator.
 template <typename Begin>
 int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
   Pending pending;
@@ -109,12 +111,13 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
   return MPI_ERR_OTHER;
 }
 
-/// The provider does not combine the pairs of MPI_MINLOC and MPI_MAXLOC. If the pairs of all ranks together
-/// are few bytes, each rank gathers them and lets MPI combine them in rank order.
+/// The provider cannot combine the pairs of MPI_MINLOC and MPI_MAXLOC. If the pairs of all ranks have at most
+/// this many bytes, each rank gathers all pairs and lets MPI combine them in rank order.
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
-/// Measures such pairs in memory, gaps included. Returns false if they are too long or no pairs. MPI defines
-/// these operations only for predefined types, so all ranks have the same type.
+/// Computes the size of the pairs in memory, including gaps. Returns false if the operation is not one of
+/// these two, or the size exceeds kGatheredMax. MPI defines these operations only for predefined types, so
+/// all ranks have the same type.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
   MPI_Aint begin = 0;
@@ -127,7 +130,8 @@ bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) 
 int allreduce_pairs(const void* own, void* target, int count, std::size_t bytes, MPI_Datatype type, MPI_Op op,
                     MPI_Comm comm, const Communicator& communicator) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  // Aligned for any element. So are the blocks, because extents are multiples of the alignment.
+  // Memory that is aligned for every type. The blocks in it are aligned too, because an extent is a multiple
+  // of the alignment.
   std::vector<std::max_align_t> memory((bytes * ranks + sizeof(std::max_align_t) - 1) /
                                        sizeof(std::max_align_t));
   auto* const all = reinterpret_cast<std::byte*>(memory.data());

@@ -9,7 +9,7 @@
 namespace coll {
 namespace {
 
-/// Finds the first loaded object with libfabric's name.
+/// Finds the first loaded library whose name begins with "libfabric".
 int find_loaded(dl_phdr_info* object, std::size_t, void* found) {
   const char* const slash = std::strrchr(object->dlpi_name, '/');
   const char* const name = slash == nullptr ? object->dlpi_name : slash + 1;

@@ -1,5 +1,5 @@
-// The libfabric of this process: the loaded one, or else the system's. A provider can serve only one
-// libfabric, so the library must use the one that MPI has loaded.
+// The libfabric of this process. This is the one that is already loaded, or else that of the system. A
+// provider can serve only one libfabric in a process, so this library must use the one that MPI has loaded.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -15,7 +15,7 @@ struct Libfabric {
   decltype(&::fi_fabric) fabric = nullptr;
   decltype(&::fi_strerror) strerror = nullptr;
 
-  /// Returns false, with the reason, if no libfabric can be loaded.
+  /// Finds or loads libfabric. On failure, returns false and writes the cause to `reason`.
   bool load(std::string& reason);
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 15);
 constexpr std::size_t kNameMax = 64;
-/// Names only the provider. Without the exclusions libfabric would also try its layered providers, and log
+/// Selects only the provider. Without the exclusions, libfabric would also try its layered providers and log
 /// their failures as warnings.
 constexpr const char* kProvider = "cluster;^ofi_rxm;^ofi_rxd;^ofi_mrail";
 
@@ -23,7 +23,8 @@ std::string failure;
 }  // namespace
 
 Team::~Team() {
-  // A peer may still read the buffer of an aborted operation for a moment.
+  // fi_close() returns -FI_EBUSY while a peer still reads the buffer of an aborted operation. That takes only
+  // a moment.
   while (fi_close(&mc_->fid) == -FI_EBUSY) {
   }
 }
@@ -59,9 +60,9 @@ bool ProcessEndpoint::open(std::string& reason) {
   hints->mode = ~0ull;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  // If a rank has left an operation, the provider sends what the rank still owes within 10 ms. With automatic
-  // progress a separate thread would serve each arrival. It would take processor time from ranks that are
-  // about to serve the arrival themselves.
+  // With manual progress, messages of a rank that has finished its part of an operation and computes may wait
+  // for up to 10 ms. With automatic progress, a separate thread would handle each arrival. It would take
+  // processor time from ranks that are about to handle the arrival themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
   hints->fabric_attr->prov_name = strdup(kProvider);

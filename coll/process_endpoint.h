@@ -1,6 +1,6 @@
-// The library's endpoint of this process, separate from MPI's own. All communicators share it, and each has a
-// collective team on it. Several threads may wait at once, each for its own operation. A thread that reads
-// the completion of another thread marks that operation done.
+// The library's endpoint in this process, separate from MPI's own endpoint. All communicators share it, and
+// each has a collective team of the endpoint. Several threads may wait at once, each for its own operation. A
+// thread may read the completion of another thread's operation. It then marks that operation as done.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -19,10 +19,10 @@
 
 namespace coll {
 
-/// The context of an operation. The waiting thread watches it.
+/// The context of an operation. The waiting thread polls `done`.
 struct Pending {
   std::atomic<bool> done{false};
-  int error = 0;  ///< a libfabric error number, valid once it is done
+  int error = 0;  ///< 0 or a libfabric error number; valid once `done` is true
 
   void end(int with) {
     error = with;
@@ -41,7 +41,7 @@ using Owned = std::unique_ptr<Object, CloseFid>;
 
 using Name = std::vector<std::byte>;
 
-/// A collective team. It must be closed before the endpoint.
+/// A collective team. It must be destroyed before the endpoint is closed.
 class Team {
  public:
   Team(Owned<fid_av_set> set, fid_mc* mc, std::vector<fi_addr_t> members)
@@ -52,7 +52,7 @@ class Team {
 
   fi_addr_t address() const { return fi_mc_addr(mc_); }
   fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  /// Returns the rank of a peer; the number of ranks if the peer is no member.
+  /// Returns the rank of a peer, or size() if the peer is no member.
   int rank_of(fi_addr_t peer) const {
     return static_cast<int>(std::find(members_.begin(), members_.end(), peer) - members_.begin());
   }
@@ -64,7 +64,7 @@ class Team {
   std::vector<fi_addr_t> members_;
 };
 
-/// A peer that was lost.
+/// A lost peer and the cause.
 struct Loss {
   fi_addr_t peer = FI_ADDR_NOTAVAIL;
   std::string cause;
@@ -72,25 +72,28 @@ struct Loss {
 
 class ProcessEndpoint {
  public:
-  /// Returns the endpoint; the first call opens it. Returns null, with the reason, if that fails.
+  /// Returns the endpoint. The first call opens it. On failure, returns null and writes the cause to
+  /// `reason`.
   static ProcessEndpoint* get(std::string& reason);
-  /// Closes the endpoint after it has sent everything that it still owes to peers. No team may be left.
+  /// Closes the endpoint, which first sends all outstanding messages. All teams must have been destroyed.
   static void close();
 
   fid_ep* ep() const { return ep_.get(); }
   const Name& name() const { return name_; }
-  /// Makes a team of these peers, in this order. All peers make the call with the same key, which no other
-  /// team of the same peers has. Calls `idle` while it waits. Returns null on failure.
+  /// Creates a team of these peers, in this order, and waits until all have joined. All peers must call it
+  /// with the same key. Two teams of the same peers must have different keys. Calls `idle` repeatedly while
+  /// it waits. Returns null on failure.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
-  /// Returns a peer of the team that this process has lost, with the cause. The cause is empty if it has lost
-  /// none.
+  /// Returns a member of the team that this process has lost, and the cause. If it has lost none, the cause
+  /// is empty.
   Loss loss_among(const Team& team);
   const char* text_of(int error) const { return libfabric_.strerror(error); }
-  /// Reads a completion and marks its operation done, even if another thread waits for it.
+  /// Reads one completion, if there is one, and marks its operation as done, even if another thread waits for
+  /// that operation.
   void progress();
-  /// Does the same, but if there is no completion the thread first sleeps until one arrives. It sleeps at
-  /// most kSleepMs, because another thread may read its completion.
+  /// Like progress(), but if there is no completion, the thread first sleeps until one arrives. It sleeps for
+  /// at most kSleepMs, because another thread may have read the completion that it waits for.
   void sleep();
 
  private:
@@ -100,7 +103,7 @@ class ProcessEndpoint {
   ProcessEndpoint() = default;
   bool open(std::string& reason);
   std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
-  /// Returns false if there was no event.
+  /// Reads one event of the event queue and handles it. Returns false if there was none.
   bool read_event();
   void take(ssize_t got, const fi_cq_entry& entry);
 
@@ -117,9 +120,9 @@ class ProcessEndpoint {
   Owned<fid_eq> eq_;
   Owned<fid_ep> ep_;
   Name name_;
-  std::mutex joining_;  ///< keeps two threads from changing the address vector at once
+  std::mutex joining_;  ///< prevents two threads from changing the address vector at once
   std::mutex losing_;
-  std::vector<Loss> losses_;  ///< at most the first kLossesMax
+  std::vector<Loss> losses_;  ///< the first kLossesMax losses
 };
 
 template <typename Idle>

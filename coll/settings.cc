@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kEnd = SIZE_MAX;
 constexpr const char* kNames[kCalls] = {"barrier", "bcast", "allreduce", "allgather", "reduce"};
 
-/// Parses "64K". Returns false if the text is not a number.
+/// Parses a size such as "64K". Returns false if the text is invalid.
 bool read_size(const std::string& text, std::size_t& size) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, size);
@@ -73,7 +73,7 @@ bool Settings::read(const std::string& word) {
          (dash + 1 == value.size() || read_size(value.substr(dash + 1), range.to));
 }
 
-/// FNV-1a.
+/// Computes an FNV-1a hash.
 std::uint64_t Settings::fingerprint() const {
   std::uint64_t hash = 14695981039346656037u;
   for (const Range& range : ranges_) {

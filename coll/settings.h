@@ -1,5 +1,5 @@
-// CLUSTER_COLL: the operations and lengths that the library takes over. All ranks must set it alike; they
-// compare it before they begin (communicator.h).
+// CLUSTER_COLL selects the operations and lengths that the library takes over. All ranks must have the same
+// value. They compare it when they create a team (communicator.h).
 //
 //   CLUSTER_COLL=off                        takes over nothing
 //   CLUSTER_COLL=on                         takes over all that it can, even where MPI is faster
@@ -16,7 +16,7 @@ namespace coll {
 
 enum class Call { barrier, bcast, allreduce, allgather, reduce };
 inline constexpr std::size_t kCalls = 5;
-/// Returns the name of the call in the setting: "bcast".
+/// Returns the name that the call has in CLUSTER_COLL, for example "bcast".
 const char* name_of(Call call);
 
 class Settings {
@@ -31,9 +31,9 @@ class Settings {
     const Range& range = ranges_[static_cast<std::size_t>(call)];
     return bytes >= range.from && bytes <= range.to;
   }
-  /// Returns the error in the text; empty if the text is valid.
+  /// Returns a message about the error in the text, or an empty string if the text is valid.
   const std::string& error() const { return error_; }
-  /// Returns a hash of the settings: equal settings have equal values.
+  /// Returns a hash of the settings, with which ranks compare them. `report` does not affect it.
   std::uint64_t fingerprint() const;
 
  private:

@@ -15,7 +15,7 @@ ROUNDS = 20
 SIZES = (1150, 1400, 20_000)  # one frame that is shorter than in IPv6, one that is longer, many
 # Each frame that is too long takes some retransmission timeouts, and the first that a device refuses 10 ms more.
 BOUND = 2.0
-WARNING = re.compile(r"path to \S+: frames of (\d+) bytes do not arrive; using (\d+) \(check the MTU")
+WARNING = re.compile(r"path to \S+: frames of (\d+) bytes do not arrive, so frames now have at most (\d+) bytes \(check the MTU")
 
 
 class PathSize(Case):

@@ -24,10 +24,10 @@ SECONDS_MAX = 20
 SIZES, PUT_SIZES = (8, 3000, 100_000, BIG), (8, 90_000)
 
 NO_RAW_SOCKETS = "uses the udp link: .*CAP_NET_RAW"
-FORBIDDEN = "large messages are copied twice, not once: process_vm_readv: Operation not permitted .*seccomp"
-WITHOUT_NUMBER = "large messages are copied twice, not once: its process has no PID in this PID namespace"
-SERVED = "remote accesses to .* are served by its library: "
-UNMAPPED = "is copied by the kernel, not mapped here: /proc does not show this PID namespace"
+FORBIDDEN = "large messages from .* are copied twice instead of once: process_vm_readv: Operation not permitted .*seccomp"
+WITHOUT_NUMBER = "large messages from .* are copied twice instead of once: its process has no PID in this PID namespace"
+SERVED = "cannot access the memory of .* directly: .*; the library of the peer serves remote accesses"
+UNMAPPED = "cannot map the shared memory regions of .*: /proc does not show this PID namespace"
 
 
 def user(number):

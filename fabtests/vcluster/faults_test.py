@@ -190,7 +190,7 @@ class Faults(unittest.TestCase):
                 (("--delay", "1"), "give a time"), (("--jitter", "1ms"), "give --delay as well"),
                 (("--buffer", "64k"), "only where there is a --rate"), (("--burst", "0"), "allowed are"),
                 (("--nodes", "9", "--loss", "1"), "unknown node"), (("--rails", "2", "--loss", "1"), "has 0 to 1"),
-                (("--clear", "--loss", "1"), "goes neither"), ((), "no fault given")):
+                (("--clear", "--loss", "1"), "cannot be combined"), ((), "no fault given")):
             result = run("faults", "--name", self.name, *options)
             self.assertEqual(result.returncode, 1)
             self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)

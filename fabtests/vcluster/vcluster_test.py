@@ -58,7 +58,7 @@ class Errors(unittest.TestCase):
     def test_refusals(self):
         self.refused("does not exist", "exec", "--name", PREFIX + "-none", "node1", "true")
         self.refused("does not exist", "down", "--name", PREFIX + "-none")
-        self.refused("no good name", "up", "--name", "../etc")
+        self.refused("not a valid name", "up", "--name", "../etc")
         self.refused("allowed are", "up", "--name", PREFIX + "-x", "-n", "0")
         self.refused("allowed are", "up", "--name", PREFIX + "-x", "--rails", "99")
         self.refused("allowed are", "up", "--name", PREFIX + "-x", "--mtu", "10")
@@ -255,7 +255,7 @@ class Life(unittest.TestCase):
             self.assertTrue(eventually(lambda made=made: self.nodes_made(name) >= made, pause=0.002))
             process.kill()
             process.wait()
-            self.assertIn("broken or half made", run("exec", "--name", name, "1", "true").stderr)
+            self.assertIn("broken or incomplete", run("exec", "--name", name, "1", "true").stderr)
         self.assertEqual(run("up", "--name", name, "-n", "2").returncode, 0)
         self.assertEqual(run("exec", "--name", name, "2", "hostname").stdout, "node2\n")
         self.assertEqual(run("down", "--name", name).returncode, 0)

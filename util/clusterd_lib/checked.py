@@ -17,7 +17,7 @@ _MTU_MIN, _MTU_MAX = 68, 65536
 
 def _need(condition, what):
     if not condition:
-        raise AgentError(f"what it says makes no sense: {what}")
+        raise AgentError(f"the message is malformed: {what}")
 
 
 def _shallow(value, levels=LEVELS_MAX):
@@ -49,7 +49,7 @@ def _address(value):
     try:
         ipaddress.IPv4Address(value if isinstance(value, str) else "")
     except ValueError as error:
-        raise AgentError("what it says makes no sense: an IPv4 address") from error
+        raise AgentError("the message is malformed: an IPv4 address") from error
 
 
 def _or_none(check):

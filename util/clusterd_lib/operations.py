@@ -33,12 +33,12 @@ class Operations:
     async def answer(self, caller, operation, arguments):
         if caller.uid is not None:
             if self._daemon.roles.of(caller.user) < roles.LOOK:
-                raise AgentError(f"{caller.user} may not look: --look of clusterd says which users may")
+                raise AgentError(f"{caller.user} may not see the cluster: --look of clusterd names the users who may")
             table = self._by_users
         else:
             table = self._by_agents
             if not caller.trusted and (operation not in ("card", "report", "series") or not self.is_member(caller.address)):
-                raise AgentError("without a key of the cluster this is not answered: --key-file")
+                raise AgentError("this needs a key of the cluster: start clusterd with --key-file")
         if operation not in table:
             raise AgentError(f"'{operation}' is unknown here")
         return await table[operation](caller, arguments)
@@ -101,7 +101,7 @@ class Operations:
 
     def _need_operate(self, caller):
         if self._daemon.roles.of(caller.user) < roles.OPERATE:
-            raise AgentError(f"{caller.user} may not operate: --operate of clusterd says which users may")
+            raise AgentError(f"{caller.user} may not operate: --operate of clusterd names the users who may")
 
     async def _user_order(self, caller, arguments):
         self._need_operate(caller)

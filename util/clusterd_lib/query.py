@@ -39,7 +39,7 @@ VERSION = b"cQ\x00\x02"
 async def _read_frame(reader, bytes_max):
     length = struct.unpack("!I", await reader.readexactly(4))[0]
     if length > bytes_max:
-        raise AgentError(f"a frame of {length} bytes, more than {bytes_max}")
+        raise AgentError(f"the frame has {length} bytes, more than the limit of {bytes_max}")
     return await reader.readexactly(length)
 
 
@@ -110,7 +110,7 @@ class Server:
         except AgentError as error:
             return json.dumps({"error": str(error)}).encode()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            return json.dumps({"error": f"the request makes no sense: {error}"}).encode()
+            return json.dumps({"error": f"the request is malformed: {error}"}).encode()
 
     @staticmethod
     async def _guarded(gate, source, serve, reader, writer):
@@ -188,7 +188,7 @@ def _result(data):
             return answer["result"]
         error = str(answer["error"])
     except (ValueError, KeyError, TypeError, RecursionError) as reason:
-        raise AgentError("the answer makes no sense") from reason
+        raise AgentError("the answer is malformed") from reason
     raise AgentError("".join(character if character.isprintable() else "?" for character in error[:ERROR_MAX]))
 
 
@@ -213,7 +213,7 @@ async def ask(name, address, port, key, operation, arguments=None, seconds=SECON
                 raise AgentError(f"the answer of {address} is not signed with this cluster's key, or not by {name}")
         return _result(data)
     except (OSError, EOFError, asyncio.TimeoutError) as error:
-        raise AgentError(f"no answer from {address}: {error or 'it takes too long, or the key is another one'}") from error
+        raise AgentError(f"no answer from {address}: {error or 'it took too long, or the key differs'}") from error
     finally:
         if writer:
             writer.close()
@@ -226,12 +226,12 @@ def ask_locally(operation, arguments=None, seconds=SECONDS_MAX):
         try:
             opened.connect(LOCAL_NAME)
             if _user_of(opened) not in (0, os.geteuid()):
-                raise AgentError("the name of the agent's socket is taken by a user that is not root: ss -xlp 'src @clusterd-1'")
+                raise AgentError("a user other than root has the name of the agent's socket: ss -xlp 'src @clusterd-1'")
             opened.sendall(_frame(json.dumps({"operation": operation, "arguments": arguments or {}}).encode()))
             with opened.makefile("rb") as file:
                 length = struct.unpack("!I", file.read(4))[0]
                 if length > ANSWER_BYTES_MAX:
-                    raise AgentError(f"an answer of {length} bytes, more than {ANSWER_BYTES_MAX}")
+                    raise AgentError(f"the answer has {length} bytes, more than the limit of {ANSWER_BYTES_MAX}")
                 return _result(file.read(length))
         except ConnectionRefusedError as error:
             raise AgentError("no agent is running on this node: systemctl start clusterd, or on virtual nodes: "

@@ -33,13 +33,13 @@ class Remote:
 
     def _need_submit(self, user):
         if self._daemon.roles.of(user) < roles.SUBMIT:
-            raise AgentError(f"{user} may not run jobs: --submit of clusterd says which users may")
+            raise AgentError(f"{user} may not run jobs: --submit of clusterd names the users who may")
 
     async def _start(self, user, command):
         self._need_submit(user)
         account = accounts.find(user)
         if len(command) > COMMAND_BYTES_MAX or self._running >= RUNNING_MAX:
-            raise AgentError(f"a command of more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} are running already")
+            raise AgentError(f"the command has more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} commands are running already")
         with tempfile.TemporaryFile() as errors:
             process = await asyncio.create_subprocess_exec(
                 "/bin/sh", "-c", command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors,

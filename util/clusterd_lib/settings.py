@@ -82,7 +82,7 @@ def _resolved(name):
 def read(arguments):
     settings = _parser().parse_args(arguments)
     if not is_name(settings.name):
-        raise AgentError(f"--name: 1 to {NAME_BYTES_MAX} letters and digits of ASCII, between them . _ -")
+        raise AgentError(f"--name: use 1 to {NAME_BYTES_MAX} ASCII letters and digits, and . _ - between them")
     if settings.key_file is None and os.environ.get("FI_CLUSTER_KEY_FILE"):
         raise AgentError("FI_CLUSTER_KEY_FILE is the key of a job, which its user knows; with the key of the agents commands "
                          "run on all nodes: name one by --key-file or CLUSTERD_KEY_FILE, or none by --key-file ''")

@@ -91,7 +91,7 @@ def run(name, options):
     """Does what the options say."""
     given = [f"--{word.replace('_', '-')}" for word in _WHAT if getattr(options, word) is not None]
     if (options.clear or options.list) and given:
-        raise VclusterError(f"{given[0]} goes neither with --clear nor with --list")
+        raise VclusterError(f"{given[0]} cannot be combined with --clear or --list")
     if not (options.clear or options.list or given):
         raise VclusterError("no fault given (see vcluster faults --help)")
     if options.buffer and not options.rate:

@@ -20,7 +20,7 @@ SUBNETS = range(64, 192)
 
 def check_name(name):
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,30}", name):
-        raise VclusterError(f"'{name}' is no good name: use up to 31 of a-z 0-9 - _ and begin with a letter or digit")
+        raise VclusterError(f"'{name}' is not a valid name: use up to 31 of a-z 0-9 - _ and begin with a letter or digit")
     return name
 
 
@@ -85,7 +85,7 @@ def running(name):
         hint = f" (there is: {others})" if others else " (make one with: vcluster up)"
         raise VclusterError(f"cluster '{name}' does not exist{hint}")
     if not is_running(state):
-        raise VclusterError(f"cluster '{name}' is broken or half made; renew it with: vcluster up --name {name}")
+        raise VclusterError(f"cluster '{name}' is broken or incomplete: recreate it with vcluster up --name {name}")
     return state
 
 

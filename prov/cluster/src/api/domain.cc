@@ -47,7 +47,7 @@ int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void*
   if (info == nullptr) return -FI_EINVAL;
   const GivenAuthKey key(attributes_at(info->domain_attr), fabric.api_version);
   if (const char* const refusal = key.refusal()) {
-    fabric.platform().log().warn("no domain: %s", refusal);
+    fabric.platform().log().warn("cannot open a domain: %s", refusal);
     return -FI_EINVAL;
   }
   *handle = new Domain(fabric, *info, context);

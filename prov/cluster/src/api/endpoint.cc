@@ -158,7 +158,7 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
   if (const int error = EpOptions::check(*info)) return error;
   const GivenAuthKey key(attributes_at(info->ep_attr), domain.fabric().api_version);
   if (const char* const refusal = key.refusal()) {
-    domain.platform().log().warn("no endpoint: %s", refusal);
+    domain.platform().log().warn("cannot open an endpoint: %s", refusal);
     return -FI_EINVAL;
   }
   *handle = new Endpoint(domain, *info, context);

@@ -10,7 +10,8 @@
 namespace cluster::collective {
 namespace {
 
-/// Returns the failure that another member has announced; reset if this version does not know the status.
+/// Returns the status that another member has sent with its notice of a failure. Returns Status::reset if
+/// this version does not know the status.
 Status status_from(std::uint64_t data) {
   const auto status = static_cast<Status>(data);
   return data > static_cast<std::uint64_t>(Status::ok) && data <= static_cast<std::uint64_t>(Status::access)
@@ -27,14 +28,16 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   team->begin(compose(team->layout(), {}));
   const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
-  ++instance;  // not before: the other members do not know of a call that failed for lack of memory
+  // Only after success: the other members do not count a call that failed here for lack of memory.
+  ++instance;
   return *place->second;
 }
 
 void Collectives::join(Team& team, JoinListener& listener) {
   std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
   const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
-  // If messages of this team were evicted before this join, a failure may have been among them.
+  // If messages of this team were evicted before this join, one of them may have been the notice of a
+  // failure.
   if (failed || has_left(team.id())) note_failure(team, Status::reset);
   Operation& operation = *team.operations().front();
   operation.join = &listener;
@@ -80,12 +83,13 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
   if (operation.awaits_group) transport_.expect(*team.group(), true);
-  // Counted only here: the application repeats a call that failed for lack of memory, and all members must
-  // count alike.
+  // Counts the broadcast only here, because the application repeats a call that failed for lack of memory.
+  // All members must have the same count.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
-  // The operation has its number, so a repeated call would begin another one. advance() does the rest.
+  // The operation has its number now, so start() must not fail any more: a repeated call would begin another
+  // operation. advance() does the rest.
   begin(operation);
   return Status::ok;
 }
@@ -98,7 +102,7 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
-/// Without memory the team fails, at all its members.
+/// Sends the message of a step, or posts its receive. If memory is short, the team fails at all members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
@@ -116,8 +120,8 @@ void Collectives::issue(Ticket& ticket) {
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    // The sender of a long multicast keeps its buffer to retransmit what is lost. A short multicast is
-    // copied.
+    // The buffer of a long multicast must stay valid until all members have acknowledged it, because lost
+    // frames are retransmitted from it. The transport copies a short multicast.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
     enough_memory_for([&] { status = transport_.send(op); });
@@ -140,7 +144,7 @@ void Collectives::issue(Ticket& ticket) {
 }
 
 void Collectives::sent(void* context, Status status) {
-  if (context == nullptr) return;  // the announcement of a failure has no context
+  if (context == nullptr) return;  // only a notice of a failure has no context
   received(context, status, 0);
 }
 
@@ -152,8 +156,10 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-/// All members of a joined team are in the address vector. A member of a team not yet joined may be missing
-/// there. Its messages are stored, but they evict no messages of known members.
+/// Called for each message that no posted receive matches. Returns true if it is to be stored. All members of
+/// a joined team are in the address vector. For a team that is not joined yet, a sender may be missing there
+/// (`member` is false). Its messages are stored too, but they do not evict messages of senders in the address
+/// vector.
 bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {
@@ -190,7 +196,7 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Tickets that block again keep their order.
+/// Issues the blocked steps again. Those that are blocked again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
   while (!waiting.empty()) issue(waiting.pop_front());
@@ -201,7 +207,8 @@ void Collectives::advance() {
   issue_blocked();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
-    // Spreads new failures before it settles other results: anything that those begin would only be canceled.
+    // Spreads new failures before it settles other results, because steps that these results begin would only
+    // be canceled.
     while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
   for (; !evicted_.empty(); evicted_.pop_back())
@@ -216,7 +223,8 @@ void Collectives::settle(Ticket& ticket) {
   ticket.awaited = false;
   const Action& action = operation.run.action(ticket.step);
   Status status = ticket.status;
-  // Checks the length, because members that disagree about it would continue with bytes that were never sent.
+  // A message can be shorter than its buffer if the members disagree about the length of the operation. The
+  // operation must not continue with bytes that were never sent.
   if (status == Status::ok && action.kind == Action::Kind::receive && ticket.length != action.target.size())
     status = Status::truncated;
   if (status != Status::ok) {
@@ -233,8 +241,8 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
-/// Spreads one failure at a time: a listener may create or leave teams when it hears that an operation has
-/// ended.
+/// Searches again after each failure, because a listener may create or leave teams when it is told that an
+/// operation has ended.
 void Collectives::spread_failures() {
   for (;;) {
     const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });
@@ -243,7 +251,8 @@ void Collectives::spread_failures() {
   }
 }
 
-/// If memory runs out, the next call starts again. A member drops the second of two notices as late.
+/// Cancels the work of a failed team and notifies its neighbors. If memory is short, the next advance() calls
+/// this function again. A member drops the second of two notices.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -268,18 +277,18 @@ void Collectives::notify_neighbors(Team& team) {
       op.data = static_cast<std::uint64_t>(team.status());
       op.tagged = op.has_data = op.collective = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
-      transport_.send(op);  // fails for the lost member
+      transport_.send(op);  // fails if this neighbor is the lost member
     }
   }
 }
 
-/// Reports and removes each operation that is over, the oldest first.
+/// Reports and removes each operation that has ended, the oldest first.
 void Collectives::finish_operations(Team& team) {
   auto& operations = team.operations();
   const auto over = [&](const std::unique_ptr<Operation>& each) {
     return !each->reported && each->in_flight == 0 && (each->run.finished() || team.status() != Status::ok);
   };
-  for (;;) {  // the report of one may begin another operation, which calls this function again
+  for (;;) {  // a report may begin another operation, which calls this function recursively
     const auto next = std::ranges::find_if(operations, over);
     if (next == operations.end()) return;
     Operation& operation = **next;

@@ -1,16 +1,18 @@
 // The collective teams and operations of one endpoint. The first operation of a team is a barrier of its
-// members. A message may arrive before this endpoint has joined the message's team. Then it waits here, a
-// limited number for each team. Operations of a team run at the same time, and each has its own message tags.
+// members. A message may arrive before this endpoint has joined the message's team. The endpoint then stores
+// the message, up to a limit for each team. Operations of a team run concurrently, and each has its own
+// message tags.
 //
-// When a message of an operation ends with an error, or a member is lost, the team fails here for good. Its
-// stored and future messages are dropped, and its receives are canceled. Each operation ends with an error
-// once its buffers are free. Members that wait for another member must also hear of the failure. So each
-// member that fails notifies the members at the distances 1, 2, 4, ... in both directions, and they do the
-// same. The application may form another team of the remaining members.
+// If a message of an operation ends with an error, or a member is lost, the team fails at this endpoint for
+// good. The endpoint drops the team's stored and future messages, and cancels its receives. Each operation
+// ends with an error once its buffers are free. Every member must learn of the failure, because it may wait
+// for any other member. Therefore each member at which the team fails notifies the members at the distances
+// 1, 2, 4, ... in both directions. The team then fails at these members too, and they notify further members.
+// The application may form a new team of the remaining members.
 //
-// The protocol may complete messages at any time, even while operations are being posted. A completion is
-// only noted; advance() continues from there at the end of a call or of a turn. Noting a completion or a
-// failure never allocates. If memory runs out later, the next advance() continues.
+// The protocol may complete a message at any time, even while an operation is being posted. This object then
+// only notes the completion. At the end of a call or of a turn, advance() continues the operation. To note a
+// completion or a failure needs no memory. If memory is short during advance(), its next call continues.
 #pragma once
 
 #include <deque>
@@ -24,82 +26,86 @@
 
 namespace cluster::collective {
 
-/// What collective operations need from their endpoint: messages to and from members, matched apart from the
-/// application's. Results come back through protocol::CollectiveListener.
+/// The services of the endpoint that collective operations use: messages to and from members, which never
+/// match the application's messages. The endpoint reports results through protocol::CollectiveListener.
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
-  /// Returns true if nodes can be reached by multicast.
+  /// Returns true if multicast reaches the nodes.
   virtual bool has_multicast() const = 0;
-  /// Opens a multicast group of these members, of which this endpoint is one, and returns the group's
-  /// address. `key` is the same at all members.
+  /// Opens a multicast group of these members, one of which is this endpoint. Returns the address of the
+  /// group. `key` must be the same at all members.
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
-  /// Returns true once all members have joined the group. Until then nothing is sent to it.
+  /// Returns true once all members have joined the group. Until then, the caller sends nothing to it.
   virtual bool group_joined(std::uint64_t group) const = 0;
-  /// Counts one more operation that waits for a message of the group or, if `waits` is false, one fewer.
+  /// Increments the number of operations that wait for a message of the group. If `waits` is false,
+  /// decrements it.
   virtual void expect(std::uint64_t group, bool waits) = 0;
-  /// Closes the group. Messages sent to it before still arrive.
+  /// Closes the group. Messages already sent to the group still arrive.
   virtual void close_group(std::uint64_t group) = 0;
-  /// Returns ok if the endpoint has taken the message; the result goes to the CollectiveListener. Returns
-  /// again if the caller must repeat the call after progress. Anything else is a refusal.
+  /// Sends a message. Returns Status::ok if the endpoint has accepted it; the CollectiveListener is told the
+  /// result later. Returns Status::again if the caller must repeat the call later. Any other status is a
+  /// failure.
   virtual Status send(const protocol::SendOp& op) = 0;
   virtual Status receive(const protocol::RecvOp& op) = 0;
-  /// Cancels a receive. If no message has matched it yet, it ends with Status::canceled.
+  /// Cancels the receive with this context. If no message has matched it yet, the receive ends with
+  /// Status::canceled.
   virtual void cancel(const void* context) = 0;
-  /// Drops stored messages whose tag matches. Returns how many there were.
+  /// Drops the stored messages whose tag matches, and returns their number.
   virtual std::size_t discard(std::uint64_t tag, std::uint64_t ignore) = 0;
 };
 
 class Collectives final : public protocol::CollectiveListener {
  public:
-  /// How many operations of one team may be under way. A further one gets Status::again.
+  /// The limit on concurrent operations of one team. At the limit, start() returns Status::again.
   static constexpr std::size_t kOperationsMax = 256;
 
   explicit Collectives(TeamEndpoint& transport) : transport_(transport) {}
 
-  /// `queue` gets the completions; null: nobody wants them. `joins`: this endpoint may join teams.
+  /// `queue`: where completions go, or null if the application wants none. `joins`: true if this endpoint may
+  /// join teams.
   void attach(protocol::CompletionQueue* queue, bool joins) {
     queue_ = queue;
     joins_ = joins;
   }
-  /// `key` tells teams with the same members apart and is the same at all members. With key 0 the order of
-  /// creation tells them apart.
+  /// Creates a team. `key` distinguishes teams with the same members, and must be the same at all members.
+  /// Teams with the same members and the same key are distinguished by the order of their creation.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
-  /// Tells the listener when all members have joined or the join has failed, unless the team is left before.
-  /// Call it right after create().
+  /// Begins to join the team. Tells the listener when all members have joined or the join has failed, unless
+  /// leave() is called earlier. The caller calls join() right after create().
   void join(Team& team, JoinListener& listener);
-  /// Finds a team by its identity. Returns null if this endpoint has no such team.
+  /// Returns the team with this identity, or null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;
-  /// Aborts the operations under way. Returns Status::again while a peer still reads a buffer of such an
-  /// operation; repeat the call.
+  /// Aborts all operations of the team and removes it. Returns Status::again while a peer may still read a
+  /// buffer of an operation. The caller then repeats the call.
   Status leave(Team& team);
   Status start(Team& team, const Arguments& arguments, void* context, bool report);
 
   void sent(void* context, Status status) override;
   void received(void* context, Status status, std::size_t length) override;
   bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
-  /// Fails the teams of this member.
+  /// Makes all teams fail that contain this member.
   void member_lost(const SocketAddress& name, Status cause) override;
   void advance() override;
 
  private:
-  /// Messages kept for a team that this endpoint has not joined: as many as a join of a thousand members
-  /// brings.
+  /// The limit on stored messages of a team that this endpoint has not joined. A join of a thousand members
+  /// sends no more than this to one member.
   static constexpr std::size_t kEarlyOfTeam = 64;
   static constexpr std::size_t kEarlyTeams = 1024;
-  /// How many left teams are remembered, so that their late messages are dropped.
+  /// The endpoint remembers this many teams after it has left them, so that it drops their late messages.
   static constexpr std::size_t kLeftTeams = 1024;
 
-  /// A team that this endpoint has not joined, but whose messages have arrived.
+  /// A team that this endpoint has not joined yet, although messages of the team have arrived.
   struct Early {
     std::uint64_t team;
     std::size_t messages;
-    bool of_member;  ///< the first message came from a member of the address vector
+    bool of_member;  ///< true if the sender of the first message is in the address vector
   };
 
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
-  /// Remembers the team as left: from now on its messages are dropped.
+  /// Remembers that the endpoint has left the team. From now on, it drops messages of the team.
   void forget(std::uint64_t id);
   void issue(Ticket& ticket);
   void issue_blocked();
@@ -115,13 +121,16 @@ class Collectives final : public protocol::CollectiveListener {
   protocol::CompletionQueue* queue_ = nullptr;
   bool joins_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
-  std::unordered_map<std::uint64_t, std::uint64_t> instances_;  ///< teams created so far, by members and key
-  std::deque<Early> early_;         ///< if full, the oldest of an unknown source is evicted, else the oldest
-  std::deque<std::uint64_t> left_;  ///< the last teams that were left or evicted
-  std::vector<std::uint64_t> evicted_;  ///< evicted early teams whose stored messages are still to be dropped
+  /// Number of teams created with the same members and key.
+  std::unordered_map<std::uint64_t, std::uint64_t> instances_;
+  /// If full, the oldest entry of an unknown sender is evicted, or else the oldest entry.
+  std::deque<Early> early_;
+  std::deque<std::uint64_t> left_;  ///< the teams that were left or evicted most recently
+  /// Evicted entries of `early_`, until advance() drops their stored messages.
+  std::vector<std::uint64_t> evicted_;
   TicketQueue outcomes_;
-  TicketQueue blocked_;      ///< advance() issues them again
-  std::size_t failing_ = 0;  ///< teams whose failure is noted but not spread yet
+  TicketQueue blocked_;      ///< steps that advance() issues again
+  std::size_t failing_ = 0;  ///< number of teams with a failure that is noted but not spread yet
 };
 
 }  // namespace cluster::collective

@@ -9,20 +9,20 @@
 namespace cluster::collective {
 namespace {
 
-// --- Exchanges: the building blocks of operations. Each function adds this member's part of an exchange to a
-// schedule, to begin after a given step. It returns the step after which this part is done. `phase` separates
-// the messages of several exchanges in one schedule. ---
+// --- Exchanges: the building blocks of operations. Each function adds the actions of this member in one
+// exchange to a schedule. They begin after a given step. The function returns the step that is done when all
+// of them are done. `phase` distinguishes the messages of several exchanges in one schedule. ---
 
-/// The message numbers of one exchange are below this.
+/// The number of message numbers that one exchange can use.
 constexpr unsigned kPhaseNumbers = 256;
-/// Pieces are multiples of this, so that no element of any type is split.
+/// The length of a piece is a multiple of this. Therefore no element is split, whatever its type.
 constexpr std::size_t kPieceUnit = 64;
 
-/// The pieces of a long buffer. A member passes one piece on while it receives the next.
+/// Divides a long buffer into pieces. A member sends one piece on while it receives the next.
 class Pieces {
  public:
-  /// Pieces but the last have at least `shortest` bytes. There are at most as many as an exchange has message
-  /// numbers.
+  /// All pieces except the last have the same length of at least `shortest` bytes. There are at most
+  /// kPhaseNumbers pieces.
   Pieces(std::size_t length, std::size_t shortest) {
     const std::size_t needed = (length + kPhaseNumbers - 1) / kPhaseNumbers;
     size_ = std::max(shortest, (needed + kPieceUnit - 1) / kPieceUnit * kPieceUnit);
@@ -41,12 +41,13 @@ class Pieces {
   std::size_t count_;
 };
 
-/// Returns the step of one piece. `steps` has one step for each piece, or one for all.
+/// Returns the step of the piece `index`. `steps` contains one step for each piece, or a single step for all
+/// pieces.
 Step of_piece(std::span<const Step> steps, std::size_t index) {
   return steps.size() == 1 ? steps[0] : steps[index];
 }
 
-/// Two buffers that take turns: this member receives into one while it combines the other.
+/// Two buffers used in turn: this member receives into one while it combines the contents of the other.
 class Alternating {
  public:
   Alternating(Schedule& schedule, std::size_t size) : bytes_(schedule.scratch(2 * size)), size_(size) {}
@@ -64,17 +65,17 @@ class Alternating {
 /// One block for each member of a list, in the order of the list.
 using Blocks = std::vector<Bytes>;
 
-/// How bytes cross the network by multicast: from the leader of the root's node to the leaders of the other
-/// nodes.
+/// A multicast from the leader of the root's node (the spreader) to the leaders of the other nodes.
 struct Multicast {
   Member spreader;
   unsigned phase;
-  bool arrives;  ///< the root is on another node
-  bool spreads;  ///< this member is the spreader
+  bool arrives;  ///< true if the root is on another node, so that this node receives the multicast
+  bool spreads;  ///< true if this member is the spreader
 };
 
-/// Sends the root's `buffer` to all members of a tree. With a multicast the tree covers one node. `after` is
-/// one step for each piece, or one for all. Members write nothing into their buffers before that step.
+/// Sends the root's `buffer` to all members of a tree. With a multicast, the tree contains only the members
+/// of this node. `after` contains one step for each piece, or a single step for all pieces. No action writes
+/// into `buffer` before that step.
 Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffer, const Pieces& pieces,
                std::span<const Step> after, const Multicast* multicast = nullptr) {
   std::vector<Step> done;
@@ -90,7 +91,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
       here = schedule.receive(multicast->spreader, crossing, piece, {here});
     }
     if (multicast != nullptr && multicast->spreads) {
-      // Before the sends inside the node, because the network is slower.
+      // Multicasts before it sends inside the node, because the network is slower.
       done.push_back(schedule.spread(crossing, piece, {here}));
     } else if (multicast != nullptr || tree.parent != kNoMember || tree.children.empty()) {
       done.push_back(here);
@@ -100,9 +101,9 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
   return schedule.join(done);
 }
 
-/// Combines the contributions of all members of a tree at its root. `own` is this member's contribution. The
-/// contributions of its children are combined into `sum`, which may be the same memory. Only the root and
-/// members with children use `sum`. Returns a step for each piece.
+/// Combines the contributions of all members of a tree at its root. `own` is the contribution of this member.
+/// `sum` is where this member adds up its own contribution and those of its children. It may be the same
+/// memory as `own`. Only the root and members with children use it. Returns one step for each piece.
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {
   const bool combines = !tree.children.empty() || tree.parent == kNoMember;
@@ -115,7 +116,7 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
     const ConstBytes mine = pieces.of(own, i);
     const Bytes piece = combines ? pieces.of(sum, i) : Bytes{};
     Step here = combines && mine.data() != piece.data() ? schedule.copy(piece, mine, {after}) : after;
-    // The child with the smallest subtree comes first, because its sum is complete first.
+    // Combines the child with the smallest subtree first, because its sum arrives first.
     for (std::size_t child = tree.children.size(); child-- > 0;) {
       const Bytes arrived = arrivals[child].buffer(i, piece.size());
       const Step receive =
@@ -130,14 +131,15 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
   return done;
 }
 
-/// All members of a list combine `sum` by recursive doubling, which suits short buffers. If the number of
-/// members is no power of two, each surplus member first gives its part to a neighbor. It gets the result at
-/// the end.
+/// Combines `sum` of all members in a list by recursive doubling, which is fast for short buffers. Recursive
+/// doubling needs a power of two members. Each surplus member therefore first sends its contribution to a
+/// neighbor in the list, and receives the result at the end.
 Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                    Bytes sum, Step after) {
   const std::size_t count = list.size();
   const std::size_t power = std::bit_floor(count);
-  const std::size_t pairs = count - power;  // the first 2 * pairs members form pairs
+  // The first 2 * pairs members form pairs, each with one surplus member.
+  const std::size_t pairs = count - power;
   const unsigned first = phase * kPhaseNumbers;
   constexpr unsigned kLast = kPhaseNumbers - 1;
   const bool paired = self < 2 * pairs;
@@ -150,7 +152,7 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   const auto combine_with = [&](Member other, unsigned number, Step sent) {
     const Bytes arrived = arrivals.buffer(turn, sum.size());
     const Step receive = schedule.receive(other, number, arrived, {arrivals.used_by(turn), after});
-    // Both sides combine in place, so each first waits until its own part has been sent.
+    // Both sides combine into `sum`, so each waits until its old value has been sent.
     const Step combined = schedule.combine(sum, arrived, {receive, sent});
     arrivals.used_by(turn++) = combined;
     return combined;
@@ -166,9 +168,11 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   return paired ? schedule.send(list[self - 1], first + kLast, sum, {after}) : after;
 }
 
-/// Blocks of all members of a list travel around a ring. The i-th member begins with block i + `shift` and
-/// passes on what it receives. If `combines`, it adds each block that arrives to its own one, and ends with
-/// the sum of block i + `shift` + 1. Otherwise it keeps the blocks, and ends with all of them.
+/// Sends the blocks of all members in a list around a ring. The i-th member first sends the block i +
+/// `shift`. In each later round it sends the block that it received in the round before. If `combines` is
+/// true, it first combines the received block with its own block of the same index. At the end it has the
+/// combined block i + `shift` + 1. If `combines` is false, it stores the received blocks, and at the end has
+/// all of them.
 Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                  const Blocks& blocks, std::size_t shift, bool combines, Step after) {
   const std::size_t count = list.size();
@@ -196,13 +200,13 @@ Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t s
   return schedule.join(done);
 }
 
-/// All members of a list get all blocks, which suits short blocks (Bruck's algorithm). At first the i-th
-/// member has block i.
+/// Sends the blocks of all members in a list to all of them by Bruck's algorithm, which is fast for short
+/// blocks. `own` is the block of this member.
 Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                      ConstBytes own, const Blocks& blocks, Step after) {
   const std::size_t count = list.size();
   const std::size_t size = own.size();
-  // The blocks in the order of the list, beginning with this member's own.
+  // The blocks in the order of the list, starting with the block of this member.
   const Bytes rotated = schedule.scratch(size * count);
   Step here = schedule.copy(rotated.first(size), own, {after});
   std::vector<Step> done;
@@ -222,13 +226,15 @@ Step gather_doubling(Schedule& schedule, std::span<const Member> list, std::size
 
 // --- Operations ---
 
-/// The exchanges of one operation. Each has message numbers of its own.
+/// The exchanges of one operation. Each uses its own message numbers.
 enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 
-/// Rounds of an alltoall that are under way at once: enough to fill a link, too few to overrun a receiver.
+/// The number of concurrent rounds of an alltoall: enough to use the whole bandwidth of a link, but too few
+/// to overrun a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
-/// Sends one multicast for each piece to the other nodes, and uses a tree inside each node.
+/// Sends the root's buffer to all members. One multicast sends a piece to all other nodes. Inside each node,
+/// a tree distributes the piece.
 void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, Bytes buffer,
                    const Pieces& pieces, std::span<const Step> after) {
   const bool here = layout.node_of(root) == layout.node();
@@ -236,7 +242,7 @@ void send_to_nodes(Schedule& schedule, const TeamLayout& layout, Member root, By
   send_down(schedule, layout.tree_here(root), kDown, buffer, pieces, after, &multicast);
 }
 
-/// Returns equal blocks of a buffer, one for each member, in the given order.
+/// Divides a buffer into equal blocks, one for each member. Returns them in the given order of members.
 Blocks blocks_of(Bytes buffer, const MemberList& order) {
   const std::size_t size = buffer.size() / order.size();
   Blocks blocks;
@@ -244,7 +250,7 @@ Blocks blocks_of(Bytes buffer, const MemberList& order) {
   return blocks;
 }
 
-/// Returns `count` parts of a buffer, as equal as whole elements permit.
+/// Divides a buffer into `count` parts of nearly equal length. No element is split.
 Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   const std::size_t elements = buffer.size() / element;
   Blocks parts;
@@ -256,9 +262,10 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
-/// Returns true if the nodes exchange through one of them. This takes two messages one after the other
-/// instead of one per doubling. The second message carries the acknowledgement of the first, and a member
-/// waits once. Two nodes need no meeting point: each sends as soon as it is ready.
+/// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. This
+/// needs two messages one after the other instead of one message for each doubling. The second message also
+/// acknowledges the first, and a member waits only once. With two nodes this gains nothing, because each node
+/// can send to the other as soon as it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;
@@ -275,7 +282,7 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  // With two members nobody passes pieces on, so one piece suffices.
+  // With two members, no member sends a piece on, so one piece is enough.
   const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }
@@ -290,7 +297,7 @@ void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
 }
 
-/// With an empty buffer it is a barrier.
+/// With an empty buffer, this is a barrier.
 void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   if (meets_at_one(layout, arguments.source.size())) {
     const Tree tree = layout.tree(kMeeting, star_tree);
@@ -336,7 +343,7 @@ void allgather(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   }
 }
 
-/// The root sends each member its block.
+/// The root sends each member the member's block.
 void scatter(Schedule& schedule, const TeamLayout& layout, ConstBytes blocks, Bytes own, Member root,
              Step after) {
   if (layout.self() != root) {
@@ -369,7 +376,8 @@ void gather(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   }
 }
 
-/// In each round every member sends to one member and receives from one, so that no receiver is overrun.
+/// In each round, every member sends to one member and receives from one member. Therefore no receiver is
+/// overrun.
 void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   const std::size_t count = layout.size();
   const std::size_t size = arguments.target.size() / count;

@@ -1,6 +1,7 @@
-// Chooses the exchanges of an operation by its length and by the nodes of the members. Short operations take
-// few rounds: trees and doubling. Long operations move few bytes: pipelines and rings. Inside a node the
-// members combine first, and one of them speaks for the node.
+// Chooses the exchanges of an operation according to its length and the nodes of the members. Short
+// operations use trees and recursive doubling, which need few rounds. Long operations use pipelines and
+// rings, which send few bytes. The members of a node first exchange among themselves. Then one of them, the
+// leader, exchanges with the leaders of the other nodes.
 #pragma once
 
 #include <cstddef>
@@ -22,46 +23,47 @@ enum class Kind : std::uint8_t {
   gather,
 };
 
-/// The arguments of one member. A block is what one member contributes or gets. In a broadcast `target` is
-/// the buffer of every member.
+/// The arguments of one member. A block is the data that one member contributes or receives. In a broadcast,
+/// `target` is the buffer of every member.
 struct Arguments {
   Kind kind = Kind::barrier;
   Reduction reduction{};
-  ConstBytes source{};  ///< a block for each member in alltoall, reduce_scatter, and scatter at the root
-  Bytes target{};       ///< a block for each member in alltoall, allgather, and gather at the root
+  ConstBytes source{};  ///< one block for each member in alltoall, reduce_scatter, and at the root of scatter
+  Bytes target{};       ///< one block for each member in alltoall, allgather, and at the root of gather
   Member root = 0;
   bool multicast = false;  ///< true if multicast reaches the nodes; the same at all members
   bool often = false;      ///< true if the team broadcasts often; the same at all members
 };
 
-/// From this length on, operations save bytes rather than rounds.
+/// From this length on, operations use exchanges that save bytes instead of rounds.
 inline constexpr std::size_t kLong = 32 * 1024;
 /// The shortest piece of a pipeline.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
 
-/// If an operation is at most kShort long, up to this many nodes exchange it through one of them. The port of
-/// that node passes the bytes of all.
+/// If a team has at most kFewNodes nodes, an allreduce of at most kShort bytes goes through one member. The
+/// limits are low because all data passes the network port of that member's node.
 inline constexpr std::size_t kFewNodes = 8;
 inline constexpr std::size_t kShort = 256;
 
-/// A broadcast goes by multicast if it is at least kMulticastMin long and goes to at least kMulticastNodes
-/// nodes.
+/// A broadcast uses multicast if it is at least kMulticastMin bytes long and the team has at least
+/// kMulticastNodes nodes.
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
-/// In a team that broadcasts often, a broadcast of any length goes by multicast to at least this many nodes.
-/// Opening a group takes longer than a few short broadcasts. Barriers and short allreduces gain nothing from
-/// multicast: their second message acknowledges the first anyway.
+/// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
+/// multicast. Other teams do not, because to open a group takes longer than a few short broadcasts. Barriers
+/// and short allreduces gain nothing from multicast, because their second message acknowledges the first
+/// anyway.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;
-/// The sums of an allreduce go by multicast from this length on. With multicast they pass the port of each
-/// node once in each direction; in a ring they pass it nearly twice.
+/// From this length on, an allreduce sends its sums by multicast. With multicast, the data passes the network
+/// port of each node once in each direction. In a ring, it passes the port nearly twice.
 inline constexpr std::size_t kMulticastSums = 32 * 1024;
 
-/// Returns true if the operation uses multicast.
+/// Returns true if the operation uses multicast. All members must get the same result.
 bool spreads(const TeamLayout& layout, const Arguments& arguments);
 
-/// Returns the schedule of layout.self().
+/// Returns the schedule of this member, layout.self(), for the operation.
 Schedule compose(const TeamLayout& layout, const Arguments& arguments);
 
 }  // namespace cluster::collective

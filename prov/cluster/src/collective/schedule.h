@@ -1,9 +1,10 @@
-// The actions of one member of a team in one collective operation: sends, receives, combinations and copies.
-// Each begins when the actions before it are done. An algorithm (composition.cc) only writes such a schedule.
-// ScheduleRun runs it and knows no algorithm. Neither knows links, time or other operations.
+// A schedule lists the actions of one member in one collective operation: sends, receives, combinations and
+// copies. Each action begins when certain other actions are done. The algorithms (composition.cc) only write
+// schedules. ScheduleRun runs them and is the same for all algorithms. Neither of them depends on links, time
+// or other operations.
 //
-// Sender and receiver of a message write the same number into their schedules. Messages with one number
-// between the same two members match in the order in which both sides begin them.
+// The schedules of the sender and the receiver of a message contain the same message number. If two members
+// exchange several messages with the same number, these match in the order in which both sides begin them.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,10 @@ namespace cluster::collective {
 using Member = std::uint32_t;
 /// The index of an action in a schedule.
 using Step = std::uint32_t;
-/// The step before all actions: an action after it begins at once.
+/// The step before all actions. An action that waits only for this step begins at once.
 inline constexpr Step kStart = ~Step{0};
 
-/// The operation that combines elements: one of min to bxor.
+/// The operation and the type with which elements are combined. `op` is one of min to bxor.
 struct Reduction {
   wire::AtomicOp op = wire::AtomicOp::sum;
   wire::AtomicType type = wire::AtomicType::uint8;
@@ -39,14 +40,15 @@ struct Action {
     receive,  ///< receives from `member` into `target`
     combine,  ///< `target` op= `source`
     copy,     ///< copies `source` to `target`
-    join,     ///< nothing: is done when several other actions are done
+    join,     ///< does nothing; is done when several other actions are done
   };
 
   Kind kind = Kind::join;
   std::uint16_t number = 0;
   Member member = 0;
-  std::uint32_t awaited = 0;  ///< how many actions before it are not done
-  Step first_edge = kStart;   ///< in Schedule::edges; leads to the actions after it
+  std::uint32_t awaited = 0;  ///< number of actions that this action still waits for
+  /// Index in Schedule::edges() of the first edge to an action that waits for this one.
+  Step first_edge = kStart;
   Bytes target{};
   ConstBytes source{};
 };
@@ -61,7 +63,7 @@ class Schedule {
     Step to;
     Step next;
   };
-  /// The largest message number; larger ones wrap around.
+  /// The largest message number. Larger numbers are reduced modulo kNumberMax + 1.
   static constexpr std::uint16_t kNumberMax = 0xfff;
 
   explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {
@@ -72,7 +74,7 @@ class Schedule {
   Step send(Member to, unsigned number, ConstBytes bytes, After after) {
     return add(Action::Kind::send, number, to, {}, bytes, after);
   }
-  /// Sends to all members that receive from this one under the number.
+  /// Multicasts to all members whose schedule receives from this member with this number.
   Step spread(unsigned number, ConstBytes bytes, After after) {
     return add(Action::Kind::spread, number, 0, {}, bytes, after);
   }
@@ -110,8 +112,8 @@ class Schedule {
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
 };
 
-/// Runs one schedule: decides which actions may begin. The caller carries out messages and reports when each
-/// is done; this class does combinations and copies.
+/// Runs one schedule: determines which actions may begin. The caller sends and receives the messages, and
+/// calls done() for each. This class performs combinations and copies itself.
 class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
@@ -124,7 +126,7 @@ class ScheduleRun {
     }
     proceed(issue);
   }
-  /// A message that the caller has issued is done.
+  /// Called when the message of a step is done. Calls issue() for each message that may begin now.
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
@@ -135,12 +137,12 @@ class ScheduleRun {
   const Action& action(Step step) const { return schedule_.actions()[step]; }
 
  private:
-  /// Marks a step as done; actions after it may become ready.
+  /// Marks a step as done. Actions that waited only for this step become ready.
   void finish(Step step);
   void perform(const Action& action) const;
 
-  /// Begins actions in the order in which they became ready, so that messages of one number leave in the
-  /// order of the schedule.
+  /// Begins the ready actions in the order in which they became ready. Therefore messages with the same
+  /// number are sent in the order of the schedule.
   template <typename Issue>
   void proceed(Issue& issue) {
     for (; next_ready_ < ready_.size(); ++next_ready_) {
@@ -156,7 +158,7 @@ class ScheduleRun {
   }
 
   Schedule schedule_;
-  std::vector<Step> ready_;  ///< all steps that were ready so far, each once
+  std::vector<Step> ready_;  ///< all steps that have become ready so far, each once
   std::size_t next_ready_ = 0;
   std::size_t done_ = 0;
 };

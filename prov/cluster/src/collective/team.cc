@@ -8,7 +8,7 @@
 namespace cluster::collective {
 namespace {
 
-/// Any key will do, as long as all processes use the same.
+/// An arbitrary key, which must be the same in all processes.
 constexpr std::uint64_t kKeyLow = 0x636f6c6c65637469;
 constexpr std::uint64_t kKeyHigh = 0x766573206f662061;
 

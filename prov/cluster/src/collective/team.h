@@ -1,5 +1,5 @@
-// A team as one member sees it, and the operations of the team that are under way here. Collectives
-// (collectives.h) drives it.
+// A team as one member sees it, and the member's unfinished operations of the team. Only Collectives
+// (collectives.h) uses these classes.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +18,22 @@
 
 namespace cluster::collective {
 
-/// The tag of a message between members: the team, its operation within the team, and its number within the
-/// operation. Every member computes the identity of a team from the names of the members, so the members
-/// exchange no message to agree on one.
+/// The tag of a message between members. It contains the identity of the team, the number of the operation
+/// within the team, and the message number within the operation. Every member computes the identity of a team
+/// from the names of its members. Therefore the members need not exchange messages to agree on an identity.
 ///
-/// Operations of a team are numbered modulo kOperations. Both sides begin the operations of a team in the
-/// same order. So a message of a later operation that has the same number matches later.
+/// Operations of a team are numbered modulo kOperations. All members begin the operations of a team in the
+/// same order. Therefore the messages of two operations with the same number match in the right order.
 class TeamTag {
  public:
   static constexpr unsigned kNumberBits = 12;
   static constexpr unsigned kOperationBits = 12;
   static constexpr unsigned kTeamShift = kNumberBits + kOperationBits;
   static constexpr unsigned kTeamBits = 64 - kTeamShift;
-  /// The operation number that announces that the team has failed.
+  /// The operation number of a notice that the team has failed.
   static constexpr std::uint32_t kFailure = 0xfff;
   static constexpr std::uint32_t kOperations = kFailure;
-  /// The bits in which the tags of one team differ.
+  /// The bits that differ between tags of the same team.
   static constexpr std::uint64_t kAnyOfTeam = 0xffffff;
 
   explicit TeamTag(std::uint64_t bits) : bits_(bits) {}
@@ -50,13 +50,13 @@ class TeamTag {
   std::uint64_t bits_;
 };
 
-/// A member as the endpoint knows it.
+/// The handle and the name of a member.
 struct MemberAddress {
-  std::uint64_t handle = 0;  ///< in the address vector
+  std::uint64_t handle = 0;  ///< the member's handle in the address vector
   SocketAddress name;
 };
 
-/// Is told when a join has ended, under the engine's lock.
+/// A listener that is told when a join has ended. The caller holds the engine's lock.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;
@@ -65,19 +65,19 @@ class JoinListener {
 
 struct Operation;
 
-/// The context of one message of an operation. Either the message is under way, or its result waits for
-/// advance(), or it waits to be issued again. In the latter two cases the ticket is in a TicketQueue.
+/// The state of one message of an operation, and its context for the protocol. While the result waits for
+/// advance(), or the message waits to be issued again, the ticket is in a TicketQueue.
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;
-  bool awaited = false;        ///< a receive is posted and not complete
+  bool awaited = false;        ///< true while a posted receive is not complete
   Status status = Status::ok;  ///< the result
   std::size_t length = 0;      ///< bytes received
   Ticket* next = nullptr;
 };
 
-/// Tickets that wait for the same thing, in order. A ticket holds the link to the next one, so adding a
-/// ticket never allocates. A ticket is in at most one queue.
+/// A queue of tickets. Each ticket contains the pointer to the next one, so push_back() needs no memory. A
+/// ticket is in at most one queue.
 class TicketQueue {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -107,23 +107,24 @@ struct Operation {
       : team(of), number(numbered), run(std::move(schedule)), tickets(run.size()) {}
 
   Team& team;
-  std::uint32_t number;  ///< within the team
+  std::uint32_t number;  ///< number of the operation within the team
   ScheduleRun run;
-  std::vector<Ticket> tickets;   ///< by step
-  std::size_t in_flight = 0;     ///< messages without a result yet: their buffers are in use
-  void* context = nullptr;       ///< the application's
-  bool report = true;            ///< write a completion on success
-  JoinListener* join = nullptr;  ///< set for the operation by which the members join
-  bool awaits_group = false;     ///< a multicast from another node is outstanding
-  bool reported = false;         ///< true also while its report is under way
+  std::vector<Ticket> tickets;   ///< one ticket for each step
+  std::size_t in_flight = 0;     ///< number of messages without a result; their buffers are still in use
+  void* context = nullptr;       ///< the application's context
+  bool report = true;            ///< true to write a completion on success
+  JoinListener* join = nullptr;  ///< set if this operation is the barrier of a join, and null otherwise
+  bool awaits_group = false;     ///< true while the operation waits for a multicast from another node
+  bool reported = false;         ///< true from the beginning of its report on
 };
 
 class Team {
  public:
-  /// A team opens a multicast group after this many broadcasts, or for a long message.
+  /// After this many broadcasts, a team opens a multicast group even for short broadcasts.
   static constexpr std::uint32_t kBroadcastsBefore = 8;
 
-  /// Returns the identity of the `instance`th team with this key and these members in this order.
+  /// Returns the identity of a team. `instance` is the number of earlier teams with the same key and the same
+  /// members in the same order.
   static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key,
                                 std::uint64_t instance);
 
@@ -132,13 +133,14 @@ class Team {
   std::uint64_t id() const { return id_; }
   const TeamLayout& layout() const { return layout_; }
   const MemberAddress& address(Member member) const { return members_[member]; }
-  /// Returns kNoMember if the team has no member with this handle or name.
+  /// Return the member with this handle or name, or kNoMember if the team has none.
   Member find(std::uint64_t handle) const;
   Member find(const SocketAddress& name) const;
 
-  /// Returns why the team has failed; ok as long as it works.
+  /// Returns the cause if the team has failed, and otherwise Status::ok.
   Status status() const { return status_; }
-  /// Notes the first cause of a failure. Returns false if a cause was already noted. Never allocates.
+  /// Notes the cause of a failure. If a cause was already noted, changes nothing and returns false. Needs no
+  /// memory.
   bool note_failure(Status cause) {
     if (noted_ != Status::ok) return false;
     noted_ = cause;
@@ -150,13 +152,15 @@ class Team {
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
-  /// Returns the multicast group of the nodes' leaders; empty until an operation needs it.
+  /// Returns the multicast group of the leaders of all nodes. Returns nullopt until an operation has needed
+  /// it.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
-  /// Returns true after so many broadcasts that a group pays, however short they are.
+  /// Returns true once the team has made kBroadcastsBefore broadcasts. From then on a multicast group is
+  /// worth opening, even for short broadcasts.
   bool broadcasts_often() const { return broadcasts_ == kBroadcastsBefore; }
   void count_broadcast() { broadcasts_ = std::min(broadcasts_ + 1, kBroadcastsBefore); }
-  /// Returns the names of the leaders.
+  /// Returns the names of the leaders of all nodes.
   std::vector<SocketAddress> leaders() const;
   /// Returns true once all members have joined.
   bool complete() const { return complete_; }
@@ -167,7 +171,7 @@ class Team {
   std::vector<MemberAddress> members_;
   TeamLayout layout_;
   Status noted_ = Status::ok;   ///< the first cause of a failure
-  Status status_ = Status::ok;  ///< equals noted_ once the team has failed here
+  Status status_ = Status::ok;  ///< equals noted_ once Collectives has begun to spread the failure
   bool failure_spread_ = false;
   bool complete_ = false;
   std::optional<std::uint64_t> group_;

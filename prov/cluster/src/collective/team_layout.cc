@@ -60,7 +60,7 @@ Tree TeamLayout::tree_here(Member root) const {
 }
 
 Tree TeamLayout::tree(Member root, MakeTree between) const {
-  // The root replaces the leader of its node.
+  // On its node, the root takes the place of the leader.
   MemberList leaders = leaders_;
   leaders[place_[root].node] = root;
   const Member leader = leaders[node()];

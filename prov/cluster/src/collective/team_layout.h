@@ -1,6 +1,6 @@
-// The members of a team by node, and the trees that connect them. A tree first connects the nodes through one
-// member of each (its leader), and then the members inside each node. So every byte crosses the network once
-// per node.
+// The members of a team, grouped by node, and the trees that connect them. A tree connects the nodes through
+// one member of each node, its leader. Inside each node, it connects the leader with the other members.
+// Therefore each byte crosses the network only once for each node.
 #pragma once
 
 #include <cstddef>
@@ -13,51 +13,53 @@ namespace cluster::collective {
 
 inline constexpr Member kNoMember = ~Member{0};
 
-/// Some members of a team, in the same order at all of them.
+/// A list of members. All members in it have the list in the same order.
 using MemberList = std::vector<Member>;
 
-/// The place of one member in a tree.
+/// The parent and the children of one member in a tree.
 struct Tree {
   Member parent = kNoMember;  ///< kNoMember at the root
   std::vector<Member> children;
 };
 
-/// A tree in which each round reaches twice as many members as the round before.
+/// Returns the place of this member in a binomial tree: each round doubles the number of members reached. In
+/// these three functions, `self` and `root` are the positions of this member and of the root in `list`.
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// A tree from the root to the next member, and from each member to the next.
+/// Returns the place of this member in a chain: from the root to the next member, and from each member to the
+/// next.
 Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// A tree from the root to every other member.
+/// Returns the place of this member in a star: from the root to every other member.
 Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 
 class TeamLayout {
  public:
   using MakeTree = Tree (*)(std::span<const Member> list, std::size_t self, std::size_t root);
 
-  /// `node_of` has one number for each member, the same for members of one node. `self` is this member.
+  /// `node_of`: one number for each member, equal for members of the same node. `self`: this member.
   TeamLayout(std::span<const std::size_t> node_of, Member self);
 
   std::size_t size() const { return place_.size(); }
   Member self() const { return self_; }
-  /// All members, grouped by node.
+  /// Returns all members, grouped by node.
   const MemberList& by_node() const { return by_node_; }
-  /// The first member of each node.
+  /// Returns the first member of each node.
   const MemberList& leaders() const { return leaders_; }
-  /// The first member of this node.
+  /// Returns the first member of this node.
   Member leader() const { return leaders_[node()]; }
   bool leads() const { return leader() == self_; }
-  /// The members of this node. position_in_node() is this member's place among them.
+  /// Returns the members of this node. position_in_node() is the position of this member in this list.
   const MemberList& neighbors() const { return nodes_[place_[self_].node]; }
   std::size_t node() const { return place_[self_].node; }
   std::size_t node_of(Member member) const { return place_[member].node; }
   std::size_t position_in_node() const { return place_[self_].position; }
-  /// Returns the place of this member in by_node().
+  /// Returns the position of this member in by_node().
   std::size_t position_by_node() const;
 
-  /// Returns a tree over the members of this node. Its top is the root if the root is on this node, else the
-  /// node's leader.
+  /// Returns the place of this member in a binomial tree of the members of this node. The tree starts at
+  /// `root` if that member is on this node, and otherwise at the node's leader.
   Tree tree_here(Member root) const;
-  /// Returns a tree over all members: it has the shape `between` between nodes, and is binomial inside each
-  /// node.
+  /// Returns the place of this member in a tree of all members. `between` makes the tree between the nodes.
+  /// Inside each node the tree is binomial.
   Tree tree(Member root, MakeTree between) const;
 
  private:

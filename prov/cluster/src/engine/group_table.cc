@@ -110,12 +110,12 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
-    parts_.environment.log.warn("group %s cannot be joined without multicast: %s", op.address.text().c_str(),
-                                reason.c_str());
+    parts_.environment.log.warn("cannot join group %s, because a group without a roster needs multicast: %s",
+                                op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s works without multicast; its members get messages by unicast: %s",
+    parts_.environment.log.info("group %s does not use multicast, so its members get messages by unicast: %s",
                                 op.address.text().c_str(), reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
@@ -385,8 +385,8 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s; messages to it go by unicast (does a switch filter "
-            "multicast, or does a router lie between?)",
+            "group %s: multicast does not reach %s, so messages to it are sent by unicast (does a switch "
+            "or a router between filter multicast?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
@@ -395,8 +395,8 @@ void GroupTable::report(GroupEntry& entry) {
             event.kind == GroupEvent::Kind::removed
                 ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it may "
                   "join again)"
-                : "group %s: %s has removed this endpoint, which did not answer in time (close the group and "
-                  "join it again)",
+                : "group %s: %s has removed this endpoint, because this endpoint did not answer in time "
+                  "(close the group and join it again)",
             address.c_str(), name.c_str());
         if (bindings.losses != nullptr) {
           bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member,

@@ -14,8 +14,8 @@ using wire::SegmentKind;
 
 namespace {
 
-constexpr Duration kPostRetry = 100us;  ///< when a carrier had no space for a segment of a group
-constexpr Duration kAgeUnit = 1024ns;   ///< of group_status
+constexpr Duration kPostRetry = 100us;  ///< until the next attempt after a carrier had no space for a segment
+constexpr Duration kAgeUnit = 1024ns;   ///< unit of the age in group_status
 
 std::uint32_t age_units(Duration age) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(age / kAgeUnit, 0, UINT32_MAX));
@@ -52,7 +52,7 @@ void report_status(Time now, Member& member, std::uint64_t key) {
   if (post_to(member, report)) member.stream->status_sent();
 }
 
-/// True once both have named their roles and the starts of the streams between them.
+/// Returns true once both sides have announced their roles and the starts of the streams between them.
 bool met(const Member& member, const Role& own) {
   if (!member.role || member.join_due) return false;
   const bool hears = own.receives && member.role->sends;
@@ -60,7 +60,8 @@ bool met(const Member& member, const Role& own) {
   return (!hears || member.stream != nullptr) && (!is_heard || (member.started && !member.start_due));
 }
 
-/// Tells a member what it must know about this side. Returns false if its carrier had no space.
+/// Sends the member the role of this side and the start of its stream, if they are due. Returns false if the
+/// carrier had no space.
 bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
   if (member.join_due && !leaving) {
     const Segment join{.kind = SegmentKind::group_join,
@@ -152,15 +153,16 @@ bool Group::complete() const {
   });
 }
 
-/// The member no longer receives from this side.
+/// Removes the member from the listeners of this side's stream. `why`: ok, or the status with which messages
+/// that it lacks fail.
 void Group::stop_sending_to(Member& member, Status why) {
   stream_.remove(member, why);
   static_cast<Listener&>(member) = {.name = member.name, .carrier = member.carrier, .posted = member.posted};
 }
 
 void Group::on_join(Member& member, const Segment& segment) {
-  if (member.role && segment.offset <= member.incarnation) return;  // an old join
-  // A new membership knows nothing of what this side said before.
+  if (member.role && segment.offset <= member.incarnation) return;  // a late copy of an earlier join
+  // After a new join, the member has no state from its earlier membership.
   if (member.role) stop_sending_to(member, Status::reset);
   if (member.role || member.absent) member.join_due = true;
   member.absent = false;
@@ -188,7 +190,7 @@ bool Group::on_start(Member& member, const Segment& segment) {
   return true;
 }
 
-/// Takes in a listener's report about the stream of this side. Returns false if the member is no listener.
+/// Processes a listener's report about the stream of this side. Returns false if the member is no listener.
 bool Group::on_report(Time now, Member& member, const Segment& segment) {
   if (segment.id != stream_.id() || !member.started) return false;
   if (segment.kind == SegmentKind::group_nak) {
@@ -204,15 +206,17 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
 void Group::on_end(Member& member, const Segment& segment) {
   if (segment.id == stream_.id()) {
     if (member.started) {
-      stop_sending_to(member, Status::ok);  // the member has left
+      stop_sending_to(member, Status::ok);  // the member has left the group
     } else if (!member.role) {
       member.absent = true;
     } else {
-      member.join_due = true;  // its own join has overtaken the answer to ours
+      // The member's own join has arrived before its refusal of ours, so our join must be sent again.
+      member.join_due = true;
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
              member.stream_end == Member::kNoEnd) {
-    // A side that is leaving refuses questions itself, and then group_end only answers that refusal.
+    // While this side is leaving, it answers questions with group_end. The member then answers with group_end
+    // too, which does not mean that it has removed this side.
     if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }
@@ -228,7 +232,7 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
     case SegmentKind::group_status:
     case SegmentKind::group_nak: return on_report(now, member, segment);
     case SegmentKind::group_ask:
-      // Without a stream, the member's group_start is still on its way.
+      // Without a stream, the member's group_start has not arrived yet.
       if (stream != nullptr) stream->asked(now, segment.offset, members_.size() + 1);
       return !leaving_;
     case SegmentKind::group_repair:
@@ -255,7 +259,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   if (view.transmission.value != static_cast<std::uint32_t>(settings_.key) || leaving_) return false;
   Member* const member = find(from);
   if (member == nullptr || member->stream == nullptr || member->stream->id() != view.session) return false;
-  // A zero means that the sender's version does not name the membership.
+  // Zero means that the sender's version does not send its membership.
   const std::uint32_t membership = view.largest_acked.value;
   if (membership != 0 && membership != static_cast<std::uint32_t>(member->stream_membership)) return false;
   ReceiverStream& stream = *member->stream;
@@ -273,8 +277,8 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   return true;
 }
 
-/// Sends what is due to a member, and notes when more is due. Returns true if the member is gone or its
-/// stream has ended.
+/// Sends the segments that are due to a member, and notes the time when the next ones are due. Returns true
+/// if the member has left or its stream has ended.
 bool Group::serve(Time now, Member& member, bool unread) {
   if (!introduce(member, settings_, stream_.id(), leaving_))
     next_service_ = std::min(next_service_, now + kPostRetry);
@@ -301,7 +305,7 @@ bool Group::serve(Time now, Member& member, bool unread) {
   return member.gone || member.stream_end != Member::kNoEnd;
 }
 
-/// Forgets ended streams and members that have left, once everything from them is delivered.
+/// Forgets streams that have ended and members that have left, once all their messages are delivered.
 void Group::forget_ended() {
   for (auto entry = members_.begin(); entry != members_.end();) {
     Member& member = *entry->second;
@@ -328,7 +332,7 @@ bool Group::run(Time now, link::Link* link, bool unread) {
     announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool all_due = now >= next_service_ || leaving_;
   const bool due = all_due || !touched_.empty();
-  // Only members' reports, or time, change the stream. Without either there is nothing to transmit.
+  // The stream has something to transmit only after a report of a member, or at its deadline.
   const bool transmits = settings_.role.sends && (due || now >= stream_.deadline());
   const bool for_all = transmits && stream_.transmit(now, link, settings_.path);
   const bool all = all_due || for_all;

@@ -1,16 +1,18 @@
-// The membership of one endpoint in one group: the other members, a stream towards them, and a stream from
-// each of them (docs/protocol.md 9).
+// The membership of one endpoint in one group: the other members, a stream to them, and a stream from each of
+// them (docs/protocol.md 9).
 //
-// Messages travel by multicast. Everything else travels in segments over the carriers between the members
-// (flows, rings inside a node). Carriers are reliable, so this class retransmits only multicast frames.
+// Messages are sent by multicast. All other data is sent in segments over the carriers between the members
+// (flows between nodes, rings inside a node). Carriers are reliable, so the group retransmits only multicast
+// frames.
 //
 // The caller passes in time, frames, segments and carriers. It calls run() after each event and at
-// deadline(), takes what the streams deliver, and reads events(). The group itself calls only carriers and
-// the link. A turn serves only members for which something arrived. It serves all members only when a
-// deadline has passed: otherwise, in a group of a thousand, each segment would cost a look at all others.
+// deadline(), reads the delivered messages from the streams, and reads events(). The group itself calls only
+// carriers and the link. A turn serves only members from which something has arrived. It serves all members
+// only after a deadline. Otherwise, in a group of a thousand members, each segment would require a check of
+// all of them.
 //
-// State: kStreamWindow frames for the messages of this endpoint, kStreamWindow frames for each member that
-// sends, some 300 bytes for each other member, and the bodies that SpareBodies keeps.
+// Memory: up to kStreamWindow frames for the messages of this endpoint, and as many for each member that
+// sends. In addition, about 300 bytes for each other member, and the bodies that SpareBodies keeps.
 #pragma once
 
 #include <cstdint>
@@ -31,27 +33,28 @@
 namespace cluster::group {
 
 struct GroupSettings {
-  std::uint64_t key = 0;  ///< the same at all members
+  std::uint64_t key = 0;  ///< must be the same at all members
   link::Path path;        ///< the address of the group
   Role role;
-  std::vector<SocketAddress> roster = {};  ///< the other members; empty: announcements find them
-  std::size_t body_max = 0;                ///< of frames
-  std::uint64_t incarnation = 0;           ///< orders the memberships of one name
-  Duration silence_max{5s};                ///< a member that does not answer for this long is removed
+  std::vector<SocketAddress> roster = {};  ///< the other members; if empty, announcements find them
+  std::size_t body_max = 0;                ///< maximal length of the body of a frame
+  std::uint64_t incarnation = 0;           ///< larger for each later membership of the same name
+  Duration silence_max{5s};                ///< this side removes a member that does not answer for this long
 };
 
 struct GroupEvent {
   enum class Kind : std::uint8_t {
-    left,      ///< it said that it leaves
-    removed,   ///< it did not answer, so this side removed it
-    expelled,  ///< it removed this side, because this side did not answer
-    unicast,   ///< multicast does not reach it
+    left,      ///< the member has announced that it leaves
+    removed,   ///< this side has removed the member, because it did not answer
+    expelled,  ///< the member has removed this side, because this side did not answer
+    unicast,   ///< multicast does not reach the member
   };
   Kind kind = Kind::left;
   SocketAddress member{};
 };
 
-/// Announces a member by multicast if no roster names it: a few times in quick succession, then rarely.
+/// Announces this member by multicast in a group without a roster: at first a few times at short intervals,
+/// then rarely.
 class Announcer {
  public:
   explicit Announcer(std::uint64_t key) : key_(key) {}
@@ -59,7 +62,7 @@ class Announcer {
   /// Sends an announcement if one is due. `members`: the number of known members.
   void run(Time now, link::Link& link, const link::Path& group, std::size_t members);
   Time deadline() const { return next_; }
-  /// True if the members that were already there have had time to answer.
+  /// Returns true once existing members have had time to answer.
   bool settled() const { return sent_ >= kAnnouncesFirst; }
 
  private:
@@ -75,11 +78,13 @@ class Group {
   const GroupSettings& settings() const { return settings_; }
 
   Member* find(const SocketAddress& name);
-  /// Introduces this side to a member once a carrier leads to it (`carrier` null: not yet).
+  /// Returns the member with this name, or adds it. `carrier` may be null. This side sends its join to the
+  /// member once the member has a carrier.
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
   void lose(Member& member, Status why);
-  /// True if every member of the roster has met this one. Without a roster: every known member, once the
-  /// members that were there have had time to answer.
+  /// Returns true once this member and every member of the roster have exchanged their joins and starts.
+  /// Without a roster, this must be true for every known member, and existing members must have had time to
+  /// answer.
   bool complete() const;
   template <typename Visit>
   void each(Visit&& visit) {
@@ -87,17 +92,19 @@ class Group {
   }
 
   // --- arrivals ---
-  /// Takes in a segment of the group from a member. Returns false if the caller must answer with a group_end.
+  /// Processes a segment of the group from a member. Returns false if the caller must answer with a
+  /// group_end.
   bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
-  /// The caller has taken bytes from a member's stream.
+  /// Called after the caller has taken bytes from the member's stream.
   void on_delivery(Member& member) { add_once(touched_, member); }
   News& news() { return news_; }
-  /// Takes in a frame of kind group. `age`: how long the frame waited unread. Returns false if it comes from
-  /// no member.
+  /// Processes a frame of kind group. `age`: the time for which the frame waited unread. Returns false if no
+  /// stream accepts the frame, for example because the sender is no member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }
-  /// Ends the messages of this side. Tells the members as soon as they have all of them.
+  /// Begins to leave the group. The caller posts no more messages. Once all members have received the
+  /// messages of this side, the group tells them that this side leaves.
   void leave() {
     leaving_ = true;
     if (settings_.role.sends) stream_.end();
@@ -106,18 +113,19 @@ class Group {
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends what is due. Returns false if nothing was posted to any member. `link` is null without multicast.
-  /// `unread`: the group has not received all frames that have arrived, so it reports nothing as missing.
+  /// Sends everything that is due. Returns false if it has not served any member. `link`: null if there is no
+  /// multicast. `unread`: true if arrived frames still wait to be read. The group then reports no frames as
+  /// missing.
   bool run(Time now, link::Link* link, bool unread = false);
-  /// Call it if run() has thrown for lack of memory: the next run() continues.
+  /// Called if run() has thrown for lack of memory. The next run() then serves all members.
   void take_up() { next_service_ = {}; }
-  /// Call it after run(). Calls visit(member) for each member to whose carrier something was posted. A member
-  /// that has left is kept until then, because its carrier sends the group_leave only once the caller has
-  /// marked it.
+  /// Called after run(). Calls visit(member) for each member whose carrier has new segments. The caller marks
+  /// these carriers, so that the engine sends the segments. The group keeps a member that has left until this
+  /// call. Otherwise the carrier would never send the last segment to it.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {
-      if (member->posted) visit(*member);  // may throw; the rest stays
+      if (member->posted) visit(*member);  // if it throws, the rest of the list remains
       member->posted = false;
     }
     posted_.clear();
@@ -138,16 +146,16 @@ class Group {
   GroupSettings settings_;
   Random& random_;
   SenderStream stream_;
-  SpareBodies spare_bodies_;  ///< shared by all streams to this side
+  SpareBodies spare_bodies_;  ///< shared by all streams that this side receives
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
-  // meet() makes space in these for all members, so that to add one never allocates.
-  MemberList touched_;  ///< the next run() serves these
+  // meet() reserves space in the next three lists for all members, so that to add a member needs no memory.
+  MemberList touched_;  ///< members that the next run() serves
   MemberList posted_;
   News news_;
   RingQueue<GroupEvent> events_;
   bool leaving_ = false;
-  Time next_service_{};  ///< when a member is due besides the touched ones
+  Time next_service_{};  ///< the time when run() must serve all members
 };
 
 }  // namespace cluster::group

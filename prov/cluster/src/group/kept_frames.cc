@@ -9,7 +9,7 @@ namespace cluster::group {
 namespace {
 
 constexpr std::size_t kHeader = sizeof(wire::FrameHeader);
-constexpr std::size_t kRepairPartMin = 512;  ///< a shorter part would be more header than body
+constexpr std::size_t kRepairPartMin = 512;  ///< a shorter part is not worth its headers
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The frames of a stream that a listener may still miss: a ring of kStreamWindow bodies. Each body has space
-// for a header in front, which is written anew for each transmission.
+// Keeps the frames of a stream until all listeners have them, in a ring of kStreamWindow bodies. In front of
+// each body there is space for a header. Each transmission writes a new header.
 #pragma once
 
 #include <cstddef>
@@ -19,74 +19,75 @@ namespace cluster::group {
 
 struct StreamName {
   std::uint32_t id = 0;
-  std::uint64_t key = 0;         ///< of the group
-  std::uint64_t membership = 0;  ///< of its sender; each new one is larger
+  std::uint64_t key = 0;         ///< key of the group
+  std::uint64_t membership = 0;  ///< membership of the sender; each new membership has a larger number
 };
 
-/// A member of the group that receives this side's stream: how far it is, what it was sent, and what it was
-/// asked. SenderStream changes it.
+/// A member of the group that receives the stream of this side: what it has received, what was sent to it,
+/// and when it was asked for a report. SenderStream changes it.
 struct Listener {
   static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
 
   SocketAddress name;
   carrier::Carrier* carrier = nullptr;
-  bool posted =
-      false;  ///< something was posted to the carrier, which the caller then marks (Group::take_posted)
-  bool started = false;    ///< `start` is known: a message begins there
-  bool start_due = false;  ///< the listener does not know its start yet
+  bool posted = false;     ///< the carrier has new segments; Group::take_posted() resets it
+  bool started = false;    ///< `start` is set, and a message begins there
+  bool start_due = false;  ///< the listener has not been told `start` yet
   std::uint64_t start = 0;
   std::uint64_t arrived = 0;     ///< the listener has all frames before this
   std::uint64_t window_end = 0;  ///< the listener accepts all frames before this
-  std::uint64_t cursor = 0;      ///< by unicast: the next frame for the listener
-  std::uint64_t missed = 0;      ///< frames missed in the current train (pace.h)
+  std::uint64_t cursor = 0;      ///< the next frame to send by unicast
+  std::uint64_t missed = 0;      ///< number of frames that the listener missed in the current train (pace.h)
   bool by_unicast = false;
   struct Part {
-    std::uint64_t of = kNoPart;  ///< the frame whose first bytes the listener was sent...
-    std::size_t end = 0;         ///< ...up to here
+    std::uint64_t of = kNoPart;  ///< the frame that was sent to the listener in part...
+    std::size_t end = 0;         ///< ...and the number of its bytes that were sent
   };
   Part part{};
-  unsigned unheard = 0;  ///< reports in a row without a frame by multicast
-  Time asked_at{};       ///< the last question since the listener's last report
-  Duration silent{0};    ///< how long the listener has been asked without an answer
+  unsigned unheard = 0;  ///< consecutive reports without a frame received by multicast
+  Time asked_at{};       ///< time of the last question; zero after a report
+  Duration silent{0};    ///< time for which the listener has not answered questions
 };
 
 struct KeptFrame {
   std::unique_ptr<std::byte[]> bytes;
-  std::size_t size = 0;  ///< of the body
+  std::size_t size = 0;  ///< size of the body
   Time sent_at{};
   Time repaired_at{};
   bool repaired = false;
   bool repair_due = false;
-  std::vector<Listener*> missing;  ///< listeners that have reported it missing since its last repair
+  /// Listeners that have reported the frame as missing and have not been sent a repair.
+  std::vector<Listener*> missing;
 };
 
 class KeptFrames {
  public:
   KeptFrames(const StreamName& stream, std::size_t body_max)
       : stream_(stream), body_max_(body_max), frames_(kStreamWindow) {
-    spare_.reserve(kStreamWindow);  // to release frames never needs memory
+    spare_.reserve(kStreamWindow);  // so that release_before() needs no memory
   }
 
-  /// The kept frames are [base, next). All listeners have the frames before `base`.
+  /// The kept frames are [base(), next()). All listeners have the frames before base().
   std::uint64_t base() const { return base_; }
   std::uint64_t next() const { return next_; }
   void release_before(std::uint64_t base);
   KeptFrame& at(std::uint64_t sequence) { return frames_[sequence % kStreamWindow]; }
   const KeptFrame& at(std::uint64_t sequence) const { return frames_[sequence % kStreamWindow]; }
 
-  /// Where to write the body of the next frame. append() then adds the frame.
+  /// Returns the memory for the body of the next frame. append() then adds the frame.
   Bytes blank();
   void append(std::size_t size);
 
-  /// Sends frames by multicast and returns how many the link took. `report`: members must report after the
-  /// newest.
+  /// Sends frames by multicast. Returns the number of frames that the link accepted. `report`: true if the
+  /// listeners must report once the newest frame has arrived.
   std::size_t send(Time now, link::Link& link, const link::Path& path,
                    std::span<const std::uint64_t> sequences, bool report);
-  /// Retransmits a frame that no listener has asked for, unless its repair is due. Returns false if the frame
-  /// was not sent.
+  /// Retransmits a frame by multicast although no listener has reported it as missing. Returns false if the
+  /// frame was not sent, for example because its repair is due anyway.
   bool repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence);
-  /// Sends a frame to one member, in parts if the member's path carries only shorter frames. Returns false if
-  /// the carrier lacks space for the whole frame; the next call for this frame continues there.
+  /// Sends a frame to one listener by unicast, in several parts if the path to the listener carries only
+  /// shorter frames. Returns false if the carrier has no space for the whole frame. The next call for the
+  /// same frame then sends the rest.
   bool post(Listener& listener, std::uint64_t sequence) const;
 
  private:
@@ -94,7 +95,8 @@ class KeptFrames {
   std::size_t body_max_;
   std::vector<KeptFrame> frames_;
   std::vector<std::unique_ptr<std::byte[]>>
-      spare_;  ///< memory of released frames: what was used last is still in a cache
+      /// Memory of released frames; the last entry is reused first, because it may still be in a cache.
+      spare_;
   std::unique_ptr<link::OutBurst> burst_ = std::make_unique<link::OutBurst>();
   std::uint64_t base_ = 0;
   std::uint64_t next_ = 0;

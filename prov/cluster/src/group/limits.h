@@ -1,5 +1,5 @@
-// The limits and the waiting times of a group. They are part of how the members of a group treat each other
-// (docs/protocol.md, section 9).
+// The limits and times of a group. They are part of the protocol between members (docs/protocol.md, section
+// 9).
 #pragma once
 
 #include <cstddef>
@@ -9,45 +9,48 @@
 
 namespace cluster::group {
 
-/// Frames of each stream that a member keeps until they are delivered, and that a sender keeps until all
-/// members have them.
+/// The number of frames of one stream that a receiver keeps until it delivers them, and that a sender keeps
+/// until all members have received them.
 inline constexpr std::size_t kStreamWindow = 1024;
-/// A body leaves this many bytes free, so that a flow's frame can carry it as group_repair with its headers.
+/// A body is this much shorter than a frame, so that a frame of a flow can carry the body in a group_repair.
 inline constexpr std::size_t kBodyOverhead = 96;
-/// A member reports after this many frames, and at once if the sender asks for it.
+/// A member sends a report after this many frames. It sends one at once if the sender asks for it.
 inline constexpr std::size_t kFramesPerStatus = 64;
-/// The latest time for a report that no sender waits for, because a report costs a frame and a wake-up.
+/// The longest delay of a report that no sender waits for. A delay saves reports, each of which costs a frame
+/// and may wake a process.
 inline constexpr Duration kStatusDelay = 20ms;
-/// Missing ranges that one report names.
+/// The number of missing ranges that are reported at once.
 inline constexpr std::size_t kNakRanges = 8;
-/// A gap is reported after a random part of this, times the doublings of the group. The frames may only be
-/// late, and a repair for another member may be on its way.
+/// The largest random delay before a member reports a gap, for each doubling of the number of members.
+/// Meanwhile the frames may arrive late, or as a repair that another member has requested.
 inline constexpr Duration kNakBackoff = 50us;
-/// A gap is reported again after this, doubled each time.
+/// A member reports a gap again after this time, which doubles with each report.
 inline constexpr Duration kNakRetry = 2ms;
 inline constexpr Duration kNakRetryMax = 100ms;
-/// A sender collects reports about a frame for this long before it retransmits the frame.
+/// After the first report of a missing frame, a sender waits this long for further reports before it
+/// retransmits the frame.
 inline constexpr Duration kRepairHold = 60us;
-/// A sender asks members that do not report the frames sent to them: at the latest after this...
+/// A sender asks for a report if members have not reported the frames sent to them: at the latest after this
+/// time...
 inline constexpr Duration kAskInterval = 200ms;
-/// ...at the earliest after this if a message waits for a report...
+/// ...at the earliest after this time if a message waits for a report...
 inline constexpr Duration kAskMin = 4ms;
-/// ...and otherwise after this, when some members must have reported without a question.
+/// ...and otherwise at the earliest after this time, because members report on their own within kStatusDelay.
 inline constexpr Duration kAskIdle = 2 * kStatusDelay;
-/// If no message waits, the newest frame is sent once more after this time without a successor: no gap shows
-/// its loss.
+/// If no message waits and no further frame follows for this time, the sender sends the newest frame again. A
+/// receiver cannot detect the loss of the newest frame, because it sees no gap.
 inline constexpr Duration kRepeatNewest = 4ms;
-/// After this many reports in a row without a frame by multicast, a member gets the stream by unicast...
+/// After this many consecutive reports without a frame received by multicast, the sender sends to that member
+/// by unicast...
 inline constexpr unsigned kUnheardMax = 4;
-/// ...while one frame in this many still goes by multicast, to notice when multicast reaches the member
-/// again.
+/// ...and still sends one frame in this many by multicast, to detect when multicast reaches the member again.
 inline constexpr std::uint64_t kProbeInterval = 64;
-/// A repair goes to all members if this many miss the frame, or an eighth of the group if that is more, up to
-/// kRepairAll.
+/// The number of listeners that must miss a frame before the sender repairs it by multicast: an eighth of all
+/// listeners, but at least kRepairMany and at most kRepairAll.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
-/// For a member without a roster: the interval of the first announcements, their number, and the later
-/// interval per 32 members.
+/// In a group without a roster: the interval between the first announcements of a member, their number, and
+/// the later interval for each 32 members.
 inline constexpr Duration kAnnounceFirst = 20ms;
 inline constexpr unsigned kAnnouncesFirst = 6;
 inline constexpr Duration kAnnounceInterval = 2s;

@@ -1,6 +1,6 @@
-// Another member of a group, as one member sees it: what it has said about itself, what must still be sent to
-// it, and the streams between the two. Group changes it. The lists of members for Group and its caller follow
-// below.
+// The state that one member of a group keeps for another member: what that member has announced, what must
+// still be sent to it, and the streams between the two. Only Group changes it. Lists of members for Group and
+// its caller follow below.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace cluster::group {
 
-/// What a member does in a group. group_join carries it as bits.
+/// Whether a member sends and whether it receives. group_join contains these as bits.
 struct Role {
   bool sends = true;
   bool receives = true;
@@ -30,12 +30,13 @@ struct Role {
   static Role of(std::uint64_t bits) { return {(bits & 1) != 0, (bits & 2) != 0}; }
 };
 
-/// Reassembles a body that one member sends in parts (group_repair), because its path carries only shorter
-/// frames. A part that does not continue the current body starts a new one, or is dropped and requested
-/// again. So at most one body is kept.
+/// Reassembles a body that a member sends in parts (group_repair), because the path from that member carries
+/// only shorter frames. Keeps at most one body. The first part of another body replaces it. Any other part
+/// that does not continue it is dropped, and the receiver reports the frame as missing again.
 class RepairParts {
  public:
-  /// Adds a part. Returns the whole body if the part completes it, else nothing. Valid until the next call.
+  /// Adds a part. Returns the whole body if this part completes it, and otherwise an empty span. The result
+  /// is valid until the next call.
   ConstBytes add(const wire::Segment& part, ConstBytes bytes) {
     if (part.peer_id == 0 && part.total == bytes.size()) return bytes;
     const bool continues = part.id == stream_ && part.offset == sequence_ && part.peer_id == body_.size();
@@ -54,50 +55,53 @@ class RepairParts {
   std::vector<std::byte> body_;
 };
 
-/// The Listener part counts while the member receives from this side.
+/// The members of the base Listener are used while the member receives from this side.
 struct Member : Listener {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
-  void* owner = nullptr;  ///< belongs to the caller
+  void* owner = nullptr;  ///< pointer for the caller of Group
   bool join_due = true;
   std::optional<Role> role;  ///< set once the member's join has arrived
   std::uint64_t incarnation = 0;
   std::uint32_t stream_id = 0;
   std::unique_ptr<ReceiverStream>
-      stream;  ///< while the member sends to this side, once it has named the start of its stream
-  std::uint64_t stream_membership = 0;  ///< the membership that the member named at the start of the stream
-  RepairParts repair;                   ///< for that stream
-  std::uint64_t stream_end = kNoEnd;    ///< the stream ends before this sequence
-  bool absent = false;                  ///< the member has answered that it is not in the group (yet)
-  bool gone = false;                    ///< forget the member once everything from it is delivered
+      stream;  ///< set once the member, as a sender, has announced the start of its stream
+  /// The membership that the member announced at the start of the stream.
+  std::uint64_t stream_membership = 0;
+  RepairParts repair;                 ///< parts of repairs for `stream`
+  std::uint64_t stream_end = kNoEnd;  ///< sequence number behind the last frame of the stream
+  bool absent = false;                ///< the member has answered that it is not, or not yet, in the group
+  /// The member has left; forgotten once all its messages are delivered.
+  bool gone = false;
 };
 
-/// Members in the order of their events, each once.
+/// A list without duplicates.
 using MemberList = std::vector<Member*>;
 
 inline void add_once(MemberList& list, Member& member) {
   if (std::ranges::find(list, &member) == list.end()) list.push_back(&member);
 }
 
-/// What the caller must look at after arrivals. With it, frames of one member need no walk through a large
-/// group.
+/// The members whose streams have data for the caller. With this list, the caller does not search all members
+/// of a large group.
 class News {
  public:
   void reserve(std::size_t members) { members_.reserve(members); }
-  /// Data has arrived in the member's stream, which must exist.
+  /// Called after data has arrived in the member's stream. The stream must exist.
   void note(Member& member) {
     if (!member.stream->front().empty()) add_once(members_, member);
   }
   void forget(const Member& member) { std::erase(members_, &member); }
   void note_end() { streams_ended_ = true; }
 
-  /// Calls deliver(member) for each noted member. If that returns true, the member stays for the next call.
+  /// Calls deliver(member) for each noted member. If deliver() returns true, the member remains in the list
+  /// for the next call.
   template <typename Deliver>
   void deliver(Deliver&& deliver) {
     std::erase_if(members_, [&](Member* member) { return !deliver(*member); });
   }
   bool any() const { return !members_.empty(); }
-  /// True if a stream has ended or been replaced since the last call.
+  /// Returns true if a stream has begun, ended or been replaced since the last call.
   bool take_ends() { return std::exchange(streams_ended_, false); }
 
  private:

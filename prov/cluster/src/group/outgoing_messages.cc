@@ -7,7 +7,7 @@
 namespace cluster::group {
 namespace {
 
-constexpr std::size_t kPartMin = 64;  ///< a shorter first part of a message is not worth its header
+constexpr std::size_t kPartMin = 64;  ///< a shorter part of a message is not worth its header
 
 void copy_out(std::span<const ConstBytes> slices, std::size_t offset, Bytes out) {
   each_piece<ConstBytes>(slices, offset, out.size(), [&](ConstBytes piece) {
@@ -51,7 +51,7 @@ std::size_t OutgoingMessages::put(Waiting& message, Bytes out, bool first_in_bod
   }
   if (out.size() < header + std::min(left, kPartMin)) return 0;
   const std::size_t part = std::min(left, out.size() - header);
-  // A message that fits into a body of its own is not cut to fill the rest of another body.
+  // A short message is not divided to fill the rest of a body that already contains other messages.
   if (part < left && !first_in_body && message.posted == 0 && left < 4 * part) return 0;
   segment.length = static_cast<std::uint32_t>(part);
   wire::encode(segment, out.data());

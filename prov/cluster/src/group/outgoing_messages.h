@@ -1,9 +1,9 @@
-// The messages of one stream, on the sender's side. Each waits to be cut into the bodies of frames, is in
-// progress, or is finished.
+// The messages of one stream, on the sender's side. Each message first waits until it is cut into bodies of
+// frames, is then in flight, and is finally finished.
 //
-// Bodies hold segments of kind eager, eager_first and eager_next, as in a flow (wire/segment.h). Small
-// waiting messages share a body; a long one fills several. The bytes of a message stay with the application
-// until the last of them has been copied into a body.
+// Bodies contain segments of the kinds eager, eager_first and eager_next, as in a flow (wire/segment.h).
+// Several small messages share a body; a long message fills several bodies. The bytes of a message remain in
+// the application's buffer until they have been copied into bodies.
 #pragma once
 
 #include <cstddef>
@@ -23,36 +23,39 @@ namespace cluster::group {
 /// Identifies a message to its sender.
 using MessageToken = std::uint64_t;
 
-/// When a message is complete for its sender.
+/// The event that completes a message for its sender.
 enum class Until : std::uint8_t { copied, arrived, delivered };
 
 struct FinishedMessage {
   MessageToken token = 0;
   Status status = Status::ok;
-  SocketAddress culprit{};  ///< of a failure: the member that did not get the message
+  SocketAddress culprit{};  ///< after a failure, the member that did not receive the message
 };
 
 class OutgoingMessages {
  public:
-  /// Appends a message. `shape` has its flags, tag and data. With `keep` the bytes are copied now; else they
-  /// must stay valid until the message is cut. Takes all the memory that the message needs until it is
-  /// reported; if it throws, the message is not taken.
+  /// Appends a message. `shape` contains its flags, tag and data. If `keep` is true, the bytes are copied
+  /// now; otherwise they must stay valid until the message is cut. Allocates all the memory that the message
+  /// needs until it is finished. If this function throws, nothing has changed.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
-  /// True if every message has been cut.
+  /// Returns true if every message has been cut.
   bool all_cut() const { return waiting_.empty(); }
-  /// True if the next body begins with a new message.
+  /// Returns true if the next body begins with a new message.
   bool between() const { return waiting_.empty() || waiting_.front().posted == 0; }
-  /// Writes one body for the frame with sequence `end` - 1 and returns the body's size. 0: no message waits.
+  /// Cuts waiting messages into one body, for the frame with the sequence number `end` - 1. Returns the size
+  /// of the body, or 0 if no message waits.
   std::size_t cut(Bytes body, std::uint64_t end);
-  /// The listener will get nothing after `arrived`, so messages that end there fail with `why`.
+  /// Called when a listener will receive no frames from `arrived` on. Messages that end later fail with
+  /// `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
-  /// All listeners have everything before `arrived`, and have delivered everything before `delivered`.
+  /// Called when all listeners have the frames before `arrived`, and have delivered the frames before
+  /// `delivered`. Finishes the messages that waited for this.
   void advance(std::uint64_t arrived, std::uint64_t delivered);
-  /// Ends every unfinished message with `why`.
+  /// Finishes every unfinished message with the status `why`.
   void abandon(Status why);
 
-  /// True if a message has been cut and is not finished.
+  /// Returns true if some message has been cut but is not finished.
   bool under_way() const { return !under_way_.empty(); }
   RingQueue<FinishedMessage>& finished() { return finished_; }
 
@@ -74,7 +77,8 @@ class OutgoingMessages {
     SocketAddress culprit{};
   };
 
-  /// Writes one segment of a message. Returns 0 if the segment should wait for the next body.
+  /// Writes one segment of the message to `out`. Returns its size, or 0 if the message must wait for the next
+  /// body.
   static std::size_t put(Waiting& message, Bytes out, bool first_in_body);
 
   RingQueue<Waiting> waiting_;

@@ -1,18 +1,20 @@
-// How fast the frames of a stream leave: as fast as the slowest path to a listener carries them
-// (docs/protocol.md 9.3). Windows only limit how much is kept. Members share processors and report late, so a
-// window small enough for a switch's port would be closed most of the time. Arrival times therefore say
-// little, but losses say all. They are judged in *trains* of frames, for the listener that missed most:
+// Controls how fast the frames of a stream are sent: as fast as the slowest path to a listener carries them
+// (docs/protocol.md 9.3). Windows only limit how many frames are kept. Members share processors and report
+// late. Therefore a window small enough for a switch port would be full most of the time, and arrival times
+// contain little information. The pace depends mainly on losses. It is judged once for each *train* of
+// frames, by the losses of the listener that missed most:
 //
-//   more than kShareTolerated   the path carries that much less than was sent: slower by this share, and a
-//                               little more to drain the queue
-//   some, and a queue           others send as well: slower, as flows give way, down to half of the rate that
-//                               last filled the path alone
-//   some                        a bad cable, or a late member: as before
-//   few or none                 faster by a sixteenth (at first by a third), if the pace held frames back,
-//                               and not this side's own work
+//   more than kShareTolerated   The stream sends faster than the path can carry. The pace decreases by the
+//                               share of lost frames, and a little more to drain the queue.
+//   fewer, and a queue          Others use the path too. The pace decreases as that of a flow does, but not
+//                               below half of the rate at which this stream alone last filled the path.
+//   fewer, and no queue         If the pace, and not this side's own work, limited the speed, it increases by
+//                               a sixteenth (until the first loss by a third). Losses without a queue come
+//                               from a bad cable or a late member, so they do not prevent this.
 //
-// Frames leave in bursts of kBurst, or as many as fit into kBurstTime: a shaper queues or drops longer
-// bursts, and a port may hold few. After a delay on this side at most kBurstsLate bursts catch up.
+// Frames are sent in bursts of kBurst frames, or of as many as the pace allows in kBurstTime. Longer bursts
+// are queued or dropped by shapers, and may overflow the buffer of a switch port. After a delay on this side,
+// at most kBurstsLate bursts are sent at once.
 #pragma once
 
 #include <algorithm>
@@ -28,29 +30,29 @@ namespace cluster::group {
 
 class Pace {
  public:
-  static constexpr Duration kFirst = 48us;  ///< between frames: 250 Mbit/s for frames of 1500 bytes
+  static constexpr Duration kFirst = 48us;  ///< between two frames; 250 Mbit/s with frames of 1500 bytes
   static constexpr Duration kShortest = 100ns;
   static constexpr Duration kLongest = 1ms;
   static constexpr std::size_t kBurst = 8;
   static constexpr Duration kBurstTime = 50us;
   static constexpr std::size_t kBurstsLate = 3;
-  static constexpr std::uint64_t kTrainFirst = 64;      ///< frames of a train while the pace is sought
-  static constexpr std::uint64_t kTrain = 256;          ///< frames of a train later
-  static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many
-  /// The same as for flows (multipath/congestion_controller.h).
+  static constexpr std::uint64_t kTrainFirst = 64;      ///< frames in a train until the first loss
+  static constexpr std::uint64_t kTrain = 256;          ///< frames in a train after that
+  static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many is tolerated
+  /// A longer increase of the round trip shows a queue, as for flows (multipath/congestion_controller.h).
   static constexpr Duration kQueue = 100us;
-  /// Trains to wait after one with losses before speeding up.
+  /// The number of trains after one with losses before the pace may increase.
   static constexpr unsigned kHoldTrains = 2;
 
   Duration interval() const { return pacer_.interval(); }
-  /// Frames in one burst.
+  /// Returns the number of frames in one burst.
   std::size_t burst() const { return burst_at(interval()); }
-  /// Frames that may leave now: none, or whole bursts.
+  /// Returns the number of frames that may be sent now: zero, or a multiple of burst().
   std::size_t allowance(Time now) const {
     const std::size_t frames = pacer_.allowance(now);
     return frames - frames % burst();
   }
-  /// When the next burst may leave.
+  /// Returns the time when the next burst may be sent.
   Time ready() const { return pacer_.ready_at(burst()); }
 
   void on_sent(Time now, std::size_t frames) {
@@ -62,29 +64,34 @@ class Pace {
     follows_ = true;
     pacer_.on_sent(now, frames);
   }
-  /// The pace does not hold back the next frames: there were none, or they did not fit into a window.
+  /// Called when there is no frame to send, or a window is full. The next frames then do not wait for the
+  /// pace.
   void on_pause() { follows_ = false; }
-  /// `round_trip`: how long a frame that came in one piece took to the slowest listener and back.
+  /// Called with the time from the transmission of a frame to the report of the slowest listener. Only frames
+  /// that were never repaired are measured.
   void on_round_trip(Time now, Duration round_trip) {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);
   }
-  /// True if a train ends, now that all listeners have everything before `reached`. Then call judge().
+  /// Returns true if the current train is complete when all listeners have every frame before `reached`. The
+  /// caller then calls judge().
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }
-  /// Losses of frames before this do not count: these frames left before the pace was reduced.
+  /// Losses of frames before this sequence number do not count, because these frames were sent before the
+  /// pace was reduced.
   std::uint64_t counts_from() const { return counts_from_; }
-  /// Judges the train that ends with `reached`. The frames before `sent` have left. One listener missed
-  /// `missed` frames, the others fewer.
+  /// Judges the train that ends before `reached`, and adapts the pace. `sent`: the sequence number behind the
+  /// last frame sent. `missed`: the largest number of frames that a listener missed in the train.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
-  /// Members do not answer repeated questions, so what was known about the path is void.
+  /// Called when members do not answer repeated questions. Halves the pace and searches for the right one
+  /// again.
   void on_silence();
 
  private:
   struct Train {
     std::uint64_t first = 0;
-    Duration busy{0};           ///< the time for sending...
+    Duration busy{0};           ///< the time that was needed to send...
     std::int64_t followed = 0;  ///< ...these frames, which waited only for the pace
     Duration shortest = Duration::max();
   };
@@ -98,20 +105,22 @@ class Pace {
     const Time next = ready();
     const std::size_t burst = burst_at(interval);
     pacer_ = multipath::Pacer(interval, kBurstsLate * burst);
-    pacer_.on_sent(next, (kBurstsLate - 1) * burst);  // the next burst leaves when it would have
+    // The next burst is sent when the old pace would have sent it.
+    pacer_.on_sent(next, (kBurstsLate - 1) * burst);
   }
   static Duration within(Duration interval) { return std::clamp(interval, kShortest, kLongest); }
 
-  /// The interval at which this stream alone, as far as known, fills the path; a shorter one was too fast.
+  /// The estimated interval at which this stream alone uses the whole bandwidth of the path. With a shorter
+  /// interval, frames were lost.
   Duration full_ = kFirst;
   multipath::Pacer pacer_{kFirst, kBurstsLate* kBurst};
-  Time last_{};           ///< when the last frame left
-  bool follows_ = false;  ///< the next frame was ready then
+  Time last_{};           ///< when the last frame was sent
+  bool follows_ = false;  ///< the next frame was already waiting at that time
   Train train_;
   std::uint64_t counts_from_ = 0;
   WindowedMin shortest_{10s};  ///< the shortest round trip
-  unsigned hold_ = 0;          ///< trains to wait before speeding up
-  bool seeking_ = true;        ///< the stream has not been too fast yet
+  unsigned hold_ = 0;          ///< remaining trains before the pace may increase
+  bool seeking_ = true;        ///< true until the first losses: the stream has not been too fast yet
 };
 
 }  // namespace cluster::group

@@ -8,7 +8,7 @@
 namespace cluster::group {
 namespace {
 
-/// Returns a random delay of up to kNakBackoff for each doubling of the group.
+/// Returns a random delay. Its maximum is kNakBackoff for each doubling of the group.
 Duration backoff(Random& random, std::size_t group_size) {
   const auto most = static_cast<std::uint64_t>(kNakBackoff.count()) * std::bit_width(group_size);
   return Duration(static_cast<std::int64_t>(random.next() % (most + 1)));
@@ -27,8 +27,8 @@ ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& ra
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
-  // No correct sender can be beyond the limit. Such an end would make this side request frames that never
-  // come.
+  // A correct sender does not send beyond the limit. If this side believed a larger end, it would request
+  // frames that never arrive.
   const std::uint64_t limit = delivered_ + kStreamWindow;
   if (arrival.end <= limit) end_ = std::max(end_, arrival.end);
   if (arrival.route == Route::multicast) by_multicast_ = true;
@@ -49,7 +49,7 @@ bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group
     const bool at_once = ++unreported_ >= kFramesPerStatus || (fills_gap && arrived_ == end_);
     want_status(at_once ? now : now + kStatusDelay);
   }
-  // A copy that was sent to this member alone shows that the sender does not know what has arrived.
+  // A duplicate sent by unicast shows that the sender does not know which frames have arrived here.
   if (arrival.status_wanted || (!fresh && arrival.route == Route::unicast)) want_status(now);
   watch_gap(now, group_size);
   return fresh;
@@ -84,7 +84,8 @@ void ReceiverStream::consume(std::size_t size) {
   place = {};
   consumed_ = 0;
   ++delivered_;
-  // The sender must learn its new limit after a quarter of the window, and when this side has caught up.
+  // Reports the new limit to the sender after a quarter of the window, and when all arrived frames are
+  // delivered.
   const bool caught_up = delivered_ == arrived_ && unreported_ == 0 && reported_delivered_ != delivered_;
   if (delivered_ - reported_delivered_ >= kStreamWindow / 4 || caught_up) want_status(Time::min());
 }

@@ -1,9 +1,10 @@
-// The stream of one sender at one member. It keeps what arrives out of order, delivers each body once and in
-// order, and reports what has arrived and what is missing. Frames come by multicast, and may be lost,
-// duplicated or reordered. Repairs come by multicast, or in a segment over the flow between the two members.
+// The stream of one sender at one receiving member. It keeps frames that arrive out of order, delivers each
+// body once and in order, and reports which frames have arrived and which are missing. Frames arrive by
+// multicast, and may be lost, duplicated or reordered. Repairs arrive by multicast, or in a segment over the
+// carrier between the two members.
 //
-// Invariant: delivered() <= arrived() <= end(), and at most kStreamWindow bodies from delivered() on are
-// kept.
+// Invariant: delivered() <= arrived() <= end(), and the stream keeps only the kStreamWindow bodies from
+// delivered() on.
 #pragma once
 
 #include <array>
@@ -20,35 +21,36 @@
 
 namespace cluster::group {
 
-/// Memory for the bodies that the streams of a group keep until delivery. Some is kept for later bodies: most
-/// bodies of a long message have full length, and are delivered in the turn that brought them.
+/// Memory for the bodies that the streams of a group keep until delivery. It keeps some freed memory for
+/// later bodies. This is effective because most bodies of a long message have full length, and are delivered
+/// in the same turn in which they arrive.
 class SpareBodies {
  public:
   using Body = std::unique_ptr<std::byte[]>;
-  static constexpr std::size_t kSpareMax = 32;  ///< about as many as one turn brings
+  static constexpr std::size_t kSpareMax = 32;  ///< about as many bodies as arrive in one turn
 
   explicit SpareBodies(std::size_t body_max) : body_max_(body_max) {}
 
-  /// Returns memory for a body of that size.
+  /// Returns memory for a body of `size` bytes.
   Body take(std::size_t size) {
     if (!pooled(size)) return std::make_unique_for_overwrite<std::byte[]>(size);
     if (spare_.empty()) {
-      spare_.reserve(kSpareMax);  // to give memory back never needs any
+      spare_.reserve(kSpareMax);  // so that give() needs no memory
       return std::make_unique_for_overwrite<std::byte[]>(body_max_);
     }
     Body body = std::move(spare_.back());
     spare_.pop_back();
     return body;
   }
-  /// Takes back the memory of a body. Frees what it does not keep.
+  /// Takes back the memory of a body, and keeps or frees it.
   void give(Body body, std::size_t size) {
     if (pooled(size) && spare_.size() < spare_.capacity()) spare_.push_back(std::move(body));
   }
   std::size_t spare() const { return spare_.size(); }
 
  private:
-  /// True if the body uses memory of full size. Shorter bodies would waste most of it, and longer ones (of a
-  /// sender with longer frames) do not fit.
+  /// Returns true if a body of this size uses memory of full size. A shorter body would waste most of it. A
+  /// longer body, from a sender with longer frames, does not fit.
   bool pooled(std::size_t size) const { return size > body_max_ / 2 && size <= body_max_; }
 
   std::size_t body_max_;
@@ -57,11 +59,12 @@ class SpareBodies {
 
 class ReceiverStream {
  public:
-  /// `start`: the first sequence for this member.
+  /// `start`: the sequence number of the first frame for this member.
   ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random, SpareBodies& spare);
 
   std::uint32_t id() const { return id_; }
-  /// Returns the whole sequence of a frame, whose header holds only the low half.
+  /// Returns the full sequence number of a frame. The header of the frame contains only the lower half,
+  /// `low`.
   std::uint64_t widen(std::uint32_t low) const {
     return arrived_ + static_cast<std::uint64_t>(std::int64_t{
                           static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
@@ -70,21 +73,21 @@ class ReceiverStream {
   enum class Route : std::uint8_t { multicast, unicast };
   struct Arrival {
     std::uint64_t sequence;
-    std::uint64_t end;   ///< how far the sender had sent the stream
-    ConstBytes body;     ///< empty: the frame only states the end
-    bool status_wanted;  ///< the sender wants a report at once
+    std::uint64_t end;   ///< sequence number behind the last frame that the sender had sent
+    ConstBytes body;     ///< empty if the frame only states the end
+    bool status_wanted;  ///< true if the sender wants a report at once
     Route route;
-    Duration age;  ///< how long it waited unread
+    Duration age;  ///< time for which the frame waited unread
   };
-  /// Takes in a frame or repair. `group_size` scales the delay of reports. Returns false for a copy, and for
-  /// a frame beyond the window.
+  /// Processes a frame or a repair. `group_size`: the number of members, which determines the delay of
+  /// reports about gaps. Returns false if the frame is a duplicate or outside the window.
   bool receive(Time now, const Arrival& arrival, std::size_t group_size);
-  /// The sender asks for a report, and says that there are frames up to `end`.
+  /// Called when the sender asks for a report. The sender has sent all frames before `end`.
   void asked(Time now, std::uint64_t end, std::size_t group_size);
 
-  /// Returns the next body in order, or nothing if there is none.
+  /// Returns the undelivered bytes of the next body in order, or an empty span if that body has not arrived.
   ConstBytes front() const;
-  /// The caller has delivered `size` bytes of the front body.
+  /// Called after the caller has delivered `size` bytes of front().
   void consume(std::size_t size);
 
   std::uint64_t arrived() const { return arrived_; }
@@ -106,7 +109,8 @@ class ReceiverStream {
     std::uint64_t count;
   };
   bool nak_due(Time now) const { return now >= nak_at_; }
-  /// Returns the ranges that are missing now, and postpones their next report.
+  /// Writes the ranges of missing frames to `gaps`, and returns their number. Sets the time of the next
+  /// report about them.
   std::size_t take_gaps(Time now, std::array<Gap, kNakRanges>& gaps);
 
   Time deadline() const { return std::min(status_at_, nak_at_); }
@@ -114,10 +118,11 @@ class ReceiverStream {
  private:
   struct Kept {
     SpareBodies::Body bytes;
-    std::size_t size = 0;  ///< 0: the body has not arrived
+    std::size_t size = 0;  ///< 0 if the body has not arrived
   };
 
-  /// Allocates at the first sign of the sender: most members of a large group send nothing.
+  /// Allocates the window when something first arrives from the sender, because most members of a large group
+  /// send nothing.
   void prepare() {
     if (kept_.empty()) kept_.resize(kStreamWindow);
   }
@@ -129,15 +134,15 @@ class ReceiverStream {
   std::uint32_t id_;
   Random& random_;
   SpareBodies& spare_;
-  std::uint64_t delivered_;   ///< all frames before it have been delivered
-  std::size_t consumed_ = 0;  ///< bytes of the front body that have been delivered
-  std::uint64_t arrived_;     ///< all frames before it have arrived
-  std::uint64_t end_;         ///< the sender has sent the frames before it
+  std::uint64_t delivered_;   ///< all earlier frames have been delivered
+  std::size_t consumed_ = 0;  ///< delivered bytes of the next body
+  std::uint64_t arrived_;     ///< all earlier frames have arrived
+  std::uint64_t end_;         ///< the sender has sent all earlier frames
   std::vector<Kept> kept_;
   std::uint64_t reported_delivered_;
-  std::size_t unreported_ = 0;  ///< frames since the last report
-  Time newest_at_{};            ///< when the newest frame reached this node
-  bool by_multicast_ = false;   ///< a frame since the last report came by multicast
+  std::size_t unreported_ = 0;  ///< number of new frames since the last report
+  Time newest_at_{};            ///< when the newest frame arrived at this node
+  bool by_multicast_ = false;   ///< a frame has arrived by multicast since the last report
   Time status_at_ = kNever;
   Time nak_at_ = kNever;
   Duration nak_retry_ = kNakRetry;

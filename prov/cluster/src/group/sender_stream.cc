@@ -7,11 +7,12 @@
 namespace cluster::group {
 namespace {
 
-constexpr Duration kLinkRetry = 50us;  ///< after the link, or a carrier, had no space
-constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the path is in doubt
-constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
+constexpr Duration kLinkRetry = 50us;  ///< until the next attempt after the link or a carrier had no space
+constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the pace is halved
+constexpr unsigned kBackoffMax = 8;    ///< the largest number of doublings of the time between two questions
 
-/// True if one repair to all is cheaper. `missing` of `members` miss the frame.
+/// Returns true if one repair by multicast costs less than repairs by unicast. `missing` of the `members`
+/// listeners miss the frame.
 bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
@@ -44,10 +45,11 @@ void SenderStream::remove(Listener& listener, Status why) {
     std::erase(frames_.at(i).missing, &listener);
   if (why != Status::ok && listener.started) messages_.fail(listener.name, listener.arrived, why);
   advance({}, std::nullopt);
-  if (!messages_.all_cut()) ready_at_ = Time::min();  // the listener may have held the others up
+  if (!messages_.all_cut()) ready_at_ = Time::min();  // the removed listener may have limited the window
 }
 
-/// Lets new listeners begin with the first message that is not cut yet. Returns how many have begun.
+/// Lets new listeners start with the first message that is not cut yet. Returns the number of these
+/// listeners.
 std::size_t SenderStream::define_starts() {
   if (!messages_.between()) return 0;
   std::size_t count = 0;
@@ -92,7 +94,8 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    // In this order: if memory runs out, the same report comes again and must still count as new.
+    // Adds to `missing` last. If an allocation fails, the listener sends its report again, and the report
+    // must still count as new.
     if (!lost.repair_due) {
       repairs_.push_back(i);
       lost.repair_due = true;
@@ -104,7 +107,7 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
   }
 }
 
-/// Returns where the window of the slowest listener ends.
+/// Returns the sequence number at which the window of the slowest listener ends.
 std::uint64_t SenderStream::limit() const {
   std::uint64_t end = frames_.base() + kStreamWindow;
   for (const Listener* listener : listeners_) {
@@ -120,7 +123,7 @@ bool SenderStream::cut() {
   return size != 0;
 }
 
-/// Sends one burst of cut frames. Returns how many have left.
+/// Sends one burst of cut frames. Returns the number of frames sent.
 std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
   std::array<std::uint64_t, link::kBurstMax> sequences;
   const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
@@ -129,7 +132,8 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
-  // Reports by count keep the window moving. A message that waits for its report needs one now.
+  // Listeners report after every kFramesPerStatus frames, which is enough to move the window. But if a
+  // message waits for its last report, asks for a report now.
   const bool waits = messages_.all_cut() && messages_.under_way();
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
@@ -161,7 +165,7 @@ void SenderStream::send_new(Time now, link::Link* link, const link::Path& group)
   }
 }
 
-/// Sends the frames that the listener lacks. Returns true if something was posted.
+/// Sends the listener its next frames by unicast. Returns true if it has sent a frame.
 bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   const std::uint64_t before = listener.cursor;
   while (listener.cursor < sent_ && frames_.post(listener, listener.cursor)) ++listener.cursor;
@@ -169,8 +173,8 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   return listener.cursor != before;
 }
 
-/// What is due later stays listed. If memory runs out, the rest stays too, and the next call skips the frames
-/// that are done.
+/// Retransmits the frames in `repairs_`. Frames that cannot be sent yet remain in the list. If memory is
+/// short, the rest remains too, and the next call skips frames that have been sent.
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::size_t later = 0;
   Time next = now + kLinkRetry;
@@ -198,7 +202,7 @@ void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   repair_at_ = repairs_.empty() ? kNever : next;
 }
 
-/// True if the stream waits for a report from this listener.
+/// Returns true if the stream waits for a report from this listener.
 bool SenderStream::owes_report(const Listener& listener) const {
   const bool stands = !messages_.all_cut() && listener.window_end <= frames_.next();
   return listener.started && (listener.arrived < sent_ || stands);
@@ -236,8 +240,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   starts_ |= define_starts() > 0;
   if (now >= repeat_at_) {
     repeat_at_ = kNever;
-    // No gap shows the loss of the newest frame. If a message waits for reports, the stream asks the
-    // listeners instead.
+    // Listeners cannot detect the loss of the newest frame, because they see no gap. If a message waits for
+    // reports, the stream asks the listeners instead of sending the frame again.
     const bool wanted = link != nullptr && frames_.base() != sent_ && !messages_.under_way() &&
                         multicast_wanted(sent_ - 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
@@ -248,7 +252,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
-  // Nobody reports frames that were cut after the last listener left and before the next one began.
+  // No listener reports frames that were cut after the last listener had left and before the next one
+  // started.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };
@@ -258,7 +263,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
 
 Time SenderStream::deadline() const { return std::min({repair_at_, ask_at_, repeat_at_, ready_at_}); }
 
-/// A listener has got more, or has ended.
+/// Called when a listener has reported more frames, or is removed. `age`: the time between the arrival of the
+/// newest frame at the listener and its report; nullopt if there is no report.
 void SenderStream::advance(Time now, std::optional<Duration> age) {
   std::uint64_t reached = sent_;
   for (const Listener* listener : listeners_) {

@@ -1,11 +1,12 @@
-// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It cuts them into frames, keeps
-// each frame until every listener has it, and retransmits frames that listeners miss. One multicast reaches
-// all listeners. A listener that multicast does not reach gets each frame over its flow. The slowest
-// listener's window limits how far the stream may go; the listener that loses most limits the speed (pace.h).
-// A frame is lost when the first listener reports it missing.
+// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It divides them into frames,
+// keeps each frame until every listener has it, and retransmits frames that listeners miss. One multicast
+// reaches all listeners. If multicast does not reach a listener, the stream sends it each frame by unicast
+// over its carrier. The window of the slowest listener limits which frames may be sent. The listener with the
+// most losses limits the speed (pace.h). A frame counts as lost when the first listener reports it as
+// missing.
 //
-// Invariants: all listeners have the frames before the base, and the base is at most kStreamWindow behind the
-// end. Frames are cut once: a retransmitted frame has the same body.
+// Invariants: all listeners have the frames before base(), and at most kStreamWindow frames follow from
+// there. The body of a frame never changes, so a retransmitted frame has the same body.
 #pragma once
 
 #include <cstddef>
@@ -27,39 +28,41 @@ namespace cluster::group {
 
 class SenderStream {
  public:
-  /// `body_max`: the longest body that also fits each listener by unicast.
+  /// `body_max`: the maximal length of a body, which must also fit into a segment to each listener.
   SenderStream(const StreamName& name, std::size_t body_max);
 
   std::uint32_t id() const { return name_.id; }
 
-  /// Takes a message, and reports its token once the message is as far as `until` says. If it throws, the
-  /// message is not taken.
+  /// Accepts a message. Once the event `until` has occurred, finished() contains its token. If this function
+  /// throws, the message was not accepted.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
 
   void add(Listener& listener);
-  /// Ends a listener. If `why` is not ok, messages that the listener does not have end with this status.
+  /// Removes a listener. If `why` is not ok, messages that the listener has not received end with this
+  /// status.
   void remove(Listener& listener, Status why);
   void on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
                  bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends what may leave. Returns true if members must be served: something was posted to a listener's
-  /// carrier, a listener was asked, or a listener has begun and must learn where. A listener that came in the
-  /// middle of a message begins at the end of the message. `link` is null without multicast.
+  /// Sends all frames that may be sent now. Returns true if the group must serve its members: something was
+  /// posted to a carrier, or a listener has started and must be told its start. A listener that joins in the
+  /// middle of a message starts with the next message. `link`: null if there is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
-  /// True if everything posted has been cut, every listener has it, and no message waits for more than that.
+  /// Returns true if all messages have been cut, every listener has all frames, and every message is
+  /// finished.
   bool drained() const {
     return messages_.all_cut() && frames_.base() == frames_.next() && !messages_.under_way();
   }
   std::uint64_t next() const { return frames_.next(); }
-  /// No message follows, so members must report what they have.
+  /// Called when no more messages follow. Asks the listeners for their last reports.
   void end() {
     ending_ = true;
     ask_at_ = Time::min();
   }
-  /// Ends all unfinished messages as canceled.
+  /// Ends all unfinished messages with Status::canceled.
   void abandon() { messages_.abandon(Status::canceled); }
   RingQueue<FinishedMessage>& finished() { return messages_.finished(); }
 
@@ -80,18 +83,18 @@ class SenderStream {
   const StreamName name_;
   OutgoingMessages messages_;
   KeptFrames frames_;
-  std::uint64_t sent_ = 0;  ///< the link has taken the frames before this
+  std::uint64_t sent_ = 0;  ///< the frames before this have been sent
   std::vector<Listener*> listeners_;
-  std::vector<std::uint64_t> repairs_;  ///< due at repair_at_
+  std::vector<std::uint64_t> repairs_;  ///< frames to retransmit at repair_at_
   Pace pace_;
   multipath::RttEstimator rtt_;
   Time repair_at_ = kNever;
   Time ask_at_ = kNever;
   Time repeat_at_ = kNever;
-  Time ready_at_ = kNever;  ///< when the pace, a carrier or the link allows more
-  unsigned asks_ = 0;       ///< questions since the last arrival at a listener
+  Time ready_at_ = kNever;  ///< when more frames may be sent
+  unsigned asks_ = 0;       ///< rounds of questions since the slowest listener last reported new frames
   bool ending_ = false;
-  bool starts_ = false;  ///< listeners have begun since the last transmit(), beside those just added
+  bool starts_ = false;  ///< listeners have started since the last transmit()
 };
 
 }  // namespace cluster::group

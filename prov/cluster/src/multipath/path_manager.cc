@@ -270,16 +270,16 @@ void PathManager::report(const PathState& path, PathValidator::Event event) cons
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";
   const std::string to = path.address.to.text();
   if (event == PathValidator::Event::works) {
-    log_.info("rails: from %s to %s works", from.c_str(), to.c_str());
+    log_.info("rails: the path from %s to %s works", from.c_str(), to.c_str());
   } else if (path.validator.proven()) {
     log_.warn(
-        "rails: from %s to %s nothing answers; frames take the other pairs until it answers again (is a "
+        "rails: the path from %s to %s has failed; frames use the other paths until it works again (is a "
         "cable cut?)",
         from.c_str(), to.c_str());
   } else {
     log_.warn(
-        "rails: %s does not reach %s; the pair is not used: the two are on different networks, or a firewall "
-        "or a smaller MTU is between them (FI_CLUSTER_RAILS names the interfaces to use)",
+        "rails: %s does not reach %s, so this path is not used: the two are on different networks, or a "
+        "firewall or a smaller MTU is between them (FI_CLUSTER_RAILS names the interfaces to use)",
         from.c_str(), to.c_str());
   }
 }

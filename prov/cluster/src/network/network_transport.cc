@@ -85,8 +85,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
     log.warn(
-        "peer %s: its node has given a loopback address, which %s probably cannot reach (check "
-        "FI_CLUSTER_IFACE on that node)",
+        "peer %s has a loopback address, which %s probably cannot reach (check FI_CLUSTER_IFACE on the "
+        "peer's node)",
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));

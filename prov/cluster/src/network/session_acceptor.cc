@@ -175,7 +175,7 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
   if (now < next_source_warning_) return;
   next_source_warning_ = now + kSourceWarningInterval;
   parts_.environment.log.warn(
-      "peer %s is refused: its opening came from %s, which is not one of its addresses (does a router "
+      "peer %s is refused: its opening arrived from %s, which is not an address of the peer (does a router "
       "translate addresses?)",
       name.text().c_str(), source.text().c_str());
 }
@@ -198,7 +198,8 @@ void SessionAcceptor::compare_mtu(const RemotePeer& peer, const wire::Opening& o
   logged_mtu_ = true;
   const SocketAddress::Family family = parts_.name.family();
   parts_.environment.log.warn(
-      "path to %s: its interface has MTU %zu, this node's has %zu; the smaller is used (ip link set mtu)",
+      "path to %s: the peer's interface has MTU %zu and this node's interface has %zu; frames fit the "
+      "smaller one (ip link set mtu)",
       peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
 }
 

@@ -48,8 +48,8 @@ void UnknownBudget::drop_unknown(Time now) {
   }
   if (std::exchange(logged_, true)) return;
   parts_.environment.log.warn(
-      "senders outside the address vector make this endpoint hold %zu MB: it drops the longest idle "
-      "sessions (further ones are only counted as unknown_dropped)",
+      "messages from senders outside the address vector fill %zu MB, so this endpoint drops the sessions "
+      "that were idle longest (further drops are only counted as unknown_dropped)",
       limit >> 20);
 }
 

@@ -1,11 +1,13 @@
-// Cancelled threads (pthread_cancel). Many functions of the C library are cancellation points. A cancelled
-// thread ends there, in the midst of whatever called that function, and its locks stay locked.
+// Protects the provider when an application cancels a thread (pthread_cancel). Many functions of the C
+// library are cancellation points: a cancelled thread ends inside such a function. The callers of the
+// function never run again, and the mutexes that they hold stay locked.
 //
 // Rule: a thread inside the provider may end only while it sleeps in WaitSet::sleep or
-// sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending. The
+// sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending: the
 // linker redirects every call of a cancellation point to cancellation_points.cc, which puts the cancellation
-// off. Code of other libraries that may reach a cancellation point (libfabric's log, libcrypto) runs with a
-// PutOffCancellation in scope. So a call that makes no system call pays nothing.
+// off. Other libraries (libfabric's log, libcrypto) may also reach a cancellation point. The provider calls
+// them with a PutOffCancellation in scope. A call of the interface that makes no system call therefore has no
+// extra cost.
 #pragma once
 
 #include <pthread.h>
@@ -25,9 +27,9 @@ class PutOffCancellation {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-/// A mark that one thread at a time holds. A thread gives the mark back even by ending, because a thread that
-/// is cancelled in its sleep runs none of our code any more. Nobody waits for the mark, and it guards no
-/// data.
+/// A mark that at most one thread holds. A thread that is cancelled while it sleeps cannot give the mark
+/// back. Therefore the mark also becomes free when the thread that holds it ends. No thread waits for the
+/// mark, and it protects no data.
 class RobustMark {
  public:
   RobustMark() {

@@ -1,9 +1,9 @@
-// Wraps every cancellation point of the C library that the plugin calls, and puts cancellation off in it
-// (cancellation.h says why). CMake reads the names below and passes each to the linker (--wrap). The linker
-// then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Only epoll_pwait and
-// clock_nanosleep are missing: a thread may end there.
+// Wraps every cancellation point of the C library that the plugin calls. The wrapper puts cancellation off
+// during the call (cancellation.h says why). CMake reads the names below and passes each to the linker
+// (--wrap). The linker then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Only
+// epoll_pwait and clock_nanosleep are not wrapped, because a thread may end in these.
 //
-// The test calls.points fails when the plugin calls a cancellation point that is not here.
+// The test calls.points fails if the plugin calls a cancellation point that this file does not wrap.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@ using cluster::os::PutOffCancellation;
 
 namespace {
 
-/// Returns the mode that follows the flags of open and openat. There is one only if the call may create a
-/// file.
+/// Returns the argument `mode` of open or openat, which follows `flags`. Returns 0 if the call creates no
+/// file, because there is then no such argument.
 mode_t mode_of(int flags, va_list arguments) {
   const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return creates ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;
@@ -90,7 +90,8 @@ PUT_OFF_VARIADIC(open, (const char* a, int flags, ...), flags, (a, flags, mode))
 PUT_OFF_VARIADIC(openat, (int a, const char* b, int flags, ...), flags, (a, b, flags, mode))
 
 #ifdef __GLIBC__
-// The headers of glibc turn calls into these: for files of any size, and to check buffers (_FORTIFY_SOURCE).
+// The headers of glibc replace some calls by the functions below, to support large files or to check the size
+// of buffers (_FORTIFY_SOURCE).
 PUT_OFF(fopen64, FILE*, (const char* a, const char* b), (a, b))
 PUT_OFF(__fgets_chk, char*, (char* a, size_t b, int c, FILE* d), (a, b, c, d))
 PUT_OFF(__poll_chk, int, (pollfd * a, nfds_t b, int c, size_t d), (a, b, c, d))

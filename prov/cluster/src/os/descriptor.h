@@ -1,5 +1,5 @@
-// A file descriptor with one owner. The owner's destructor closes it; code can move but not copy it. So no
-// error path leaves one open.
+// A file descriptor with one owner. The destructor closes it, so every error path closes it too. It can be
+// moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -11,25 +11,26 @@
 
 namespace cluster::os {
 
-/// All descriptors that have an owner, so that a forked child can close them.
+/// Records all descriptors that have an owner, so that a forked child can close them.
 struct OwnedDescriptors {
   static void add(int number);
   static void remove(int number);
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit: each peer on this node takes one, and the soft
-/// limit is 1024 nearly everywhere.
+/// Raises the soft limit of descriptors to the hard limit. Each peer on this node needs one descriptor, and
+/// nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
-/// True if this process can open that many more.
+/// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);
 
-// Texts about a system call that failed. If the call reached a limit that the administrator sets, the text
-// names the remedy.
+// Texts about a failed system call. If the call failed at a limit that the administrator sets, the text says
+// how to raise it.
 
-/// Describes an errno: "Address already in use", "Too many open files: raise ulimit -n".
+/// Returns a text for an errno, for example "Address already in use" or "Too many open files: raise ulimit
+/// -n".
 std::string error_text(int error);
-/// Describes the system call that has just failed with errno: "bind: Address already in use".
+/// Returns a text about the system call that has just failed, for example "bind: Address already in use".
 std::string failed(const char* call);
 
 class Descriptor {
@@ -45,7 +46,7 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() { reset(); }
-  /// Returns a descriptor that only reserves a place among the descriptors of the process.
+  /// Opens /dev/null, only to reserve a descriptor number that the process can use later.
   static Descriptor spare();
 
   int number() const { return number_; }
@@ -61,18 +62,18 @@ class Descriptor {
 };
 
 /// A forked child must not keep the descriptors of its parent. Otherwise the parent's ports, names and
-/// connections would outlive the parent, and its peers would wait for a dead process. So the fork guard
-/// closes these descriptors in the child before fork() returns there. The child must neither use nor destroy
-/// what is left of the parent's objects (base/process_generation.h). A child made without fork handlers
-/// (vfork, clone) keeps the descriptors until exec() closes them; so peers on this node watch the process
-/// itself (os/peer_process.h).
+/// connections would outlive the parent, and its peers would wait for a dead process. Therefore the fork
+/// guard closes these descriptors in the child before fork() returns there. The child must neither use nor
+/// destroy its copies of the parent's objects (base/process_generation.h). vfork and clone create a child
+/// without calling fork handlers. Such a child keeps the descriptors until exec() closes them. For this
+/// reason peers on this node also watch the process itself (os/peer_process.h).
 struct ForkHandlers {
   void (*prepare)();
   void (*in_parent)();
   void (*in_child)();
 };
 
-/// Installs the handlers for the life of the process. Further calls have no effect.
+/// Installs the handlers for as long as the process lives. Later calls have no effect.
 void install_fork_guard(const ForkHandlers& handlers);
 
 }  // namespace cluster::os

@@ -18,13 +18,15 @@
 namespace cluster::os {
 namespace {
 
-// The watch sends several, because the first may be lost while a switch begins to use its port again.
+// The watch sends each announcement several times, because a switch port that has just come up may drop the
+// first ones.
 constexpr unsigned kAnnouncements = 5;
-constexpr Duration kAnnounceAgain = 100ms;  // doubled each time
-/// The watch looks at most this often: on a host of many containers something changes all the time.
+constexpr Duration kAnnounceAgain = 100ms;  // doubles with each announcement
+/// The shortest time between two reads of the interfaces. On a host with many containers, interfaces change
+/// all the time.
 constexpr Duration kLookInterval = 10ms;
 constexpr std::uint16_t kDiscardPort = 9;
-constexpr unsigned kKnockPrefixMax = 29;  // smaller networks have too few neighbours
+constexpr unsigned kKnockPrefixMax = 29;  // a network with a longer prefix has too few hosts
 
 std::string text_of(const std::array<std::byte, 6>& mac) {
   std::array<char, 18> text;
@@ -34,7 +36,7 @@ std::string text_of(const std::array<std::byte, 6>& mac) {
   return text.data();
 }
 
-/// Identifies this thread's network namespace.
+/// Returns a number that identifies the network namespace of this thread.
 std::uint64_t namespace_number() {
   struct stat status {};
   return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
@@ -47,7 +49,8 @@ auto find_host(const std::vector<SocketAddress>& addresses, const SocketAddress&
 
 struct Known {
   std::uint64_t name_space;
-  pid_t process;  // a forked child has no thread that would read its parent's socket
+  // A forked child does not use its parent's watch, because the child has no thread that reads the socket.
+  pid_t process;
   std::weak_ptr<InterfaceWatch> watch;
 };
 
@@ -69,10 +72,12 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
   return watch;
 }
 
-/// Makes all sockets in the caller's namespace, because the progress thread may be in another one.
+/// Opens all sockets in the network namespace of the caller, because the progress thread may be in another
+/// one.
 bool InterfaceWatch::open() {
   if (!kernel_) return false;
-  interfaces_ = kernel_.look().value_or(std::vector<Interface>());  // later changes arrive as events
+  // The kernel reports later changes as events.
+  interfaces_ = kernel_.look().value_or(std::vector<Interface>());
   frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   int error = 0;
@@ -118,7 +123,7 @@ void InterfaceWatch::add_user(const SocketAddress& address, int index) {
 }
 
 void InterfaceWatch::remove_user(const SocketAddress& address) {
-  if (process_ != getpid()) return;  // a forked child may have inherited the mutex locked
+  if (process_ != getpid()) return;  // in a forked child, the mutex may be locked forever
   const std::lock_guard guard(mutex_);
   const auto known = std::find_if(uses_.begin(), uses_.end(),
                                   [&](const Use& use) { return use.address.same_host(address); });
@@ -156,7 +161,7 @@ NextWake InterfaceWatch::run() {
   return {next == kNever ? NextWake::kUntilReadable : next - now, rests ? -1 : kernel_.descriptor()};
 }
 
-/// Returns true if something has changed.
+/// Reads the interfaces. Returns true if any of them has changed.
 bool InterfaceWatch::look() {
   std::optional<std::vector<Interface>> now = kernel_.look();
   const std::lock_guard guard(mutex_);
@@ -166,9 +171,9 @@ bool InterfaceWatch::look() {
   return true;
 }
 
-/// Schedules announcements if the address has moved, and returns the line for the log. The caller holds the
-/// lock. While no interface has the address, `use` keeps the old one, because another may get the address
-/// soon.
+/// If the address has moved, schedules announcements and returns a line for the log. The caller holds the
+/// lock. While no interface has the address, `use` keeps the interface that had it last, because another
+/// interface may get the address soon.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) return {};
@@ -196,9 +201,10 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
          sizeof to);
 }
 
-/// Sends an empty datagram to a neighbour, each time to another one. The kernel has forgotten its neighbours
-/// together with the old hardware address. So it asks all hosts for this neighbour, and the question carries
-/// the new hardware address.
+/// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
+/// network, each time to a different one. When the hardware address changed, the kernel forgot the hardware
+/// addresses of all other hosts. To send the datagram, it must therefore ask all hosts for the hardware
+/// address of that host. This question contains the new hardware address of this node.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);
@@ -234,7 +240,7 @@ void InterfaceWatch::knock(const Use& use) const {
 WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log& log)
     : address_(address), watch_(InterfaceWatch::of_this_namespace(log)) {
   if (watch_ == nullptr) return;
-  seen_ = watch_->changes() - 1;  // the caller has read its interface before this
+  seen_ = watch_->changes() - 1;  // the caller read its interface earlier, so it may have missed a change
   now_.index = index;
   watch_->add_user(address_, index);
 }

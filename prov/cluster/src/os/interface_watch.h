@@ -1,12 +1,13 @@
 // Follows this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses.
-// All links of a process and network namespace share one rtnetlink socket, which the progress thread reads. A
-// link compares one word per turn, and updates what it knows when that word has changed.
+// All links of a process and network namespace share one rtnetlink socket, which the progress thread reads.
+// The watch counts the changes. In every turn a link compares this count with the one it saw last. If they
+// differ, the link reads its interface again.
 //
-// An address that links use may get another hardware address or move to another interface. Then the watch
-// notifies the other hosts of the network at once, and a few times more. Otherwise their kernels would send
-// to the old hardware address for up to a minute. A process that may not write Ethernet frames makes its
-// kernel ask for a neighbour instead: hosts also learn the hardware address of an IPv4 address from such a
-// question.
+// An address that links use may get another hardware address or move to another interface. The watch then
+// announces the new hardware address to the other hosts of the network, at once and a few more times.
+// Otherwise their kernels would send to the old hardware address for up to a minute. A process without
+// permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
+// From such a question, hosts also learn the hardware address of the IPv4 address that asks.
 #pragma once
 
 #include <sys/types.h>
@@ -32,26 +33,26 @@ namespace cluster::os {
 class InterfaceWatch {
  public:
   /// Returns the watch of the caller's network namespace. Returns null if the kernel does not report changes,
-  /// or the thread cannot start. The log must outlive all links of the process, since one watch serves them
-  /// all.
+  /// or if the progress thread cannot start. The log must outlive all links of the process, because one watch
+  /// serves all links in the namespace.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
   InterfaceWatch(const InterfaceWatch&) = delete;
   InterfaceWatch& operator=(const InterfaceWatch&) = delete;
 
-  /// A number that changes with each change of an interface.
+  /// Returns the number of changes of interfaces so far.
   std::uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
-  /// Returns the interface that has the address, whatever its port; nothing if none has it. If several have
-  /// it, prefers the one with the index.
+  /// Returns the interface that has the IP address of `address`, or nullopt if none has it. If several have
+  /// it, prefers the interface with this index.
   std::optional<Interface> with_address(const SocketAddress& address, int index) const;
   /// Returns the addresses of all interfaces.
   std::vector<SocketAddress> addresses() const;
 
-  /// Sends an Ethernet frame by the interface; the frame may be lost.
+  /// Sends an Ethernet frame through the interface with this index. The frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// Between these two calls, the watch announces the address each time it has moved.
+  /// From add_user() until remove_user(), the watch announces the address each time it moves.
   void add_user(const SocketAddress& address, int index);
   void remove_user(const SocketAddress& address);
 
@@ -60,7 +61,7 @@ class InterfaceWatch {
     SocketAddress address;
     unsigned users = 0;
     Interface at{};          ///< the interface that had the address last
-    unsigned announced = 0;  ///< how often, since the address moved
+    unsigned announced = 0;  ///< number of announcements since the address moved
     Time announce_at = kNever;
   };
 
@@ -75,36 +76,37 @@ class InterfaceWatch {
   Log& log_;
   const pid_t process_ = getpid();
   std::atomic<std::uint32_t> changes_{0};
-  mutable std::mutex mutex_;  ///< never held while anything waits
+  mutable std::mutex mutex_;  ///< no thread waits for anything while it holds this mutex
   std::vector<Interface> interfaces_;
   std::vector<Use> uses_;
   Time next_look_{};
   InterfaceChanges kernel_;
-  Descriptor frames_;             ///< writes Ethernet frames; empty if the process may not
-  Descriptor datagrams_;          ///< sends IPv4 datagrams if frames are not allowed
-  std::shared_ptr<void> client_;  ///< last, so that it stops first
+  Descriptor frames_;     ///< writes Ethernet frames; empty if the process has no permission
+  Descriptor datagrams_;  ///< sends IPv4 datagrams if frames are not allowed
+  /// Declared last and so destroyed first, because the thread uses the other members.
+  std::shared_ptr<void> client_;
 };
 
-/// What a link knows of its interface.
+/// The interface of one link, kept up to date.
 class WatchedInterface {
  public:
-  /// `address`: the address of the link, which identifies its interface. `index`: the interface, if several
-  /// have the address; 0: any.
+  /// `address`: the address of the link. `index`: the index of the interface to prefer if several have the
+  /// address, or 0 for any.
   WatchedInterface(const SocketAddress& address, int index, Log& log);
   ~WatchedInterface();
   WatchedInterface(const WatchedInterface&) = delete;
   WatchedInterface& operator=(const WatchedInterface&) = delete;
 
   bool changed() const { return watch_ != nullptr && watch_->changes() != seen_; }
-  /// Returns the interface as it is now; nothing while no interface has the address. changed() is false until
-  /// the next change.
+  /// Returns the current state of the interface, or nullopt while no interface has the address. After that,
+  /// changed() is false until the next change.
   std::optional<Interface> renew();
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
 
-  /// Asks all hosts for the hardware address of doubtful peers of frames that the kernel sends. The kernel
-  /// itself trusts a known address for up to a minute, and asks all hosts only after eight more seconds of
-  /// silence. This function asks after kDoubtsToAsk timeouts in a row, and each time that their number has
-  /// doubled. The kernel reads the answer.
+  /// Asks all hosts of the network for the hardware addresses of peers that do not answer. The kernel itself
+  /// trusts a known address for up to a minute, and asks all hosts only after eight more seconds of silence.
+  /// This function asks after kDoubtsToAsk timeouts in a row, and again each time their number doubles. The
+  /// kernel reads the answer.
   void ask_for_doubtful(std::span<const link::OutFrame> frames) {
     for (const link::OutFrame& frame : frames) {
       if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]
@@ -113,7 +115,8 @@ class WatchedInterface {
   }
 
  private:
-  static constexpr unsigned kDoubtsToAsk = 8;  ///< after 0.1 s in a session, 0.3 s before it
+  /// Reached after about 0.1 s in a session, 0.3 s while no session is open.
+  static constexpr unsigned kDoubtsToAsk = 8;
 
   void ask_for(const link::Path& path);
 
@@ -121,7 +124,7 @@ class WatchedInterface {
   std::shared_ptr<InterfaceWatch> watch_;
   std::uint32_t seen_ = 0;
   Interface now_;
-  link::Path asked_;  ///< the path that was asked for last, with its doubts at that time
+  link::Path asked_;  ///< the last path that ask_for() handled, with its number of timeouts at that time
 };
 
 }  // namespace cluster::os

@@ -21,9 +21,9 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel fills at most 32 KiB at a time
+constexpr std::size_t kAnswerMax = 64 * 1024;  // the kernel sends at most 32 KiB in one answer
 
-/// Returns the beginning of a message; zeros if the message is too short.
+/// Reads the header at the beginning of a message. Returns zeros if the message is too short.
 template <typename Head>
 Head head_of(ConstBytes message) {
   Head head{};
@@ -31,7 +31,7 @@ Head head_of(ConstBytes message) {
   return head;
 }
 
-/// Calls visit(type, value) for each attribute behind the Head of the message, or in `attributes`.
+/// Calls visit(type, value) for each attribute in `attributes`.
 template <typename Visitor>
 void each_attribute(ConstBytes attributes, Visitor&& visit) {
   while (attributes.size() >= sizeof(rtattr)) {
@@ -68,8 +68,8 @@ struct Request {
   }
 };
 
-/// Visits the payloads of one datagram of answers. Returns true if more datagrams follow; otherwise `error`
-/// is an errno or 0.
+/// Calls visit(payload) for each answer in one datagram. Returns true if more datagrams follow. If not, sets
+/// `error` to an errno or 0.
 template <typename Visitor>
 bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
   bool more = true;
@@ -87,8 +87,8 @@ bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
   return more;
 }
 
-/// Sends the request and visits the payload of every answer. Returns 0, or an errno if answers are missing;
-/// those visited before are valid.
+/// Sends the request and calls visit(payload) for every answer. Returns 0, or an errno if answers are
+/// missing. The answers before the failure are valid.
 template <typename Body, typename Visitor>
 int ask(const Descriptor& socket, const Request<Body>& request, Visitor&& visit) {
   if (!socket || send(socket.number(), &request, request.header.nlmsg_len, 0) < 0) return errno;
@@ -181,11 +181,11 @@ void read_device(const Descriptor& socket, Interface& interface) {
   ethtool_cmd command{};
   if (!ask_driver(socket, interface.name, ETHTOOL_GSET, command)) return;
   const std::uint32_t speed = (static_cast<std::uint32_t>(command.speed_hi) << 16) | command.speed;
-  // SPEED_UNKNOWN is all ones; old drivers fill only 16 bits of it.
+  // In SPEED_UNKNOWN all bits are 1. Old drivers set only the lower 16 bits.
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
 }
 
-/// Marks bridges with a port that leads out of this node. Such a bridge does more than join containers and
+/// Marks bridges that have a port to the outside of this node. Other bridges only connect containers and
 /// virtual machines.
 void note_hardware_ports(std::vector<Interface>& interfaces) {
   using Kind = Interface::Kind;
@@ -212,14 +212,15 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-/// Adds an address to its interface. Leaves out an address that cannot be used yet, or no longer.
+/// Adds the address in the message to its interface, unless the address is not usable yet or is deprecated.
 void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
   const auto head = head_of<ifaddrmsg>(message);
   std::uint32_t flags = head.ifa_flags;
   ConstBytes own;
   each_attribute_behind<ifaddrmsg>(message, [&](unsigned type, ConstBytes value) {
     if (type == IFA_FLAGS) read_number(value, flags);
-    // On point-to-point links IFA_ADDRESS is the other end and IFA_LOCAL is this one.
+    // On point-to-point links, IFA_ADDRESS is the address of the other end, and IFA_LOCAL is the address of
+    // this end.
     if (type == IFA_LOCAL || (type == IFA_ADDRESS && own.empty())) own = value;
   });
   const SocketAddress address = make_address(head.ifa_family, own, head.ifa_index);
@@ -258,8 +259,8 @@ InterfaceChanges::InterfaceChanges() : questions_(netlink_socket()), events_(net
     events_.reset();
 }
 
-/// Returns true if there was an event. Does not read what has changed: look() shows it, even if the kernel
-/// had no space for all events.
+/// Removes all events from the socket. Returns true if there was one. Ignores their content: look() returns
+/// the current state, even if the kernel had no space for all events.
 bool InterfaceChanges::any() {
   std::byte ignored;
   bool found = false;
@@ -295,7 +296,7 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 std::size_t receive_queues(const std::string& interface) {
   const Descriptor socket = ioctl_socket();
   ethtool_channels channels{};
-  ethtool_rxnfc rings{};  // older drivers answer only this question
+  ethtool_rxnfc rings{};  // older drivers answer only ETHTOOL_GRXRINGS
   std::size_t count = 0;
   if (ask_driver(socket, interface, ETHTOOL_GCHANNELS, channels)) {
     count = std::size_t{channels.rx_count} + channels.combined_count;
@@ -319,7 +320,8 @@ std::optional<LocalRoute> local_route(const SocketAddress& address) {
   Question& question = request.body;
   question.route.rtm_family = ip.size() == 4 ? AF_INET : AF_INET6;
   question.route.rtm_dst_len = static_cast<unsigned char>(8 * ip.size());
-  question.route.rtm_flags = RTM_F_FIB_MATCH;  // asks for the entry itself, with its own prefix and interface
+  // Asks for the entry of the routing table, which has a prefix and an interface.
+  question.route.rtm_flags = RTM_F_FIB_MATCH;
   question.attribute.rta_type = RTA_DST;
   question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));
   std::copy(ip.begin(), ip.end(), question.ip);
@@ -337,7 +339,7 @@ std::optional<LocalRoute> local_route(const SocketAddress& address) {
 std::optional<SocketAddress> source_for(const SocketAddress& peer) {
   if (peer.empty()) return std::nullopt;
   sockaddr_storage storage;
-  // Connecting a datagram socket sends nothing. Some kernels refuse port 0.
+  // connect() on a datagram socket sends nothing. Some kernels refuse port 0.
   const std::size_t size = peer.with_port(peer.port() == 0 ? 9 : peer.port()).to(storage);
   const Descriptor socket(::socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket ||

@@ -1,5 +1,5 @@
-// The interfaces of this network namespace as plain values, from which provider/ chooses rails. They come
-// from netlink, because /sys may belong to another namespace.
+// Reads the interfaces of this network namespace into plain values. provider/ chooses the rails from these.
+// Uses netlink, because /sys may belong to another namespace.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,24 @@ namespace cluster::os {
 
 using link::Interface;
 
-/// Returns the interfaces in the kernel's order. If netlink fails, some are missing, and `error` becomes an
-/// errno.
+/// Returns the interfaces in the kernel's order. If netlink fails, some interfaces are missing. Sets `error`,
+/// if not null, to an errno or 0.
 std::vector<Interface> list_interfaces(int* error = nullptr);
 
-/// Follows the interfaces of the network namespace in which it was made; any thread may call.
+/// Reports changes of the interfaces in the network namespace where the object was constructed. Any thread
+/// may call its methods.
 class InterfaceChanges {
  public:
   InterfaceChanges();
-  /// False if there was no descriptor, or the kernel reports no changes.
+  /// Returns false if a socket could not be opened, or if the kernel does not report changes.
   explicit operator bool() const { return questions_ && events_; }
 
-  /// Readable once a link or an address has changed, until any() is called.
+  /// Returns a descriptor that is readable from the first change of a link or an address until the next call
+  /// of any().
   int descriptor() const { return events_.number(); }
   bool any();
-  /// Returns what list_interfaces() returns, except for facts that only a driver knows. Returns nothing if
-  /// netlink fails.
+  /// Returns what list_interfaces() returns, but without the values that come from drivers. Returns nullopt
+  /// if netlink fails.
   std::optional<std::vector<Interface>> look() const;
 
  private:
@@ -41,22 +43,23 @@ class InterfaceChanges {
 /// Returns true if one of the addresses has the IP address of `host`.
 bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& host);
 
-/// Returns the number of queues into which the interface sorts what it receives; 1 if the driver reports
-/// none. A device with several queues spreads IP traffic over them by addresses and ports, and puts unknown
-/// EtherTypes into the first one. There, such frames overtake others or are overtaken, and one processor
-/// receives them all.
+/// Returns the number of receive queues of the interface, or 1 if the driver reports none. A device with
+/// several queues distributes IP traffic by addresses and ports, but puts all frames of an unknown EtherType
+/// into the first queue. Then frames of different queues are reordered, and one processor receives all frames
+/// of that EtherType.
 std::size_t receive_queues(const std::string& interface);
 
-/// A route that makes an address local though no interface lists it: 127.0.1.1, for example, which many hosts
-/// use for their own name, or an entry of `ip route add local`.
+/// A route that makes an address local although no interface lists this address. Examples are 127.0.1.1, to
+/// which many hosts map their own name, and an entry of `ip route add local`.
 struct LocalRoute {
-  int interface = 0;         ///< index
-  unsigned prefix_bits = 0;  ///< of the addresses that the entry covers
+  int interface = 0;         ///< index of the interface
+  unsigned prefix_bits = 0;  ///< length of the prefix that the route covers
 };
-/// Returns the local route to the address; nothing if the address is not local.
+/// Returns the local route to the address, or nullopt if the address is not local.
 std::optional<LocalRoute> local_route(const SocketAddress& address);
 
-/// Returns the local address (port 0) that the kernel uses towards `peer`; nothing if there is no route.
+/// Returns the local address that the kernel uses as the source of packets to `peer`, with port 0. Returns
+/// nullopt if there is no route.
 std::optional<SocketAddress> source_for(const SocketAddress& peer);
 
 }  // namespace cluster::os

@@ -17,32 +17,32 @@
 namespace cluster::os {
 namespace {
 
-// At most 64 keep-alives are answered per 5 ms; the others wait. So a flood neither wakes the thread for each
-// frame nor keeps it from its other clients.
+// The thread answers at most 64 keep-alives per 5 ms; the others wait. Therefore a flood does not wake the
+// thread for every frame, and leaves it time for its other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
 
-/// How many keep-alives were answered in the interval that ends at `end`.
+/// The number of keep-alives answered in the interval that ends at `end`.
 struct Answered {
   Time end{};
   int count = 0;
 };
 
-/// Answers one datagram. Returns false if there was none.
+/// Receives one datagram and answers it if it is a keep-alive. Returns false if no datagram was waiting.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  // Large, because keep-alives that challenge a path are as long as its frames. Static, because only the
-  // progress thread runs this.
+  // Large, because a keep-alive that probes a path is as long as the frames on that path. Static, because
+  // only the progress thread runs this function.
   static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
   const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), MSG_DONTWAIT, address, &peer_size);
-  if (got < 0) return errno != EAGAIN;  // an ICMP error about an earlier answer
+  if (got < 0) return errno != EAGAIN;  // any other error is an ICMP error about an earlier answer
   std::array<std::byte, 64> answer;
   const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
   if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
-  return true;  // if the answer is lost, the peer asks again
+  return true;  // even if sendto() fails: the peer then asks again
 }
 
 bool has_errors(int socket) {
@@ -50,8 +50,8 @@ bool has_errors(int socket) {
   return poll(&errors, 1, 0) > 0;
 }
 
-/// Answers the keep-alives that wait. ICMP errors keep the socket readable until somebody takes them out. The
-/// engine may not run while the application computes, so this function takes them out.
+/// Answers waiting keep-alives. ICMP errors keep the socket readable until they are taken from the error
+/// queue. The engine may not run while the application computes, so this function takes them.
 NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};
@@ -89,7 +89,7 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   if (client != nullptr) {
     UdpPort* const its_port = port.get();
     return {its_port, [port = std::move(port), client = std::move(client)](UdpPort*) mutable {
-              client.reset();  // the client ends before the socket that it reads
+              client.reset();  // ends the client before its socket is closed
               port->close_keep_alive_socket();
             }};
   }

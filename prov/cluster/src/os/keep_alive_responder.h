@@ -1,7 +1,7 @@
-// Answers keep-alives ("is this process alive?") for one endpoint while its application computes, so that
-// peers do not take a busy process for a dead one. The kernel steers keep-alives to a socket of their own
-// (os/udp_port.h). The background thread (os/progress_thread.h) answers them without looking at the
-// endpoint's engine.
+// Answers keep-alives ("is this process alive?") for one endpoint while its application computes. Without it,
+// peers would mistake a busy process for a dead one. The kernel steers keep-alives to a separate socket
+// (os/udp_port.h). The background thread (os/progress_thread.h) answers them without using the endpoint's
+// engine.
 #pragma once
 
 #include <array>
@@ -14,17 +14,18 @@
 
 namespace cluster::os {
 
-/// Writes the answer to a frame that came to `asked`, an address of ours. Returns the length of the answer; 0
-/// if the frame is no keep-alive. The background thread calls it.
+/// Writes to `answer` the answer to a frame that a peer sent to `asked`, the address of this endpoint.
+/// Returns the length of the answer, or 0 if the frame is not a keep-alive. The background thread calls this
+/// function.
 using KeepAliveAnswerer =
     std::function<std::size_t(ConstBytes frame, const SocketAddress& asked, std::span<std::byte, 64> answer)>;
-/// Answers keep-alives that carry a checksum.
+/// A KeepAliveAnswerer for keep-alives that carry a checksum and no seal.
 std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked,
                                     std::span<std::byte, 64> answer);
 
-/// Answers the keep-alives of the port until the handle is dropped. Returns null if that is not possible; the
-/// log says why. The endpoint works without it, but looks dead to its peers when its application makes no
-/// call for longer than their timeout.
+/// Starts to answer the keep-alives of the port, until the caller drops the returned handle. If that is not
+/// possible, returns null and writes the reason to the log. The endpoint works without a responder, but its
+/// peers consider it dead if its application makes no call for longer than their timeout.
 std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log,
                                                  KeepAliveAnswerer answerer = answer_plain_keep_alive);
 

@@ -22,7 +22,8 @@ using crypto::Nonce;
 template <typename Signature>
 using Pointer = Signature*;
 
-/// The functions that we use, with the types that they have in both versions. Objects are opaque pointers.
+/// The functions of libcrypto that this file uses. Their types are the same in versions 1.1 and 3. Objects of
+/// the library are opaque pointers.
 struct Functions {
   Pointer<int(std::uint64_t options, const void* settings)> init_crypto;
   Pointer<const void*()> sha256;
@@ -43,7 +44,7 @@ struct Functions {
   Pointer<int(void* context, unsigned char* out, int* out_size)> cipher_final;
 };
 
-// Constants of libcrypto's interface, the same in all versions.
+// Constants of libcrypto's interface. They are the same in all versions.
 constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
 constexpr int kGetTag = 0x10;                    // EVP_CTRL_AEAD_GET_TAG
 constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
@@ -51,7 +52,7 @@ constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
 const unsigned char* octets(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 unsigned char* octets(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-/// Checks the result of a call that fails only for lack of memory.
+/// Checks the result of a call that fails only if memory is short.
 void expect(bool done) {
   if (!done) throw std::bad_alloc();
 }
@@ -85,7 +86,7 @@ class EvpAead final : public Aead {
     return functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) == 1 &&
            update(nullptr, associated) && update(octets(text.data()), text);
   }
-  /// If `out` is null, only authenticates the bytes.
+  /// Encrypts or decrypts `bytes` into `out`. If `out` is null, only authenticates the bytes.
   bool update(unsigned char* out, ConstBytes bytes) {
     int size = 0;
     return bytes.empty() || functions_.cipher_update(context_, out, &size, octets(bytes.data()),
@@ -122,7 +123,7 @@ class Libcrypto final : public Cryptography {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
 #else
-    return true;  // servers of other architectures have AES instructions
+    return true;  // servers of other architectures usually have AES instructions
 #endif
   }
 
@@ -149,9 +150,9 @@ bool find_all(void* library, Functions& f) {
          find(library, "EVP_CipherFinal_ex", f.cipher_final);
 }
 
-/// Returns true if the library computes the known tags of "abc" under a key and nonce of zeros, and the known
-/// first bytes of HMAC-SHA256("key", "abc"). A library may be built or configured without one of these
-/// primitives. This must show now, and not when a frame cannot be sealed.
+/// Tests the library. Returns true if its results are correct: the tags of "abc" with a key and a nonce of
+/// zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or configured without one
+/// of these primitives. This test finds that out at once, and not only when a frame cannot be sealed.
 bool computes(const Cryptography& library) try {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
@@ -178,8 +179,8 @@ bool computes(const Cryptography& library) try {
 
 // --- AES-128-GCM by libIPSec_MB ---
 
-/// The library's expanded key, and its state while it works on a frame. Both have more bytes than any version
-/// uses (1.3: 1008 and 88).
+/// The expanded key of libIPSec_MB, and its state during a call. Both structs are larger than any version
+/// needs (version 1.3 needs 1008 and 88 bytes).
 struct alignas(64) Key {
   std::array<std::byte, 2048> bytes;
 };
@@ -187,7 +188,7 @@ struct alignas(64) State {
   std::array<std::byte, 512> bytes;
 };
 
-/// The functions that we use, for one kind of processor. None of them fails.
+/// The functions of libIPSec_MB that this file uses, in the variant for this processor. None of them fails.
 struct GcmFunctions {
   Pointer<void(const void* key, Key* expanded)> expand;
   using OneCall = void(const Key*, State*, std::byte* out, const std::byte* in, std::uint64_t size,
@@ -218,7 +219,7 @@ class IpsecMbAead final : public Aead {
   bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) override {
     std::array<std::byte, crypto::kTagSize> expected;
     for (std::size_t i = 0; i < expected.size(); ++i)
-      expected[i] = ~tag[i];  // so that a function that does nothing opens nothing
+      expected[i] = ~tag[i];  // so that a function that does nothing accepts no frame
     functions_.open(&key_, &state_, text.data(), text.data(), text.size(), nonce.data(), associated.data(),
                     associated.size(), expected.data(), expected.size());
     return other_.equal(expected.data(), tag, expected.size());
@@ -253,13 +254,13 @@ class IpsecMb final : public Cryptography {
   std::shared_ptr<const Cryptography> other_;
 };
 
-// Bits by which the library describes the processor (IMB_FEATURE_*), the same in all versions.
+// Bits with which libIPSec_MB describes the processor (IMB_FEATURE_*). They are the same in all versions.
 constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
 constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
 constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
 constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
 
-/// Returns the suffix of the function names for this processor; null if the processor has no AES
+/// Returns the suffix of the names of the functions for this processor, or null if the processor has no AES
 /// instructions.
 const char* kind_of_processor(std::uint64_t features) {
   const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
@@ -276,8 +277,8 @@ bool find_functions(void* library, const std::string& kind, GcmFunctions& f) {
          find(library, ("aes_gcm_dec_128_" + kind).c_str(), f.open);
 }
 
-/// Returns true if `library` seals and opens frames as `other` does, also empty ones, and opens none with a
-/// wrong tag.
+/// Returns true if `library` seals and opens test frames, including an empty one, as `other` does. It must
+/// also reject a wrong tag.
 bool agrees(const Cryptography& other, const Cryptography& library) {
   std::array<std::byte, 700> plain;
   plain.fill(std::byte{0x5A});
@@ -316,8 +317,8 @@ std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
     return nullptr;
   }
   Functions functions;
-  // Endpoints may be closed after the handlers of exit() have run: the library must not have cleaned up by
-  // then.
+  // Tells the library not to clean up in a handler of exit(), because the application may close endpoints
+  // after that handler has run.
   if (!find_all(library, functions) || functions.init_crypto(kNoAtExit, nullptr) != 1) {
     reason = "the libcrypto that was found lacks functions (install OpenSSL 3)";
     return nullptr;

@@ -20,21 +20,21 @@
 namespace cluster::os {
 namespace {
 
-/// Large, because all ranks of a large node may connect at the same moment. The kernel cuts it to
+/// Large, because all ranks of a large node may connect at the same moment. The kernel limits it to
 /// net.core.somaxconn.
 constexpr int kBacklog = 4096;
 constexpr std::string_view kRefusal = "no";
-constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
+constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which older headers lack
 
-/// Binds or connects to an abstract name.
+/// Calls bind() or connect() with an abstract name.
 template <int (*call)(int, const sockaddr*, socklen_t)>
 int with_name(const Descriptor& socket, std::string_view name) {
   const LocalName address(name);
   return call(socket.number(), address.get(), address.size);
 }
 
-/// More than the kernel queues for a socket, unless net.unix.max_dgram_qlen is higher. If more rings wait,
-/// the socket stays readable.
+/// More datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If more
+/// rings wait, the socket remains readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -53,7 +53,7 @@ Descriptor open_socket(std::string& reason) {
   return socket;
 }
 
-/// A message in one part, with space for one descriptor beside it.
+/// A message in one buffer, with space for one descriptor.
 struct RightsMessage {
   explicit RightsMessage(ConstBytes message) : part{const_cast<std::byte*>(message.data()), message.size()} {
     header.msg_iov = &part;
@@ -69,7 +69,8 @@ struct RightsMessage {
   msghdr header{};
 };
 
-/// Takes the descriptors out of a message, and keeps the first in `attachment`. Returns how many there were.
+/// Takes the descriptors from a received message. Moves the first one to `attachment` and closes the others.
+/// Returns their number.
 std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   std::size_t count = 0;
   for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
@@ -86,7 +87,8 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
-/// Returns the number behind `skipped` others in the first line of a file of /proc; 0 if there is none.
+/// Reads numbers from the beginning of a file in /proc. Skips `skipped` of them and returns the next one, or
+/// 0 if there is none.
 unsigned read_number(const char* path, int skipped) {
   std::ifstream file(path);
   unsigned number = 0;
@@ -94,9 +96,10 @@ unsigned read_number(const char* path, int skipped) {
   return file ? number : 0;
 }
 
-/// Returns true if this is certainly the effective user of this process. The kernel shows every user without
-/// a number in this process's user namespace as the overflow user (user_namespaces(7)), so two of these need
-/// not be the same. If the namespace maps every user, the overflow user is a user like any other.
+/// Returns true if `user` is certainly the effective user of this process. The kernel shows all users that
+/// have no number in this user namespace as the overflow user (user_namespaces(7)). Two processes that appear
+/// as the overflow user may therefore have different users. If the namespace maps all users, the overflow
+/// user is an ordinary user.
 bool is_own(unsigned user) {
   constexpr unsigned kUsers = 0xFFFFFFFF;
   if (user != ::geteuid()) return false;
@@ -105,7 +108,7 @@ bool is_own(unsigned user) {
   return !may_be_it || read_number("/proc/self/uid_map", 2) == kUsers;
 }
 
-/// Returns the abstract name of one end, without the zero that it begins with.
+/// Returns the abstract name of one end of the connection, without its leading zero byte.
 template <int (*call)(int, sockaddr*, socklen_t*)>
 std::string name_of(const Descriptor& socket) {
   sockaddr_un address{};
@@ -155,8 +158,8 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, boo
   return {};
 }
 
-/// Called before accept4(), which makes a socket before it looks whether a connection waits. accept4() takes
-/// 2 us, this call 0.3 us.
+/// Returns true if a connection is waiting. Called before accept4(), because accept4() creates a socket even
+/// if no connection is waiting. accept4() takes 2 us; this function takes 0.3 us.
 bool LocalSocket::readable() const {
   pollfd watch{socket_.number(), POLLIN, 0};
   return ::poll(&watch, 1, 0) != 0;
@@ -239,7 +242,8 @@ bool LocalSocket::refused() {
   char word;
   const auto receive = [&] { return ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC); };
   ssize_t size = receive();
-  // If the other side closed before it had read everything, the kernel reports this error before the data.
+  // If the other side has closed without reading all our messages, the kernel returns this error before its
+  // messages.
   if (size < 0 && errno == ECONNRESET) size = receive();
   refused_ |= size == static_cast<ssize_t>(kRefusal.size());
   return refused_;
@@ -259,13 +263,14 @@ void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
   ::poll(&watch, 1, static_cast<int>(limit.count()));
 }
 
-/// Kernels before 6.5 give no handle of the process at the other end. Then this function opens the process by
-/// its number, which a later process may have taken meanwhile.
+/// Kernels before 6.5 cannot return a handle of the process at the other end. This function then opens the
+/// process by its number. The number may meanwhile belong to another process.
 Descriptor LocalSocket::open_process(bool& ended) const {
   int number = -1;
   socklen_t size = sizeof number;
   if (::getsockopt(socket_.number(), SOL_SOCKET, kPeerPidfd, &number, &size) == 0) return Descriptor(number);
-  ended = errno == ESRCH || errno == EINVAL;  // the process has ended, and its parent has waited for it
+  // The process has ended, and its parent has collected its exit status.
+  ended = errno == ESRCH || errno == EINVAL;
   if (errno != ENOPROTOOPT) return {};
   const int process = peer_process();
   number = process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
@@ -299,14 +304,15 @@ void Doorbell::clear() const {
   }
 }
 
-/// EAGAIN has two causes. If the peer's queue is full, its doorbell is readable anyway. If this socket has
-/// used up its send buffer, because stopped peers do not receive, another socket can still send.
+/// EAGAIN has two possible causes. If the peer's queue is full, its doorbell is readable already. If the send
+/// buffer of this socket is full, because stopped peers do not receive, another socket can still send.
 void Doorbell::ring(const LocalName& peer) const {
   if (send_byte(socket_, peer) || errno != EAGAIN) return;
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);
 }
 
-/// Without a free descriptor it rings the peer instead; a failure shows the same.
+/// If this process has no free descriptor, rings the peer instead. The ring fails with the same error if the
+/// name does not exist.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = datagram_socket();
   const bool found =
@@ -332,8 +338,8 @@ std::string alternative(std::string_view name) {
   return std::string(name) + kSeparator + end;
 }
 
-/// Returns the names in the kernel's table that may be alternatives of `name`. The table shows abstract names
-/// behind an @.
+/// Returns all names in the kernel's table of sockets that may be alternatives of `name`. In this table, an
+/// abstract name begins with @.
 std::vector<std::string> alternatives_of(std::string_view name) {
   const std::string begin = "@" + std::string(name) + kSeparator;
   std::vector<std::string> found;

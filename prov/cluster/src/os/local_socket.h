@@ -1,7 +1,8 @@
-// Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
-// under abstract names. No file system holds such a name, and it vanishes with its owner. A connection
-// carries a descriptor beside a message and reports the peer's credentials. It ends when the peer dies,
-// unless a forked child of the peer holds its end open (os/peer_process.h). Only wait_for_message() blocks.
+// Connections between processes of one network namespace: UNIX sockets for whole messages (SOCK_SEQPACKET)
+// with abstract names. An abstract name is in no file system, and disappears when its socket is closed. A
+// message on a connection can carry a descriptor. The kernel reports the credentials of the peer. A
+// connection ends when the peer dies, unless a forked child of the peer keeps the socket open
+// (os/peer_process.h). Only wait_for_message() blocks.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,7 +21,8 @@
 
 namespace cluster::os {
 
-/// An abstract name: its first byte is zero, and its length counts.
+/// The address of a socket with an abstract name. The first byte of the name is zero, and the size of the
+/// address determines its length.
 struct LocalName {
   explicit LocalName(std::string_view name);
 
@@ -34,61 +36,66 @@ class LocalSocket {
  public:
   LocalSocket() = default;
 
-  /// Listens under the name. Returns an empty socket on failure; `reason` says why.
+  /// Listens at the name. On failure, returns an empty socket and writes the cause to `reason`.
   static LocalSocket listen(std::string_view name, std::string& reason);
-  /// Connects to the listener of that name. Returns an empty socket on failure; `reason` says why. Sets
-  /// `full` if the listener's queue of connections is full now.
+  /// Connects to the listener at the name. On failure, returns an empty socket and writes the cause to
+  /// `reason`. Sets `full` to true if the listener's queue of connections is full.
   static LocalSocket connect(std::string_view name, std::string& reason, bool* full = nullptr);
-  /// Accepts the next connection. Returns an empty socket with an empty `reason` if none waits. Sets
-  /// `exhausted` if this process, or the system, has no free descriptor.
+  /// Accepts the next connection. Returns an empty socket if no connection is waiting; `reason` is then
+  /// empty. Sets `exhausted` to true if this process or the system has no free descriptor.
   LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
-  /// Returns true if the other side runs as the effective user of this process. The connecting side learns
-  /// the user that the listener had when it began to listen.
+  /// Returns true if the other side runs as the effective user of this process. On the connecting side, this
+  /// is the user that the listener had when it called listen().
   bool same_user() const;
-  /// Returns true if the other side runs as another user. If the kernel does not say, both functions return
-  /// false.
+  /// Returns true if the other side runs as another user. If the kernel does not report the user, same_user()
+  /// and other_user() both return false.
   bool other_user() const;
 
-  /// The other side's user, as numbered in this process's user namespace; nothing if unknown.
+  /// Returns the number of the other side's user in the user namespace of this process, or nullopt if it is
+  /// unknown.
   std::optional<unsigned> peer_user() const;
 
-  /// The process on the other side, as numbered in this process's PID namespace; 0 if it has no number there.
+  /// Returns the number of the process on the other side in the PID namespace of this process, or 0 if it has
+  /// no number there.
   int peer_process() const;
 
-  /// Return the name of this connection's listener, as the kernel reports it. The connecting side calls
-  /// called_name(), the accepting side answering_name(). The name is empty if the socket is not connected.
+  /// Both functions return the name of this connection's listener, as the kernel reports it. The connecting
+  /// side calls called_name(). The accepting side calls answering_name(). The name is empty if the socket is
+  /// not connected.
   std::string called_name() const;
   std::string answering_name() const;
 
-  /// Sends one whole message, and a descriptor beside it. Returns false on failure; `reason` says why.
+  /// Sends one whole message with a descriptor. On failure, returns false and writes the cause to `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
   /// Sends one whole message without a descriptor. Returns false on failure.
   bool send(ConstBytes message) const;
 
   enum class Receipt { message, nothing, end, misfit };
-  /// Receives one message of exactly message.size() bytes, with exactly one descriptor if there is an
-  /// `attachment`. Returns misfit if something else came; a refusal is a misfit, and refused() remembers it.
-  /// Returns end if the other side is gone, and everything that it sent has been received.
+  /// Receives one message of exactly message.size() bytes. If `attachment` is not null, the message must
+  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message. A
+  /// refusal is a misfit too; refused() then returns true. Returns Receipt::end once the other side has
+  /// closed and all its messages have been received.
   Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
-  /// Waits until receive() can return something, at most for `limit`.
+  /// Waits until a message arrives or the other side closes, but at most for `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
 
-  /// Tells the other side that its connection is refused; otherwise it would conclude that this process has
-  /// ended.
+  /// Tells the other side that its connection is refused. Without this message, the other side would conclude
+  /// that this process has ended.
   void send_refusal() const;
   bool refused();
   int descriptor() const { return socket_.number(); }
 
-  /// True once the other side is gone, even if its messages still wait.
+  /// Returns true once the other side has closed, even if some of its messages have not been received yet.
   bool hung_up() const;
-  /// True once the process on the other side has ended, even if one of its children holds the socket.
+  /// Returns true once the process on the other side has ended, even if one of its children keeps the socket
+  /// open.
   bool peer_process_ended() const;
-  /// Opens a handle (pidfd) of the process on the other side. Returns an empty descriptor if there is none,
-  /// and sets `ended` if that is because the process has ended.
+  /// Opens a handle (pidfd) of the process on the other side. Returns an empty descriptor on failure. Sets
+  /// `ended` to true if it failed because the process has ended.
   Descriptor open_process(bool& ended) const;
 
  private:
@@ -99,29 +106,28 @@ class LocalSocket {
   bool refused_ = false;
 };
 
-/// The doorbell of an endpoint: one datagram socket under an abstract name. Any number of peers on this node
-/// ring it by sending a byte, without a connection. An endpoint with a thousand peers needs only two
-/// descriptors for their doorbells: one to ring them all, and one to ask the kernel whether they exist. It
-/// connects the second one to one doorbell after the other.
+/// The doorbell of an endpoint: a datagram socket with an abstract name. Any number of peers on this node can
+/// ring it by sending a byte, without a connection. An endpoint needs only two descriptors for the doorbells
+/// of all its peers. It rings them through the first one. It connects the second one to a doorbell to ask the
+/// kernel whether that doorbell exists.
 ///
-/// A ring does not say which process rang, and processes of other users can ring: it means nothing but
-/// "look". A ring is lost if the socket's queue is full, which does no harm: the socket is then readable
-/// already.
+/// A ring does not say which process rang, and processes of other users can ring too. Therefore a ring only
+/// means that the endpoint must check all its peers. A ring is lost if the socket's queue is full. This does
+/// no harm, because the socket is then readable already.
 class Doorbell {
  public:
-  /// Opens the doorbell of that name. Returns null if another socket has the name, or there is no descriptor;
-  /// `reason` says why.
+  /// Opens the doorbell with this name. On failure, returns null and writes the cause to `reason`.
   static std::shared_ptr<Doorbell> open(const LocalName& name, std::string& reason);
 
-  /// Readable once a peer has rung, until clear().
+  /// Returns a descriptor that is readable once a peer has rung, until clear() is called.
   int descriptor() const { return socket_.number(); }
   void clear() const;
 
-  /// Makes the peer's doorbell readable, if it is not already.
+  /// Makes the peer's doorbell readable.
   void ring(const LocalName& peer) const;
-  /// Returns false once no socket has this name: the peer's process has ended or executes another program.
-  /// Without a free descriptor, it rings the peer instead; a failure shows the same. Only one thread may call
-  /// at a time.
+  /// Returns false once no socket has this name, because the peer's process has ended or executes another
+  /// program. If this process has no free descriptor, the function rings the peer to find that out. Only one
+  /// thread at a time may call it.
   bool exists(const LocalName& peer) const;
 
  private:
@@ -131,28 +137,31 @@ class Doorbell {
   mutable Descriptor asking_;  ///< opened on first use
 };
 
-/// Takes an abstract name to which nobody connects: holding the name is the message. Returns an empty
-/// descriptor if another process holds the name; `error` is then EADDRINUSE.
+/// Binds a socket to an abstract name, only to reserve the name. No process connects to it. On failure,
+/// returns an empty descriptor and sets `error` to an errno. If another process has the name, that is
+/// EADDRINUSE.
 Descriptor reserve_name(std::string_view name, int& error);
 
-// Abstract names have no owner: any user of a node can take a name before the process that it is meant for.
-// If a process of another user holds the name, the listener takes an alternative: the name with a random
-// suffix. A connecting process that finds another user behind the name looks for alternatives in the kernel's
-// table of sockets. It takes the first whose listener runs as its own user; the kernel reports that user.
+// Any user of a node can take an abstract name before the process that should have it. If a process of
+// another user has the name, the listener uses an alternative: the name with a random suffix. A connecting
+// process may then find another user at the name. It looks for alternatives in the kernel's table of sockets,
+// and connects to the first whose listener runs as its own user. The kernel reports the user of the listener.
 //
-// A user who takes many names and alternatives costs others time: at most kAlternativesMax connections for
-// each peer. After these, the endpoint reaches the peer by another transport. If a process of the same user
-// holds the name, the name counts as in use.
+// A user who takes many names and alternatives costs other users time: at most kAlternativesMax connections
+// for each peer. If none of these finds the listener, the endpoint uses another transport for the peer. If a
+// process of the same user has the name, the name counts as in use.
 
 inline constexpr std::size_t kAlternativesMax = 1024;
 
-/// Listens under the name or an alternative. Returns an empty socket on failure; `reason` says why.
+/// Listens at the name or at an alternative. On failure, returns an empty socket and writes the cause to
+/// `reason`.
 LocalSocket listen_as_own(std::string_view name, std::string& reason);
-/// Connects to the listener that runs as this process's user. Returns an empty socket on failure; `reason`
-/// says why. `expected`: a process of this node should have that name. Then another user may hold the name
-/// without listening, so the call looks for alternatives. Otherwise, if no process listens, there is no
-/// alternative either. Sets `full` if an expected listener's queue may be full now, which any user can bring
-/// about.
+/// Connects to the listener that runs as the user of this process, at the name or at an alternative. On
+/// failure, returns an empty socket and writes the cause to `reason`. `expected`: true if a process on this
+/// node should listen at the name. If no process listens there, this function then still looks for
+/// alternatives, because another user may have taken the name without listening. If `expected` is false, it
+/// does not. Sets `full` to true if the queue of an expected listener may be full. Any user can fill such a
+/// queue.
 LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full = nullptr);
 
 }  // namespace cluster::os

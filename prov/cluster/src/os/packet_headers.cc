@@ -25,7 +25,8 @@ std::uint16_t get16(const std::byte* at) {
   return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 | std::to_integer<unsigned>(at[1]));
 }
 
-/// One's complement sum of 16-bit words (RFC 1071), not folded yet. `bytes` has an even size.
+/// Returns the sum of `start` and all 16-bit words (RFC 1071), not folded yet. The size of `bytes` must be
+/// even.
 std::uint32_t sum(ConstBytes bytes, std::uint32_t start) {
   for (std::size_t i = 0; i < bytes.size(); i += 2) start += get16(bytes.data() + i);
   return start;
@@ -40,7 +41,7 @@ void write_v4(std::byte* ip, const Origin& origin, const SocketAddress& to, std:
   std::fill_n(ip, kV4Bytes, std::byte{0});
   ip[0] = std::byte{0x45};
   put16(ip + 2, kV4Bytes + udp_size);
-  put16(ip + 6, kDontFragment);  // so the identification has no meaning (RFC 6864) and stays 0
+  put16(ip + 6, kDontFragment);  // with this flag, the identification has no meaning (RFC 6864) and is 0
   ip[8] = kHopLimit;
   ip[9] = kUdp;
   std::copy_n(origin.address.ip().data(), 4, ip + 12);
@@ -140,13 +141,14 @@ constexpr HardwareAddress kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{
 constexpr unsigned kArp = 0x0806;
 constexpr unsigned kArpRequest = 1;
 constexpr std::byte kIcmp{58};
-constexpr std::byte kNoRouterHopLimit{255};  // shows that no router has forwarded the frame
+// Receivers require it, because it shows that no router has forwarded the frame.
+constexpr std::byte kNoRouterHopLimit{255};
 constexpr std::byte kSolicitation{135};
 constexpr std::byte kAdvertisement{136};
 constexpr std::byte kOverride{0x20};
 constexpr std::byte kSourceOption{1};
 constexpr std::byte kTargetOption{2};
-constexpr std::size_t kIcmpBytes = 32;  // with one option
+constexpr std::size_t kIcmpBytes = 32;  // size of a message with one option
 constexpr std::size_t kSumOffset = 2;
 
 void append(Frame& frame, ConstBytes bytes) { frame.insert(frame.end(), bytes.begin(), bytes.end()); }
@@ -176,8 +178,8 @@ Frame arp_request(const Origin& origin, ConstBytes target) {
   return frame;
 }
 
-/// Makes a frame to a multicast group. The IP address of the group determines its hardware address (RFC
-/// 2464).
+/// Builds a neighbour discovery frame to a multicast group. The hardware address of a group follows from its
+/// IP address (RFC 2464).
 Frame discovery(const Origin& origin, const std::array<std::byte, 16>& group, std::byte type, std::byte flags,
                 ConstBytes target, std::byte option) {
   Frame icmp{type, std::byte{0}, std::byte{0}, std::byte{0}, flags, std::byte{0}, std::byte{0}, std::byte{0}};

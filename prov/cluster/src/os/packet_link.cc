@@ -17,7 +17,7 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kSocketBuffers = 4;  // few frames come by the socket
+constexpr std::size_t kSocketBuffers = 4;  // few frames arrive through the socket
 constexpr unsigned kPollsPerSocketPoll = 64;
 constexpr unsigned kSocketPollsAfterTraffic = 256;
 
@@ -68,7 +68,8 @@ class PacketLink final : public link::Link {
   }
 
  private:
-  /// Returns true if this link itself writes frames on this path to the wire.
+  /// Returns true if this link sends frames on this path as raw Ethernet frames, and not through the UDP
+  /// socket.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t receive_rings(std::span<link::InFrame> frames);
@@ -80,7 +81,7 @@ class PacketLink final : public link::Link {
   WatchedInterface interface_;
   std::size_t frame_max_opened_;
   std::size_t frame_max_;
-  Descriptor claim_;  ///< to the ring; released after the ring
+  Descriptor claim_;  ///< the claim to `ring_`; destroyed after the ring
   std::unique_ptr<PacketRing> ring_;
   std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
@@ -89,8 +90,10 @@ class PacketLink final : public link::Link {
   UdpSender socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  unsigned socket_polls_left_ = kSocketPollsAfterTraffic;  ///< how many more polls look at the socket
-  unsigned polls_since_socket_ = 0;                        ///< since one looked at the socket
+  /// Number of following polls that also poll the socket.
+  unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
+  /// Number of polls since the socket was last polled.
+  unsigned polls_since_socket_ = 0;
 };
 
 std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
@@ -133,7 +136,7 @@ bool PacketLink::socket_is_due() {
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames);
-  // Both rings get their turn, however full the other is.
+  // Leaves part of the space for the IP ring if a frame waits there, even if the other ring is full.
   const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));
@@ -142,17 +145,18 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
-  const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // leaves room for members
+  // Leaves space for frames that do not wait aside.
+  const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
   return aside + receive_rings_and_socket(frames.subspan(aside));
 }
 
 std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
-  // The socket gets its turn even if the ring is never empty.
+  // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // Frames that this node sends to itself come by the socket, so a frame from the wire with an address of
-  // this node is forged.
+  // Frames that this node sends to itself arrive through the socket. Therefore a frame from the wire is
+  // forged if its source is an address of this node.
   const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
                                        [&](const link::InFrame& frame) { return own(frame.from.to); });
   const auto count = static_cast<std::size_t>(accepted - frames.begin());
@@ -164,7 +168,8 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
   return count + more;
 }
 
-/// Returns why the interface cannot carry the link, with the remedy; empty if it can.
+/// Returns why this link cannot use the interface, and what the user can do about it. Returns an empty text
+/// if it can.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
   if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
@@ -207,7 +212,7 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Returns null if the ring cannot be opened; the link works without it.
+/// Returns null if the ring cannot be opened. The link works without it.
 std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Interface& interface,
                                                 const PacketSettings& settings,
                                                 const Environment& environment) {
@@ -216,8 +221,8 @@ std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Inter
                                environment, error);
   if (ring == nullptr) {
     environment.log.warn(
-        "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
-        "silences this",
+        "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
+        "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
         interface.name.c_str(), error_text(error).c_str());
   }
   return ring;
@@ -251,8 +256,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
-  // This comes last, so that no frame misses both socket and ring. A frame that comes by both is a duplicate,
-  // which does no harm.
+  // The socket ignores the interface only after the ring is open, so that no frame is lost. Until then, a
+  // frame may arrive through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
     reason = explain(interface, error);

@@ -1,17 +1,21 @@
-// The packet link sends and receives raw Ethernet frames past the IP stack. To send, it writes the headers
-// itself, and passes frames to the driver past the IP stack and the queueing discipline: one system call per
-// burst. To receive, it polls a ring that it shares with the kernel, without system calls. Its packets are
-// those of the udp link, so both links can talk to each other.
+// The packet link sends and receives raw Ethernet frames without the IP stack. To send, it writes the headers
+// itself and passes a burst to the driver by one system call. The burst also bypasses the queueing
+// discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. Its
+// packets have the same format as those of the udp link. Therefore an endpoint with a packet link can
+// communicate with one that has a udp link.
 //
-// The endpoint's UDP socket receives the frames that the ring does not: those from this host itself (over lo)
-// and from other interfaces. The socket ignores what comes in on the ring's interface. Polling the socket
-// costs a system call. So the link does it only on every kPollsPerSocketPoll-th poll, and on each poll for a
-// while after the socket had something. Frames whose destination has no known hardware address leave by the
-// socket, too. The kernel routes and resolves this first contact, and the answer brings the address.
+// The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
+// (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
+// To poll the socket, the link makes a system call. Therefore it polls the socket only on every
+// kPollsPerSocketPoll-th poll. After the socket has received a frame, it does so on each of the next
+// kSocketPollsAfterTraffic polls. The link also sends through the socket as long as it does not know the
+// hardware address of the destination. The kernel then finds the route and the address. The link learns the
+// hardware address from the answer.
 //
-// The EtherType path (os/packet_headers.h) has its own ring, because one socket for both types would see
-// frames before the administrator's ingress filters do. The link polls that ring first, because its frames
-// were sent before those that arrive in the other ring meanwhile (multipath/path_manager.h).
+// The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would
+// receive frames before the administrator's ingress filters could drop them. The link polls the ring of the
+// EtherType path first. A peer sends frames on that path before those that arrive in the other ring during
+// the poll (multipath/path_manager.h).
 #pragma once
 
 #include <cstddef>
@@ -27,17 +31,18 @@
 namespace cluster::os {
 
 struct PacketSettings {
-  std::size_t ring_slots = 64;  ///< of 64 KiB, rounded up to whole MiB
-  /// Most receive rings on one interface, for all processes of the node (os/packet_ring.h); unset: no limit.
+  std::size_t ring_slots = 64;  ///< slots of 64 KiB each; the ring is rounded up to whole MiB
+  /// Limit on the number of receive rings on one interface, counted over all processes of the node
+  /// (os/packet_ring.h). If unset, there is no limit.
   std::optional<std::size_t> rings = 4;
-  bool qdisc_bypass = true;  ///< off if the interface has a shaper
+  bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
-  /// Whether to use the EtherType path. Unset: only if the interface has a single receive queue, because one
-  /// of several queues would receive all of these frames.
+  /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
+  /// queue. Otherwise one of several queues would receive all these frames.
   std::optional<bool> ethertype = std::nullopt;
 };
 
-/// Opens the link. Returns null on failure; `reason` names cause and remedy.
+/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason);

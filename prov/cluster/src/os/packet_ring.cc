@@ -22,37 +22,42 @@
 namespace cluster::os {
 namespace {
 
-/// At least what the kernel puts before the network header: its own header, the address, the offload header
-/// and the Ethernet header.
+/// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
+/// offload header and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align what follows the offload header. With this padding payloads begin at words, as
-/// without the header.
+/// The kernel does not align the bytes behind the offload header. This padding aligns payloads to words, as
+/// they are without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
-// Holds 64 KiB of IP packet, Ethernet and the slot's own header. It is a multiple of the cache line but no
-// power of two; otherwise the first lines of all slots would fall into the same cache set.
+// Large enough for an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size is a
+// multiple of a cache line but not a power of two. If it were, the first lines of all slots would share one
+// cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two
+// The kernel allocates each block at once; must be a power of two.
+constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
-constexpr std::size_t kSlotsPerSmallBlock = 64;  ///< 64 super-frames get some 700 small frames
+/// Gives about 700 slots for small frames if there are 64 slots for super-frames.
+constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-/// Returns the size of a slot for `bytes` behind the head: an odd number of cache lines, for the same reason.
+/// Returns the size of a slot that holds `bytes` behind its head. The size is an odd number of cache lines,
+/// so that the slots do not share a cache set.
 std::size_t slot_for(std::size_t bytes) {
   const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
   return (lines | 1) * kCacheLine;
 }
 
-/// Makes the kernel write an offload header in front of each frame, which says where joined frames end.
-/// Returns false if the kernel cannot.
+/// Makes the kernel write an offload header in front of each frame. It says where joined frames end. Returns
+/// false if the kernel cannot write it.
 bool ask_for_offload_headers(int socket) {
   if (!rings_know_segments()) return false;
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return false;
   const unsigned padding = kOffloadPadding;
-  setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &padding, sizeof padding);  // only speed depends on it
+  // Ignores a failure, because without this option the socket is only slower.
+  setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &padding, sizeof padding);
   return true;
 }
 
@@ -65,7 +70,7 @@ int bind_to(int socket, int index, std::uint16_t ether_type) {
 }
 
 /// Attaches the filter before it binds the socket. An unbound socket of protocol 0 receives nothing, so no
-/// other frame gets in.
+/// frame enters the ring without passing the filter.
 int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
   FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
@@ -186,8 +191,8 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   return false;
 }
 
-/// Returns the length of each frame that the kernel has joined; 0 for a single frame. Joined frames share the
-/// headers of the first.
+/// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
+/// frame. Joined frames follow one set of headers, that of the first frame.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);
@@ -208,7 +213,7 @@ void PacketRing::thin(const link::Thinning& thinning) {
 void PacketRing::count_losses() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;
-  // Reading resets the kernel's count, and with it the flag in later slots.
+  // Reading the statistics resets the kernel's count. TP_STATUS_LOSING is then clear in later slots.
   if (getsockopt(socket_.number(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
     counters_.link_ring_full += stats.tp_drops;
   }

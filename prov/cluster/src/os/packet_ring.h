@@ -1,10 +1,11 @@
-// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2; the
-// later V3 delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame that passes
-// the filter into the next slot and sets the slot's status word. The receiver reads the frame and resets the
-// word.
+// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2). The
+// later version 3 delivers blocks of frames on a timer, which delays them by milliseconds. The kernel copies
+// each frame that passes the filter into the next slot and sets the slot's status word. The receiver reads
+// the frame and resets the word.
 //
-// Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole. Slots
-// for the provider's EtherType hold one frame. A frame that finds no free slot is lost; the kernel counts it.
+// A slot for IP frames holds the largest super-frame (64 KiB), because the kernel delivers a super-frame
+// whole. A slot for the provider's EtherType holds one frame. If no slot is free, the kernel drops the frame
+// and counts it.
 #pragma once
 
 #include <atomic>
@@ -23,42 +24,44 @@
 
 namespace cluster::os {
 
-/// Which frames a ring takes, and how many.
+/// The EtherType of the frames in a ring, and the size and number of its slots.
 struct RingShape {
-  /// For super-frames under IP.
+  /// Returns the shape of a ring for super-frames of IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// For single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType. `slots`
-  /// counts the slots of the other shape.
+  /// Returns the shape of a ring for single frames of at most link::kEthertypeFrameMax bytes under the
+  /// provider's EtherType. `slots`: the number of slots in the ring for super-frames.
   static RingShape of_small_frames(std::size_t slots);
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
-  std::size_t blocks;   ///< of 1 MiB
+  std::size_t blocks;   ///< blocks of 1 MiB each
   bool joined = false;  ///< the kernel may join frames of this type
 };
 
 class PacketRing {
  public:
-  /// Opens a ring for frames to `ours` that arrive on the interface `index`; nothing else ever enters the
-  /// ring. Returns null on failure, with an errno in `error`.
+  /// Opens a ring for frames to `ours` that arrive on the interface `index`. No other frames enter the ring.
+  /// On failure, returns null and sets `error` to an errno.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
                                           const Environment& environment, int& error);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  /// Does what Link::receive_burst() does. First returns the slots of the last call to the kernel.
+  /// Does what Link::receive_burst() does. First gives the slots of the frames from the previous call back to
+  /// the kernel.
   std::size_t receive(std::span<link::InFrame> frames);
 
-  /// From now on the ring takes frames that arrive on that interface.
+  /// Makes the ring receive frames from the interface `index` instead.
   void move_to(int index);
 
-  /// Returns true if the next frame is there.
+  /// Returns true if a frame waits in the next slot.
   bool waiting() const;
 
-  /// Readable while there is a frame in a slot that has not been released.
+  /// Returns a descriptor that is readable while a slot that has not been released contains a frame.
   int descriptor() const { return socket_.number(); }
-  /// Clears the socket's error (the interface was down). The error would keep the descriptor readable.
+  /// Clears the error that the socket reports after the interface was down. The error would keep the
+  /// descriptor readable.
   void clear_errors();
   /// Does what Link::thin() does.
   void thin(const link::Thinning& thinning);
@@ -77,32 +80,32 @@ class PacketRing {
   SocketAddress ours_;
   std::uint16_t ether_type_;
   std::size_t slot_bytes_;
-  bool has_offload_headers_;  ///< an OffloadHeader lies in front of each frame
+  bool has_offload_headers_;  ///< an OffloadHeader is in front of each frame
   std::span<std::byte> memory_;
   Counters& counters_;
   ArrivalClock arrivals_;
   std::vector<std::byte*> slots_;
-  std::size_t next_ = 0;  ///< the slot the kernel fills next
+  std::size_t next_ = 0;  ///< the slot to read next
   std::size_t held_ = 0;  ///< slots before `next_` that are not released yet
 };
 
-// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame
-// that comes in there. So each ring makes every frame some 90 ns more expensive, whatever its destination.
-// (The kernel finds an ordinary socket by a hash of its port.) So an interface has a few rings, and further
-// endpoints use the udp link.
+// Limits the number of receive rings on an interface. The kernel runs the filters of all packet sockets on
+// every frame that arrives there. Each ring therefore adds about 90 ns to the cost of every frame, even if
+// the frame is for another program. (The kernel finds an ordinary socket by a hash of its port.) For this
+// reason an interface has only a few rings, and further endpoints use the udp link.
 //
 // An endpoint claims a ring by holding one of a few abstract UNIX socket names. Each name has at most one
 // holder in the network namespace, even if many processes start at once. The kernel releases the names of a
-// process that dies. A claim grants no access. A user who takes all names forces the other endpoints of this
-// node to the slower udp link.
+// process that dies. A claim gives no access to anything. A user who takes all names forces the other
+// endpoints of this node to use the slower udp link.
 
-/// Takes one of the first `rings` names for the interface `index` and frames of the family. The open
-/// descriptor holds the name. Returns nothing if all names are taken. Returns an empty descriptor if the
-/// kernel gives no names; then there is no limit.
+/// Takes one of the first `rings` names for the interface `index` and the address family. The returned
+/// descriptor holds the name. Returns nullopt if all names are taken. Returns an empty descriptor if the
+/// kernel fails for another reason. The caller then opens its ring without a claim.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
-/// Returns true if the kernel can say in a ring where joined frames end (Linux 6.2). Earlier kernels silently
-/// drop such frames.
+/// Returns true if the kernel can report in a ring where joined frames end (Linux 6.2). Earlier kernels
+/// silently drop joined frames.
 bool rings_know_segments();
 
 }  // namespace cluster::os

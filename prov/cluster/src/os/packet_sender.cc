@@ -19,7 +19,7 @@ constexpr int kSendBuffer = 2 * 1024 * 1024;
 int bind_to(int socket, int index) {
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = 0;  // sends only
+  address.sll_protocol = 0;  // the socket receives nothing
   address.sll_ifindex = index;
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
@@ -27,7 +27,7 @@ int bind_to(int socket, int index) {
 int set_up(int socket, int index, bool qdisc_bypass) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return errno;
-  // Without these two the socket is only slower.
+  // Ignores failures, because without these two options the socket is only slower.
   if (qdisc_bypass) setsockopt(socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
@@ -58,7 +58,8 @@ PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin,
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
-  // The kernel does not check the size of a segment, only that of a single frame (EMSGSIZE).
+  // batch_ must observe segment_max_, because the kernel checks the size of single frames (EMSGSIZE), but not
+  // of segments.
   const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
@@ -73,9 +74,9 @@ void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::si
   segment_max_ = segment_max;
 }
 
-/// Past the queueing discipline the kernel answers ENOBUFS both for an interface without carrier and for one
-/// whose queue is full. Frames for an interface without carrier count as lost, as on a cable that is cut
-/// elsewhere. They do not wait until the carrier returns.
+/// Called when the kernel accepts no frame. Where frames bypass the queueing discipline, the kernel returns
+/// ENOBUFS both if the interface has no carrier and if its queue is full. Without a carrier, the frames count
+/// as lost, as if the cable were cut further away. They do not wait until the carrier returns.
 bool PacketSender::has_carrier() const {
   ifreq request{};
   request.ifr_ifindex = index_;
@@ -88,7 +89,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   const std::size_t size = headers_size(family);
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
-  const bool super = run.size() > 1;  // segmentation works under IP types only
+  const bool super = run.size() > 1;  // the kernel segments only frames with an IP EtherType
   const bool ethertype =
       ethertype_ && !super && run[0].path->ethertype && payload <= link::kEthertypeFrameMax;
   const bool checksum = super || (family == SocketAddress::Family::v6 && !ethertype);

@@ -1,6 +1,6 @@
-// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message carries a
-// virtio_net_hdr: a run of frames goes to the driver as one super-frame, which the NIC or the kernel cuts
-// (UDP segmentation offload).
+// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message begins
+// with a virtio_net_hdr. With it, a run of frames goes to the driver as one super-frame, which the NIC or the
+// kernel divides into frames (UDP segmentation offload).
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace cluster::os {
 struct PacketSenderSettings {
   bool qdisc_bypass = true;
   bool offload = true;
-  bool ethertype = false;       ///< this side has a ring for the EtherType path, so it may use it
-  std::size_t segment_max = 0;  ///< largest frame the interface sends
+  bool ethertype = false;       ///< this side has a ring for the EtherType path, so it may send on that path
+  std::size_t segment_max = 0;  ///< largest frame that the interface can send
 };
 
 class PacketSender {
@@ -30,10 +30,10 @@ class PacketSender {
                                             const PacketSenderSettings& settings, Counters& counters,
                                             int& error);
 
-  /// Does what Link::send_burst() does. Every path must have its hardware address.
+  /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);
-  /// Call it when the origin's address has moved to another interface, or its interface has another hardware
-  /// address or MTU.
+  /// The caller calls it after the address of the origin has moved to another interface, or the hardware
+  /// address or MTU of the interface has changed.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:
@@ -43,7 +43,7 @@ class PacketSender {
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   Descriptor socket_;
-  int index_;  ///< of the interface
+  int index_;  ///< index of the interface
   Origin origin_;
   Counters& counters_;
   std::size_t segment_max_;

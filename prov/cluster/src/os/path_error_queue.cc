@@ -13,7 +13,8 @@ namespace cluster::os {
 namespace {
 
 Status status_of(const sock_extended_err& report) {
-  // The sending call has already returned local errors, such as a frame that is too long.
+  // Ignores local errors, such as a frame that is too long, because the sending call has already returned
+  // them.
   if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
   switch (report.ee_errno) {
     case ECONNREFUSED: return Status::refused;
@@ -29,8 +30,8 @@ Status status_of(const sock_extended_err& report) {
 /// Takes one entry from the error queue. Returns false if there is none.
 bool take_report(int socket, link::PathError& error) {
   sockaddr_storage peer;
-  // The kernel passes on the bytes behind the quoted UDP header: the beginning of a frame of ours, unless the
-  // error is forged.
+  // The kernel delivers the bytes that follow the quoted UDP header. Unless the error is forged, they are the
+  // beginning of a frame that this endpoint sent.
   iovec quote{error.quoted.data(), error.quoted.size()};
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -89,8 +90,8 @@ void PathErrorQueue::remove(int socket) {
                                     sockets_.begin());
 }
 
-/// Tells the kernel whether to queue errors. If not, the kernel also empties the queue, except for the error
-/// that the next call would return.
+/// Tells the kernel whether to queue errors. If `wanted` is false, the kernel also empties the queue, but
+/// keeps the error that the next call on the socket would return. Reading SO_ERROR clears that error too.
 void PathErrorQueue::wish_for_errors(bool wanted) {
   const bool v6 = family_ == SocketAddress::Family::v6;
   const int value = wanted ? 1 : 0;

@@ -1,13 +1,15 @@
-// Carries the ICMP errors of one port from the error queues of its sockets to the engine.
+// Collects the ICMP errors of one port from the error queues of its sockets, and hands them to the engine.
 //
-// An error queue shares the socket's receive buffer, and keeps the socket readable. So a host that forges
-// errors takes the space of frames, and wakes processes that sleep. Engine and responder therefore empty the
-// queues as soon as a call on a socket reports an error; the errors wait here. If more than kPerInterval
-// errors come in kInterval, which no real network needs, this object asks the kernel to keep none for kShut.
-// The kernel then drops errors before they reach a queue. True errors come again, one a second.
+// An error queue uses space of the socket's receive buffer, and keeps the socket readable. A host that forges
+// errors can therefore take space from received frames, and can wake sleeping processes. For this reason the
+// engine and the keep-alive responder empty the queues as soon as a call on a socket reports an error. This
+// object then keeps the errors until the engine takes them. A real network sends far fewer than kPerInterval
+// errors per kInterval. If more arrive, this object tells the kernel to queue no errors for kShut. The kernel
+// then drops errors before they reach a queue. This loses no information, because a real error repeats about
+// once a second.
 //
-// A forger can choose to which socket of the port the kernel hands an error, so one error is taken from each
-// socket in turn.
+// A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
+// error from each socket in turn.
 #pragma once
 
 #include <array>
@@ -20,17 +22,17 @@
 
 namespace cluster::os {
 
-/// Counts errors, and says when there are too many.
+/// Counts errors, and shuts when there are too many.
 class PathErrorGate {
  public:
   static constexpr int kPerInterval = 64;
   static constexpr Duration kInterval = std::chrono::milliseconds(5);
   static constexpr Duration kShut = std::chrono::milliseconds(100);
 
-  /// Counts an error. Returns false if it is one too many: the gate is shut from now on.
+  /// Counts an error. If the error exceeds kPerInterval, shuts the gate and returns false.
   bool admit(Time now);
   bool shut() const { return shut_; }
-  /// Returns true if the gate was shut for long enough, and is now open again.
+  /// Opens the gate if it has been shut for kShut, and returns true if it did so.
   bool reopen(Time now);
 
  private:
@@ -39,7 +41,7 @@ class PathErrorGate {
   bool shut_ = false;
 };
 
-/// Any thread may call.
+/// Any thread may call its methods.
 class PathErrorQueue {
  public:
   explicit PathErrorQueue(SocketAddress::Family family) : family_(family) {}
@@ -49,12 +51,13 @@ class PathErrorQueue {
   void remove(int socket);
   /// Empties the error queues of the sockets.
   void drain(Time now);
-  /// Takes the errors that have waited longest, and returns their number.
+  /// Moves the oldest errors to `errors`, as many as fit. Returns their number.
   std::size_t take(std::span<link::PathError> errors);
 
  private:
   static constexpr std::size_t kSocketsMax = 3;
-  static constexpr std::size_t kKept = 64;  ///< the engine looks every 5 ms: more errors are a flood
+  /// The engine takes errors every 5 ms; more than this are a flood.
+  static constexpr std::size_t kKept = 64;
 
   bool take_from(int socket, Time now);
   void wish_for_errors(bool wanted);

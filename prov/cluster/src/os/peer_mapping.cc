@@ -28,7 +28,7 @@ constexpr std::size_t kLineMax = 4096 + 128;
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
-constexpr int kPopulate = 23;  // the kernel's number; the headers here are older
+constexpr int kPopulate = 23;  // the kernel's value, which older headers lack
 #endif
 
 struct CloseStream {
@@ -36,13 +36,13 @@ struct CloseStream {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-/// The file in which a range of another process lies.
+/// The file that another process has mapped at a range of its memory.
 struct FileOfRange {
-  std::string map;   ///< the name in map_files
-  std::string path;  ///< empty: none
+  std::string map;   ///< name of the map in /proc/PID/map_files
+  std::string path;  ///< empty if the map has no path
   dev_t device = 0;
   ino_t inode = 0;
-  std::uint64_t offset = 0;  ///< of the range's first byte
+  std::uint64_t offset = 0;  ///< offset in the file of the range's first byte
 };
 
 /// One line of /proc/PID/maps.
@@ -58,7 +58,7 @@ struct Map {
                        access, &offset, &major, &minor, &inode, &path_at) == 7;
   }
   bool shared() const { return access[0] == 'r' && access[1] == 'w' && access[3] == 's' && inode != 0; }
-  /// True if this map continues the other one in memory and in the same file.
+  /// Returns true if this map begins where the other one ends, both in memory and in the same file.
   bool continues(const Map& other) const {
     return begin == other.end && inode == other.inode && major == other.major && minor == other.minor &&
            offset == other.offset + (other.end - other.begin);
@@ -69,11 +69,11 @@ Descriptor open_in(const Descriptor& directory, const std::string& name, int fla
   return Descriptor(::openat(directory.number(), name.c_str(), flags | O_CLOEXEC));
 }
 
-/// Returns a copy of the descriptor for a stream, which closes the copy.
+/// Returns a copy of the descriptor for a stream. The stream closes the copy.
 int duplicate(const Descriptor& file) { return ::fcntl(file.number(), F_DUPFD_CLOEXEC, 0); }
 
-/// Finds the file of the range. Several maps may make up the range, because each call of mprotect or madvise
-/// may split one.
+/// Finds the file that the process has mapped at the range. The range may span several maps, because each
+/// call of mprotect or madvise may split a map.
 bool find_file(const Descriptor& process, std::uint64_t address, std::uint64_t length, FileOfRange& found) {
   Descriptor file = open_in(process, "maps", O_RDONLY);
   if (!file) return false;
@@ -106,7 +106,8 @@ bool is_it(const struct stat& status, const FileOfRange& file) {
   return S_ISREG(status.st_mode) && status.st_dev == file.device && status.st_ino == file.inode;
 }
 
-/// Opens the name only if it is this file: opening a device, for example, may have an effect.
+/// Opens the name only if it refers to `file`, because opening another file can have effects, for example if
+/// it is a device.
 Descriptor open_if_it(const Descriptor& directory, const std::string& name, const FileOfRange& file) {
   struct stat status;
   if (::fstatat(directory.number(), name.c_str(), &status, 0) != 0 || !is_it(status, file)) return {};
@@ -166,7 +167,7 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
       static_cast<std::uint64_t>(status.st_size) < found.offset + length || !guarded_by(directory, guard)) {
     return mapping;
   }
-  // Files of huge pages can be mapped only by whole pages.
+  // A file of huge pages can be mapped only in units of whole pages.
   const std::uint64_t unit =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(status.st_blksize), kPageBytes);
   const std::uint64_t before = found.offset % unit;
@@ -180,7 +181,7 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
   mapping.range_ = mapping.window_.subspan(before, length);
   mapping.unpopulated_ = (length + kChunkBytes - 1) / kChunkBytes;
   mapping.populated_.resize(mapping.unpopulated_);
-  if (!mapping.populate(0, 0)) return {};  // the kernel is too old
+  if (!mapping.populate(0, 0)) return {};  // the kernel is too old, or has no memory
   return mapping;
 }
 
@@ -188,7 +189,7 @@ PeerMapping::~PeerMapping() {
   if (!window_.empty()) ::munmap(window_.data(), window_.size());
 }
 
-/// Populates the chunks from `first` to `last` by one call.
+/// Populates the chunks from `first` to `last`, inclusive, by one system call.
 bool PeerMapping::populate(std::size_t first, std::size_t last) {
   const std::size_t begin = first * kChunkBytes;
   const std::size_t end = std::min((last + 1) * kChunkBytes, range_.size());

@@ -1,20 +1,22 @@
-// Maps memory of another process of this user here as well, so that copies are plain loads and stores. This
-// works if the other process itself maps the memory shared, from a file that lies in memory (memfd, POSIX or
-// System V shared memory, hugetlbfs).
+// Maps memory of another process of this user into this process, so that copies are plain loads and stores.
+// This works if the other process has mapped the memory with MAP_SHARED from a file in memory (memfd, POSIX
+// or System V shared memory, hugetlbfs).
 //
-// The file. The other process's maps in /proc say which file it is (device and inode). We open the file
-// through map_files of that process (privileged), its path, or the open descriptors of that process. We take
-// it only if device and inode are the same. We leave files of other file systems alone, because reading their
-// pages may fail.
+// The file: the maps of the other process in /proc identify the file by device and inode. We open it through
+// map_files of that process (which needs privileges), through its path, or through an open descriptor of that
+// process. We use the opened file only if its device and inode are the same. We do not map files of other
+// file systems, because reading their pages may fail.
 //
-// The process. /proc/PID may belong to another process by now, or to one of another PID namespace. So we open
-// everything below one directory, which stands for one process for ever. The guard page (os/process_memory.h)
-// shows that it is the right process. We look for that page last: a process that has it then has had it all
-// along.
+// The process: /proc/PID may meanwhile belong to another process, or to a process of another PID namespace.
+// Therefore we open the directory /proc/PID once, and everything else relative to it. An open directory of
+// /proc always refers to the same process. The guard page (os/process_memory.h) shows that it is the right
+// process. We check the guard page last: if the process has the page then, it was the right process during
+// all earlier steps.
 //
-// Pages. If the file lacks a page, and the system has no memory for it, touching it ends this process by
-// SIGBUS. So we populate ranges before their first use, by a call that fails instead (Linux 5.14). Populated
-// pages stay, unless a process truncates the file. Applications must not truncate registered memory.
+// The pages: if the file has no page at an address yet, and the system has no memory for one, an access there
+// kills this process with SIGBUS. Therefore we populate each part before its first use, by a call that
+// reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
+// Applications must not truncate registered memory.
 #pragma once
 
 #include <cstddef>
@@ -40,18 +42,18 @@ class PeerMapping {
   }
   ~PeerMapping();
 
-  /// Returns false if /proc is missing, or shows another PID namespace. Then open() would find nothing.
+  /// Returns false if /proc is missing or shows another PID namespace. open() cannot work then.
   static bool possible();
-  /// Maps `length` bytes from `address` of a process. Returns an empty mapping unless all of them are in one
-  /// file in memory that the process maps to read and write.
+  /// Maps the `length` bytes at `address` in the memory of another process. Returns an empty mapping unless
+  /// all of them belong to one file in memory that the process has mapped for reading and writing.
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
-  /// True if every part of the range can be read and written.
+  /// Returns true if the whole range is populated, so that begin() can be used without at().
   bool ready() const { return unpopulated_ == 0 && !range_.empty(); }
   std::byte* begin() const { return range_.data(); }
-  /// Returns a part of the range, which the caller may read and write. The part must lie inside the range.
-  /// Returns null if there is no memory for the part.
+  /// Returns a pointer to a part of the range. The caller may read and write the `length` bytes there. The
+  /// part must be inside the range. Returns null if there is no memory for it.
   std::byte* at(std::uint64_t offset, std::size_t length) {
     const std::size_t last = (offset + length - 1) / kChunkBytes;
     for (std::size_t chunk = offset / kChunkBytes; chunk <= last; ++chunk) {
@@ -66,10 +68,10 @@ class PeerMapping {
 
   bool populate(std::size_t first, std::size_t last);
 
-  Bytes window_;  ///< what is mapped: whole pages around `range_`
+  Bytes window_;  ///< the mapped memory: whole pages that include `range_`
   Bytes range_;
   std::vector<bool> populated_;  ///< one bit for each chunk of the range
-  std::size_t unpopulated_ = 0;  ///< how many chunks are not populated
+  std::size_t unpopulated_ = 0;  ///< number of chunks that are not populated yet
 };
 
 }  // namespace cluster::os

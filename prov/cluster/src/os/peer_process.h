@@ -1,9 +1,10 @@
-// The process at the other end of a local connection. A handle (pidfd) identifies the process beyond the end
-// of that connection, and even when its number is reused. The handle is readable once the process has ended.
+// The process at the other end of a local connection. A handle (pidfd) identifies the process even after the
+// connection has ended, and even after another process has got its number. The handle is readable once the
+// process has ended.
 //
-// A process keeps handles of at most kHandlesMax others. It knows further peers by their number, and by the
-// inode of a handle (Linux 6.9), which differs between two processes that had the same number. For these
-// peers, it has to call ended() now and then.
+// A process keeps the handles of at most kHandlesMax other processes. It identifies further peers by their
+// number and by the inode of a handle. Since Linux 6.9, that inode differs between two processes that had the
+// same number. For these peers, the user of this class must call ended() regularly.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,24 @@ class PeerProcess {
   static constexpr int kHandlesMax = 256;
 
   enum class Watch : std::uint8_t { handle, number };
-  /// Knows the process by its number alone if `watch` says so, or if there is no handle.
+  /// Identifies the process by its number if `watch` is Watch::number, or if no handle is available.
   explicit PeerProcess(const LocalSocket& socket, Watch watch = Watch::handle);
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
   ~PeerProcess();
 
-  /// Readable once the process has ended; -1 if there is no handle and only ended() tells.
+  /// Returns a descriptor that is readable once the process has ended. Returns -1 if there is no handle; the
+  /// caller must then call ended().
   int descriptor() const { return handle_.number(); }
-  /// The number of the process in this process's PID namespace; 0 if it has none there. Without a handle,
-  /// another process may have taken the number meanwhile.
+  /// Returns the number of the process in the PID namespace of this process, or 0 if it has no number there.
+  /// Without a handle, the number may meanwhile belong to another process.
   int number() const { return number_; }
-  /// Returns true if the process has ended; false also if nothing is known of it. Costs system calls.
+  /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
+  /// Makes system calls.
   bool ended() const;
-  /// Returns false if this process cannot learn when the other one ends. Then either the other one is in
-  /// another PID namespace and the kernel gives no handle (before Linux 6.5), or a filter of system calls
-  /// forbids asking.
+  /// Returns false if this process cannot find out whether the other one has ended. There are two reasons.
+  /// Either the other process is in another PID namespace and the kernel gives no handle (before Linux 6.5),
+  /// or a seccomp filter forbids the system calls.
   bool observable() const { return observable_; }
 
  private:
@@ -43,8 +46,8 @@ class PeerProcess {
 
   int number_;
   Descriptor handle_;
-  std::uint64_t identity_ = 0;  ///< of the process that had the number; 0: unknown
-  bool ended_ = false;          ///< it ended before there could be a handle
+  std::uint64_t identity_ = 0;  ///< inode of a handle of the process; 0 if unknown
+  bool ended_ = false;          ///< the process ended before a handle could be opened
   bool observable_ = false;
 };
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint32_t kWhole = 0xffffffff;
 constexpr std::uint32_t kNetworkHeader = ETH_HLEN;
-constexpr std::uint32_t kFragmented = 0x3fff;  // "more fragments" and the offset; not "don't fragment"
+// The flag "more fragments" and the fragment offset, without the flag "don't fragment".
+constexpr std::uint32_t kFragmented = 0x3fff;
 
 std::uint32_t ancillary(int field) { return static_cast<std::uint32_t>(SKF_AD_OFF + field); }
 
@@ -27,10 +28,10 @@ std::uint32_t big_endian(ConstBytes bytes) {
   return value;
 }
 
-/// A chain of conditions that must all hold.
+/// Builds a program that accepts a packet if all its conditions hold.
 class Conditions {
  public:
-  /// Loads one byte, two or four. `width` is BPF_B, BPF_H or BPF_W.
+  /// Loads one, two or four bytes of the packet from the offset `at`. `width` is BPF_B, BPF_H or BPF_W.
   Conditions& load(int width, std::uint32_t at) {
     program_.push_back(BPF_STMT(static_cast<std::uint16_t>(BPF_LD | BPF_ABS | width), at));
     return *this;
@@ -47,7 +48,8 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
   }
-  /// Ends the program. It accepts the whole packet if every condition holds, otherwise nothing.
+  /// Completes and returns the program. It accepts the whole packet if every condition holds, and otherwise
+  /// drops the packet.
   FilterProgram finish() {
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
     const std::size_t refusal = program_.size();
@@ -62,7 +64,8 @@ class Conditions {
   }
 
  private:
-  static constexpr std::uint8_t kRefuse = 255;  ///< a jump that finish() directs to the refusal
+  /// A jump distance that finish() replaces by the distance to the refusal.
+  static constexpr std::uint8_t kRefuse = 255;
 
   FilterProgram program_;
 };
@@ -111,7 +114,7 @@ FilterProgram all_but_interface(int index) {
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
-  // Offset 0 is the first byte behind the UDP header.
+  // In this program, offset 0 is the first byte behind the UDP header.
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
   constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
   constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
@@ -123,7 +126,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
     program.push_back(
         BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 6 : 2)));
-    if (answered) {  // before the mark, which makes no difference for keep-alives
+    // Checked before the mark, because keep-alives are thinned whether or not they carry the mark.
+    if (answered) {
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
@@ -133,8 +137,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.mark, 1, 0));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
   }
-  // The kernel may have joined a keep-alive with later datagrams from the same address. These must not go
-  // with the keep-alive.
+  // The kernel may have joined a keep-alive and later datagrams from the same address. Such a packet goes to
+  // the main socket, because the responder would lose the other datagrams.
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 9));
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kLength + 1));  // little-endian

@@ -13,14 +13,14 @@ namespace {
 
 bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-/// Longer than any store takes to become visible to other cores.
+/// An upper bound on the time until a store is visible to other cores.
 constexpr auto kStoreSeen = std::chrono::milliseconds(1);
 
 bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
-/// If the kernel refuses although this process could register, the process was forked without its
-/// registration, or has entered a sandbox since. Others still rely on its fences, so it waits until every
-/// store must be visible.
+/// The kernel can refuse the fence although this process has registered. The process may be a forked child,
+/// which has lost the registration, or it may have entered a sandbox since. Other threads still rely on the
+/// fence. Therefore this function then sleeps until all stores are visible.
 void fence_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
@@ -38,7 +38,7 @@ void fence_processes() {
   const bool joined = register_process_fence();
   if (joined && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return;
   static std::atomic<int> anything{0};
-  anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers understand, too
+  anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers also understand
   if (joined) std::this_thread::sleep_for(kStoreSeen);
 }
 

@@ -16,11 +16,11 @@ constexpr std::size_t kPartsMax = 16;
 
 using Copy = decltype(&::process_vm_readv);
 
-/// The window [offset, offset + length) of scattered memory, in the form that the kernel takes.
+/// The bytes [offset, offset + length) of the concatenated slices, as an array of iovec.
 struct Window {
   std::array<iovec, 1 + kPartsMax> parts;
   std::size_t count;
-  std::size_t left;  ///< bytes for which there was no part left
+  std::size_t left;  ///< bytes that need more than the available parts
 
   template <typename Slice>
   Window(std::span<const Slice> slices, std::size_t offset, std::size_t length, std::size_t first)
@@ -42,8 +42,8 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
          call(process, here.parts.data(), here.count, &remote, 1, 0) == static_cast<ssize_t>(length);
 }
 
-/// The first piece is the word at guard.address, in the guard page. If the process is the right one, `word`
-/// is guard.value afterwards.
+/// Copies the word at guard.address first, and then the `length` bytes. After a read from the right process,
+/// `word` is guard.value. For a write, the caller passes 0 as guard.value.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {
@@ -91,10 +91,10 @@ namespace {
 constexpr std::size_t kGuardBytes = 4096;
 constexpr int kGuardAttempts = 16;
 #ifdef __SANITIZE_THREAD__
-constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer takes the usual range for itself
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer uses the usual range itself
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
 #else
-/// The range between programs and heaps below, and libraries and stacks above.
+/// Linux places programs and heaps below this range, and libraries and stacks above it.
 constexpr std::uint64_t kRangeBegin = std::uint64_t{1} << 45;
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 33;
 #endif

@@ -1,11 +1,12 @@
-// Copies between this process and another one of the same user in one step (process_vm_readv and
-// process_vm_writev: "cross memory attach"). The kernel may refuse it: Yama, seccomp, user namespaces.
+// Copies between the memory of this process and that of another process of the same user in one step
+// (process_vm_readv and process_vm_writev, "cross memory attach"). Yama, a seccomp filter or a user namespace
+// may forbid it.
 //
-// The kernel finds the process by its number, and numbers are reused. A guarded copy cannot reach the wrong
-// process: its first piece lies in a page that only the right process has (GuardPage). The kernel looks up
-// the number once per call, and copies the pieces in order until one fails. So in another address space the
-// copy ends before it touches anything. That may be the address space of a later process with the same
-// number, or of the same process after exec().
+// The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
+// memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
+// kernel looks up the number once per call, and copies the pieces in order until one fails. In another
+// address space the first piece fails, so nothing is copied. Another address space is that of a later process
+// with the same number, or that of the same process after exec().
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,21 @@
 
 namespace cluster::os {
 
-/// What another process must know of the guard page.
+/// What another process must know about the guard page.
 struct GuardMark {
-  std::uint64_t address = 0;  ///< of the secret; 0: none
+  std::uint64_t address = 0;  ///< address of the secret, or 0 if there is no guard page
   std::uint64_t value = 0;
 
-  /// Where the first piece of a guarded write goes; nothing reads it.
+  /// Returns the address to which a guarded write copies its first piece. Nothing reads that word.
   std::uint64_t write_address() const { return address + 64; }
 };
 
-/// A page that tells an address space from every other. It holds a secret, and lies at a random place in a
-/// range of 2^33 pages that Linux by itself gives to no process. No later process has it by accident,
-/// whatever its process number and whatever it maps. Neither has a child of fork(), nor the same process
-/// after exec().
+/// A page that distinguishes this address space from all others. It contains a secret, and its address is
+/// random in a range of 2^33 pages that Linux does not use by default. Therefore no later process has this
+/// page by chance. A child of fork() does not have it either, nor has the same process after exec().
 class GuardPage {
  public:
-  /// Maps a guard page. Returns an empty one if the address space has no free place for it.
+  /// Maps a guard page. Returns an empty object if that fails.
   static GuardPage open(Random& random);
   GuardPage() = default;
   GuardPage(GuardPage&& other) noexcept : mark_(std::exchange(other.mark_, {})) {}
@@ -52,21 +52,23 @@ class GuardPage {
   GuardMark mark_;
 };
 
-/// Copies `length` bytes from `address` in process `process` to position `offset` of the concatenation of
-/// `slices` (as many as a request may have). Returns false unless it has copied all of them.
+/// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
+/// byte `offset` of the concatenated `slices`. There may be as many slices as a request may have. Returns
+/// false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
-/// Copies in the other direction, to the other process.
+/// Copies the bytes of `source` to `address` in the process `process`. Returns false unless all bytes have
+/// been copied.
 bool write_process(int process, std::uint64_t address, const Gather& source);
 
-/// Returns, in words for the log, why the memory of that process was not reached. `error` is the errno of the
-/// call; 0 means that the call read the memory of another process.
+/// Returns a text for the log that says why the memory of the process was not accessible. `error`: the errno
+/// of the call, or 0 if the call read the memory of another process.
 std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {
   whole,
-  cut_short,  ///< some of the memory, here or there, cannot be copied
-  no_process  ///< the process has gone, or the kernel forbids it: nothing was copied
+  cut_short,  ///< part of the memory, in this process or in the other one, cannot be accessed
+  no_process  ///< the process has ended, or the kernel forbids the copy: nothing was copied
 };
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Bytes> slices, std::size_t offset, std::size_t length);

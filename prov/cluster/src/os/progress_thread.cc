@@ -18,9 +18,10 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;  // includes what the C library needs for a log line
+// Includes the stack that the C library needs to write a log line.
+constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kEventsPerTurn = 32;
-/// How often a client runs whose descriptor cannot be watched.
+/// The interval between the calls of a client whose descriptor cannot be watched.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);
 
 struct Client {
@@ -34,12 +35,12 @@ class ProgressThread {
  public:
   using Entry = std::list<Client>::iterator;
 
-  /// Returns the thread of this process, and starts it on first use. Returns null on failure, with an errno
-  /// in `error`.
+  /// Returns the thread of this process. The first call starts it. On failure, returns null and sets `error`
+  /// to an errno.
   static ProgressThread* instance(int& error);
 
   Entry add(std::function<NextWake()> run);
-  /// Removes a client, after waiting for a call in progress.
+  /// Waits until a running call of the client has returned, and removes the client.
   void remove(Entry client);
   bool of_this_process() const { return process_ == getpid(); }
 
@@ -77,7 +78,7 @@ int start_thread(void* (*run)(void*), void* argument) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = create_thread(thread, kStackBytes, run, argument);
-  // The application's thread-local storage alone may take more than this stack.
+  // The thread-local storage of the application alone may be larger than this stack.
   if (error == EINVAL) error = create_thread(thread, 0, run, argument);
   if (error == 0) pthread_setname_np(thread, "cluster-thread");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -150,7 +151,8 @@ void ProgressThread::run(Client& client, Time now) {
   NextWake next{kPollInterval};
   try {
     next = client.run();
-  } catch (const std::exception&) {  // no memory, for example: an exception would end the process
+  } catch (const std::exception&) {
+    // An exception, for example for lack of memory, must not end the process.
   }
   if (next.descriptor != client.watched) watch(client, next.descriptor);
   if (next.descriptor != client.watched) next.after = std::min(next.after, kPollInterval);
@@ -167,7 +169,8 @@ void ProgressThread::watch(Client& client, int descriptor) {
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error) {
   ProgressThread* const thread = ProgressThread::instance(error);
   if (thread == nullptr) return nullptr;
-  // A forked child may have inherited the mutex locked, and shares the wait set with its parent.
+  // A forked child removes nothing: its copy of the mutex may be locked forever, and it shares the wait set
+  // with its parent.
   return {thread, [client = thread->add(std::move(run))](ProgressThread* its) {
             if (its->of_this_process()) its->remove(client);
           }};

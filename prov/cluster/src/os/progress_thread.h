@@ -1,12 +1,13 @@
-// The one background thread of the process. It runs clients: every engine, so that acknowledgements leave and
-// peers are served while the application computes; every keep-alive responder (os/keep_alive_responder.h), so
-// that peers see a live process; every report server. A client is one function. Each call of it does what can
-// be done now, and returns the time of the next call.
+// The only background thread of the process. It runs three kinds of clients while the application computes.
+// Engines send acknowledgements and serve peers. Keep-alive responders (os/keep_alive_responder.h) show peers
+// that the process lives. Report servers answer requests for reports. A client is one function. Each call of
+// the function does the work that is possible without waiting, and returns the time of the next call.
 //
-// The thread answers keep-alives for the whole process, so no client may block: an engine whose lock is taken
-// asks to be run again later. The first client starts the thread. The thread may still run while static
-// destructors do, so nothing that it touches is ever destroyed. A forked child has no such thread: dropping
-// handles of the parent has no effect there, and its own first client starts its own thread.
+// No client may block, because the thread answers keep-alives for the whole process. If another thread holds
+// the lock of an engine, the engine's client returns at once and runs again later. The first client starts
+// the thread. The thread may still run while static destructors run, so no object that it uses is ever
+// destroyed. A forked child does not have this thread. Dropping handles of the parent has no effect there,
+// and the first client of the child starts a new thread.
 #pragma once
 
 #include <functional>
@@ -17,16 +18,16 @@
 
 namespace cluster::os {
 
-/// When a client wants to run again: after a time, or as soon as a descriptor is readable.
+/// When a client must run again: after a time, or as soon as a descriptor is readable.
 struct NextWake {
   static constexpr Duration kUntilReadable = Duration::max();
 
   Duration after = kUntilReadable;
-  int descriptor = -1;  ///< open until the client's next call; -1: only the time counts
+  int descriptor = -1;  ///< the client keeps it open until its next call; -1 if only the time matters
 };
 
-/// Runs `run` on the background thread until the handle is dropped; dropping it waits for a call in progress.
-/// Returns null, with an errno in `error`, if the thread cannot start.
+/// Runs `run` on the background thread until the caller drops the returned handle. Dropping the handle waits
+/// until a running call has returned. If the thread cannot start, returns null and sets `error` to an errno.
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
 
 }  // namespace cluster::os

@@ -1,5 +1,5 @@
-// Memory for keys: left out of core dumps, and kept from the swap device where the limits of the process
-// allow it.
+// Memory for keys. The kernel does not write it to core dumps. If the limits of the process allow it, the
+// kernel does not swap it out either.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,20 +10,20 @@
 
 namespace cluster::os {
 
-/// For std::allocate_shared of an object that holds keys. It gives whole pages, and wipes them before it
-/// releases them.
+/// An allocator for std::allocate_shared of an object that contains keys. It allocates whole pages, and
+/// overwrites them with zeros before it frees them.
 template <typename T>
 struct SecretAllocator {
   using value_type = T;
   SecretAllocator() = default;
   template <typename Other>
-  SecretAllocator(const SecretAllocator<Other>&) {}  // NOLINT(google-explicit-constructor): as allocators do
+  SecretAllocator(const SecretAllocator<Other>&) {}  // NOLINT(google-explicit-constructor): must be implicit
   T* allocate(std::size_t count) {
     const std::size_t size = count * sizeof(T);
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     madvise(memory, size, MADV_DONTDUMP);
-    mlock(memory, size);  // the limit of locked memory may forbid it
+    mlock(memory, size);  // fails if the limit of locked memory is reached; the memory is usable all the same
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t count) {

@@ -8,14 +8,15 @@
 namespace cluster::os {
 namespace {
 
-// What every kernel with UDP_SEGMENT takes, without the headers.
+// Limits that every kernel with UDP_SEGMENT accepts. The bytes do not include the headers.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
-/// The batch gives up offload after this many ENOBUFS in a row for super-datagrams. The first number is for a
-/// device that has never taken one, the second for one that has.
+/// The batch gives up offload after this number of consecutive ENOBUFS errors for super-datagrams. The first
+/// limit applies if the device has never accepted a super-datagram, the second if it has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
-/// Much longer than a queue needs to have space for one frame, and much shorter than a peer may be silent.
+/// Much longer than a full queue needs until it has space for one frame. Much shorter than the time after
+/// which a silent peer is declared dead.
 constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace
@@ -50,13 +51,13 @@ void SendBatch::add(ConstBytes part) {
   if (header.msg_iovlen != 0) {
     iovec& last = iovecs_[parts_ - 1];
     if (static_cast<const std::byte*>(last.iov_base) + last.iov_len ==
-        part.data()) {  // sealed frames lie back to back
+        part.data()) {  // sealed frames are adjacent in memory
       last.iov_len += part.size();
       return;
     }
   }
   assert(parts_ < kPartsMax);
-  // The kernel only reads the part; iovec knows no const.
+  // The kernel only reads the part, but iovec has no const pointer.
   iovecs_[parts_++] = {const_cast<std::byte*>(part.data()), part.size()};
   ++header.msg_iovlen;
 }
@@ -102,7 +103,7 @@ bool SendBatch::offload_is_futile(std::size_t frames) {
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
 
-/// Uses offload again, because something else caused the error.
+/// Enables offload again. Called when it turns out that offload did not cause the error.
 void SendBatch::restore_offload(Counters& counters) {
   offload_ = true;
   doubtful_ = false;
@@ -110,8 +111,9 @@ void SendBatch::restore_offload(Counters& counters) {
   counters.link_offload_refused -= 1;
 }
 
-/// Returns true if the length of a message is why it found no buffer: frames of at most this length have been
-/// refused for kRefusedMax. Otherwise notes a shorter single frame; the cause is not known yet.
+/// Called when the kernel has no buffer for a message. Returns true if the cause is the length of the
+/// message: frames of this length or shorter have been refused for kRefusedMax. Otherwise the cause is not
+/// known yet; if the message is the shortest refused single frame, remembers its size and the time.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;
@@ -134,7 +136,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
     case EAGAIN:
     case ENOMEM: return Verdict::stop;
     case EMSGSIZE:
-      if (doubtful_) restore_offload(counters);  // the frame itself is too long for the path
+      // The frame itself is too long for the path, so offload is not the cause.
+      if (doubtful_) restore_offload(counters);
       counters.link_too_long += frames;
       return Verdict::drop;
     case EINVAL:
@@ -147,8 +150,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Most often this is an ICMP error about an earlier frame, which the kernel returns from one call. The
-      // error stays in the error queue until the port is drained.
+      // Usually an ICMP error about an earlier frame. The kernel returns it from a single call, so the batch
+      // repeats the call. The error itself stays in the error queue until the port drains it.
       reported_ = true;
       if (!repeated) return Verdict::repeat;
       break;

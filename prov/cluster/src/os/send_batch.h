@@ -1,21 +1,23 @@
-// A burst of frames on its way into one sendmmsg. Runs of frames with one path and one size become
-// super-datagrams (segmentation offload); all others go one frame per message. Both links build their
-// messages here. They write the headers and pass the segment size to the kernel themselves.
+// Sends a burst of frames by one sendmmsg. A run of frames with the same path and size becomes one
+// super-datagram (segmentation offload). Every other frame becomes a message of its own. The udp link and the
+// packet link build their messages here. Each link itself writes the headers and tells the kernel the segment
+// size.
 //
-// A batch gives up offload when kernel or device refuses a super-datagram but takes its frames one by one.
-// Two errors can also have another cause:
+// A batch gives up offload if the kernel or the device refuses a super-datagram but accepts its frames one by
+// one. Two errors can also have another cause:
 // - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. They then refuse
-//   the single frame, too (EMSGSIZE), which shows that the offload works.
-// - Past the queueing discipline (PACKET_QDISC_BYPASS) a device that cannot segment answers ENOBUFS, like one
-//   whose queue is full. So the batch retries a few times if the device has never taken a super-datagram, and
-//   for long if it has. If the next single frame finds no space either, the queue is full or the cable cut,
-//   and the offload works.
+//   the single frame too (EMSGSIZE), which shows that offload was not the cause.
+// - Without the queueing discipline (PACKET_QDISC_BYPASS), the kernel returns ENOBUFS both if a device cannot
+//   segment and if its queue is full. Therefore the batch retries. It retries kRefusalsUnproven times if the
+//   device has never accepted a super-datagram, and kRefusalsProven times if it has. If the next single frame
+//   gets ENOBUFS too, offload was not the cause: the queue is full or the cable is cut.
 //
-// A full queue soon has space again. So if a frame is refused for lack of buffers (ENOBUFS) for kRefusedMax,
-// its length is the cause: a port of a bridge behind a veth, a policer or a tap device takes no frame of that
-// length. The batch counts such a frame, and all frames at least as long, as taken and lost, until one of
-// them leaves. The flow judges what a loss means. A super-frame that leaves proves nothing, because a veth
-// takes it whatever its segments are.
+// A full queue soon has space again. If the kernel refuses a frame with ENOBUFS for kRefusedMax, the cause is
+// the length of the frame. For example, a bridge port behind a veth, a policer or a tap device accepts no
+// frame of that length. The batch then reports such a frame, and every frame at least as long, as sent, and
+// counts it as lost. The batch does so until the kernel accepts a single frame of that length. The
+// reliability layer retransmits lost frames and adapts to the losses. An accepted super-frame is no evidence,
+// because a veth accepts it without checking the length of its segments.
 #pragma once
 
 #include <sys/socket.h>
@@ -35,23 +37,23 @@
 
 namespace cluster::os {
 
-/// Returns how many of `frames`, from the first on, may travel as one super-datagram. These have one path and
-/// one size; the last may be shorter. At least 1, unless `frames` is empty.
+/// Returns the number of frames at the beginning of `frames` that can be sent as one super-datagram. They
+/// have the same path and size; only the last may be shorter. Returns at least 1 unless `frames` is empty.
 std::size_t run_length(std::span<const link::OutFrame> frames);
 
 class SendBatch {
  public:
-  /// What sendmmsg made of the batch.
+  /// The result of submit().
   struct Outcome {
-    std::size_t frames = 0;     ///< sent, or dropped and counted
-    bool buffers_full = false;  ///< there was no buffer for the next one
+    std::size_t frames = 0;     ///< number of frames that were sent, or dropped and counted
+    bool buffers_full = false;  ///< the kernel had no buffer for the next frame
   };
 
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// Returns true if the kernel has reported an error since the last call, which may be an ICMP error about
-  /// an earlier frame.
+  /// Returns true if the kernel has reported an error since the last call of this function. It may be an ICMP
+  /// error about an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
@@ -63,8 +65,8 @@ class SendBatch {
 
   Outcome submit(int socket, Counters& counters);
 
-  /// Does what Link::send_burst() does, batch by batch. open_message(run, i) builds the i-th message of a
-  /// batch for a run of frames. A frame longer than `segment_max` travels on its own.
+  /// Does what Link::send_burst() does, one batch after the other. open_message(run, i) builds the i-th
+  /// message of a batch for a run of frames. A frame longer than `segment_max` becomes a message of its own.
   template <typename OpenMessage>
   std::size_t send(std::span<const link::OutFrame> frames, std::size_t segment_max, int socket,
                    Counters& counters, OpenMessage&& open_message) {
@@ -91,23 +93,23 @@ class SendBatch {
   bool refused_for_good(std::size_t message);
   Verdict judge(int error, std::size_t message, bool repeated, Counters& counters);
 
-  // One header part per message besides the pieces.
+  // Each message has one part for its headers, besides the pieces of its frames.
   static constexpr std::size_t kPartsMax = link::kBurstMax * (link::kPiecesMax + 1);
 
   std::array<mmsghdr, link::kBurstMax> headers_;
   std::array<std::size_t, link::kBurstMax> frames_;
-  std::array<std::size_t, link::kBurstMax> sizes_;  ///< of one frame of each message
+  std::array<std::size_t, link::kBurstMax> sizes_;  ///< size of one frame of each message
   std::array<iovec, kPartsMax> iovecs_;
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;
   bool offload_;
-  bool proven_ = false;    ///< a super-datagram has been taken
-  unsigned refusals_ = 0;  ///< of super-datagrams for lack of buffers, in a row
-  bool reported_ = false;  ///< take_reported()
-  bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
+  bool proven_ = false;    ///< the kernel has accepted a super-datagram
+  unsigned refusals_ = 0;  ///< consecutive super-datagrams that the kernel refused with ENOBUFS
+  bool reported_ = false;  ///< what take_reported() returns next
+  bool doubtful_ = false;  ///< offload was given up; the next single frame shows whether it was the cause
   struct {
-    std::size_t size = SIZE_MAX;  ///< of the shortest single frame that found no buffer
-    Time since{};                 ///< since when no frame so long has left
+    std::size_t size = SIZE_MAX;  ///< size of the shortest single frame that was refused with ENOBUFS
+    Time since{};                 ///< since this time the kernel has accepted no frame of that size or longer
   } refused_;
 };
 

@@ -17,7 +17,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 #ifdef F_SEAL_FUTURE_WRITE
 constexpr int kSealedToOthers = F_SEAL_FUTURE_WRITE;
 #else
-constexpr int kSealedToOthers = 0x10;  // the kernel's number; the headers here are older
+constexpr int kSealedToOthers = 0x10;  // the kernel's value, which older headers lack
 #endif
 
 Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
@@ -28,7 +28,8 @@ Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
   return {};
 }
 
-/// Creates and maps memory. It maps the memory before it seals it, because existing mappings stay writable.
+/// Creates, maps and seals memory. It maps the memory before it adds the seals, because the seal against
+/// writing applies only to later mappings.
 Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fresh || ::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {
@@ -46,12 +47,13 @@ Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& 
   return bytes;
 }
 
-/// Call it after a system call has failed: throws if the call may succeed later.
+/// Called after a failed system call. Throws if the system is short of memory or descriptors, so that the
+/// call may succeed later.
 void throw_if_short_of_memory() {
   if (errno == ENOMEM || errno == ENFILE || errno == EAGAIN) throw std::bad_alloc();
 }
 
-/// Returns true if the memory cannot shrink under its reader, and has this size.
+/// Returns true if the memory has this size and is sealed against resizing.
 bool fits(const Descriptor& file, std::size_t size, std::string& reason) {
   const int seals = ::fcntl(file.number(), F_GET_SEALS);
   if (seals < 0) throw_if_short_of_memory();

@@ -1,6 +1,7 @@
-// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last
-// holder. Its creator seals the size, so truncation cannot send a SIGBUS to a process that maps it. The
-// receiver accepts it only with those seals and exactly the announced size.
+// Memory that two processes share: a memfd. It has no name in any file system, and the kernel frees it when
+// no process has it open or mapped. The creator seals the size. Therefore no process can truncate the memory
+// and so cause a SIGBUS in a process that has mapped it. The receiver accepts only memory with these seals
+// and exactly the announced size.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +23,15 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  /// Creates memory: zero, untouched, sealed. The caller sends `file` to the other process. Returns an empty
-  /// object on failure; `reason` says why.
+  /// Creates and maps memory of `size` bytes, filled with zeros and sealed against resizing. The caller sends
+  /// `file` to the other process. On failure, returns an empty object and writes the cause to `reason`.
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
-  /// The same, but other processes can map the memory only to read it.
+  /// Like create(), but other processes can map the memory only for reading.
   static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);
-  /// Maps memory that another process created. Returns an empty object on failure; `reason` says why. Throws
-  /// std::bad_alloc if the system has no memory now.
+  /// Maps memory that another process has created. On failure, returns an empty object and writes the cause
+  /// to `reason`. Throws std::bad_alloc if the system is short of memory or descriptors.
   static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
-  /// The same, but maps the memory only to read it.
+  /// Like map(), but maps the memory only for reading.
   static SharedMemory map_to_read(const Descriptor& file, std::size_t size, std::string& reason);
 
   explicit operator bool() const { return !bytes_.empty(); }

@@ -22,7 +22,7 @@ Duration time_of(clockid_t clock) {
 
 Time SystemClock::now() { return Time(time_of(CLOCK_MONOTONIC)); }
 
-/// Repeats the reading if it took so long that the thread was probably preempted.
+/// Reads the clocks again if the reading took so long that the kernel probably preempted the thread.
 Duration SystemClock::realtime_offset() {
   Duration before = time_of(CLOCK_MONOTONIC);
   for (unsigned attempt = 1;; ++attempt) {

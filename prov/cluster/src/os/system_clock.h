@@ -1,6 +1,7 @@
-// The monotonic clock of the machine, in nanoseconds. A reading costs about 20 ns and no system call. Engines
-// read it after they have polled the network and before each burst that they send. It never jumps, and stops
-// while the machine sleeps. The wall clock serves only to convert the kernel's stamps.
+// The monotonic clock of the machine, in nanoseconds. Reading it takes about 20 ns and no system call.
+// Engines read it after they have polled the network and before each burst that they send. The clock never
+// jumps, and it stops while the machine is suspended. The wall clock is used only to convert timestamps of
+// the kernel.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,16 @@ class SystemClock final : public Clock {
   std::uint64_t ticks() override;
 };
 
-/// Converts the kernel's arrival stamps, which are wall-clock times, to the time line of the environment. It
-/// reads the difference between the two clocks about once a millisecond. In this time, a clock that is being
-/// corrected drifts by half a microsecond. When somebody sets the system time, stamps are wrong for up to a
-/// millisecond. So the user of a stamp checks that it lies between the times that bound it.
+/// Converts the kernel's arrival timestamps, which are wall-clock times, to times of the environment's clock.
+/// It reads the difference between the two clocks about once a millisecond. In one millisecond, NTP changes
+/// this difference by at most half a microsecond. After someone sets the system time, converted timestamps
+/// are wrong for up to a millisecond. Therefore the user of a timestamp checks that it is not before the
+/// earliest and not after the latest possible time.
 class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}
 
-  /// Call it once before a batch of time_of() calls.
+  /// Reads the difference again if it is old. The caller calls it before a batch of time_of() calls.
   void refresh() {
     const std::uint64_t ticks = clock_.ticks();
     if (ticks - read_at_ < kEvery) return;

@@ -21,7 +21,8 @@ void SystemRandom::refill() {
   do {
     got = getrandom(buffer_.data(), sizeof buffer_, 0);
   } while (got < 0 && errno == EINTR);
-  // Do not go on: other hosts could end sessions whose identities they can guess.
+  // Ends the process, because other hosts could guess the session identities, and could then end these
+  // sessions.
   if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
   left_ = buffer_.size();
   generation_ = process_generation.load(std::memory_order_relaxed);

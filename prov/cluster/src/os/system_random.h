@@ -1,5 +1,5 @@
-// Unpredictable bits from the kernel, fetched a buffer at a time. All engines of a process share them. A
-// forked child discards the inherited buffer: two processes must never draw the same session identity.
+// Unpredictable random numbers from the kernel, fetched one buffer at a time. A forked child discards the
+// buffer that it has inherited, because two processes must never use the same session identity.
 #pragma once
 
 #include <array>
@@ -19,9 +19,10 @@ class SystemRandom final : public Random {
   void refill();
 
   SpinLock lock_;
-  std::array<std::uint64_t, 32> buffer_{};  // 256 bytes, which getrandom delivers whole
+  // 256 bytes: getrandom never returns less than a request of this size.
+  std::array<std::uint64_t, 32> buffer_{};
   std::size_t left_ = 0;
-  unsigned generation_ = 0;  ///< of the process that has filled the buffer
+  unsigned generation_ = 0;  ///< generation of the process that filled the buffer
 };
 
 }  // namespace cluster::os

@@ -20,16 +20,17 @@
 namespace cluster::os {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
-/// The listener takes up to this many connections out of the queue although the other side still holds them,
-/// in order to see the connections behind them.
+constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
+/// The listener also accepts connections that the other side still holds, because closed ones may be behind
+/// them in the queue. It keeps at most this many of them open.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
-/// The peer's kernel is asked once a second; an older answer proves nothing about now.
+/// An answer older than this does not show that the process exists now. The kernel of this host asks the
+/// peer's kernel once a second.
 constexpr Duration kFresh = std::chrono::milliseconds(1500);
 constexpr int kKeepAliveSeconds = 1;
-/// A host that asks sends a keep-alive each second. A host that is silent for this long, and answers no
-/// keep-alive, has vanished.
+/// A host that holds a connection sends a TCP keep-alive every second. If it sends nothing for this long, and
+/// then answers no keep-alive, it is no longer reachable.
 constexpr int kVanishedIdleSeconds = 2;
 constexpr int kVanishedProbes = 3;
 constexpr int kVanishedMilliseconds = 5000;
@@ -52,28 +53,28 @@ int with_address(const Descriptor& socket, const SocketAddress& address) {
   return action(socket.number(), generic, static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// Makes the kernel send keep-alives on an established connection from now on.
+/// Makes the kernel send TCP keep-alives on an established connection.
 void keep_alive(const Descriptor& connection) {
   tune(connection.number(), IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveSeconds);
   tune(connection.number(), IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveSeconds);
   tune(connection.number(), SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-/// Begins to connect. Returns an errno; EINPROGRESS means that no answer has come yet.
+/// Begins to connect to `peer`. Returns 0 or an errno. EINPROGRESS means that no answer has arrived yet.
 int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
-  // Connect from the address by which the peer knows this host. If that is not possible, the peer treats this
-  // host like any other.
+  // Connects from this endpoint's own address, by which the peer recognizes a member. If that is not
+  // possible, the peer's other listener accepts the connection.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
-  // Nothing of the connection lingers after it is closed.
+  // The kernel keeps no state of the connection after it is closed.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
-  // If the peer's port is on this node and free, the kernel may give that port to the connection, which then
-  // meets itself.
+  // If the peer's address is on this node and its port is free, the kernel may bind the connection to that
+  // very port. The connection then connects to itself.
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
@@ -89,7 +90,8 @@ int error_of(const Descriptor& connection) {
   return error == 0 && (watch.revents & (POLLRDHUP | POLLHUP)) != 0 ? ECONNRESET : error;
 }
 
-/// Returns the answer that an established connection gives.
+/// Returns what an established connection shows: that the process exists, or nothing if the last
+/// acknowledgement is too old.
 link::ProcessProbe::Answer answer_of(const Descriptor& connection) {
   using Answer = link::ProcessProbe::Answer;
   tcp_info info{};
@@ -105,23 +107,24 @@ bool given_up(const Descriptor& connection) {
 
 }  // namespace
 
-/// A socket that listens, and the connections of peers that have been taken out of its queue.
+/// A listening socket, and the connections that were accepted from its queue.
 struct ProbeListener {
   Descriptor socket;
   std::deque<Descriptor> held;
   Time cleared_at{};
-  std::shared_ptr<void> client;  ///< on the progress thread; ends before what it uses
+  /// Runs keep_clear() on the progress thread; declared last, so that it ends first.
+  std::shared_ptr<void> client;
 
-  /// Returns an errno.
+  /// Opens the socket and binds it to `name`. Returns 0 or an errno.
   int bind(const SocketAddress& name) {
     socket = tcp_socket(name);
     if (!socket) return errno;
-    // Connections of an earlier process on this port may linger in the kernel.
+    // The kernel may still keep connections of an earlier process on this port.
     tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
     return with_address<::bind>(socket, name);
   }
-  /// Returns an errno. Connections inherit these options, by which the kernel closes a connection whose host
-  /// has vanished.
+  /// Begins to listen. Returns 0 or an errno. Accepted connections inherit the options below. With these, the
+  /// kernel closes a connection if the host at the other end is no longer reachable.
   int listen() {
     tune(socket.number(), IPPROTO_TCP, TCP_KEEPIDLE, kVanishedIdleSeconds);
     tune(socket.number(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -133,7 +136,8 @@ struct ProbeListener {
     client = start_progress_client([this] { return keep_clear(); }, error);
     return error;
   }
-  /// Runs once on the progress thread. The queue has space for all connections that come within kHeldCheck.
+  /// A client of the progress thread. Accepts waiting connections, and closes those that the other side has
+  /// closed. The queue has space for all connections that arrive within kHeldCheck.
   NextWake keep_clear() {
     const Time now = SystemClock().now();
     if (now - cleared_at < kHeldCheck) return {kHeldCheck - (now - cleared_at)};
@@ -149,7 +153,7 @@ struct ProbeListener {
   }
 };
 
-/// The first listener is for members. It is the only one if there cannot be two.
+/// The two listeners. If the second one cannot be opened, the first accepts the connections of all hosts.
 struct ProbePort {
   ProbeListener members;
   ProbeListener others;
@@ -159,20 +163,21 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   auto port = std::make_shared<ProbePort>();
   int error = port->members.bind(name);
   if (error == 0) {
-    // The second listener shares the port only now, so that the bind() above notices a port in use.
+    // Sets SO_REUSEPORT only after the first bind(), so that bind() fails if another program uses the port.
     Descriptor& second = port->others.socket = tcp_socket(name);
     for (const Descriptor* each : {&port->members.socket, &second})
       tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (second && with_address<::bind>(second, name) != 0) second.reset();
-    // The steering program numbers the sockets in the order in which they began to listen.
+    // The first listener must listen first, because the steering program numbers the sockets in the order of
+    // listen().
     error = port->members.listen();
     if (error == 0 && second && port->others.listen() != 0) second.reset();
   }
   if (error != 0) {
     port.reset();
     log.info(
-        "endpoint %s cannot listen on the TCP port of its number (%s); peers declare this process dead if it "
-        "is stopped",
+        "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s); if this process "
+        "is stopped, peers declare it dead",
         name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));
@@ -180,7 +185,7 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   return probe;
 }
 
-/// If the kernel does not take the program, it divides all connections among both listeners.
+/// If the kernel refuses the program, it distributes all connections over both listeners.
 void TcpProbe::set_members(std::span<const SocketAddress> hosts) {
   if (port_ == nullptr || !port_->others.socket) return;
   FilterProgram program = steering_by_host(hosts, name_.family(), secret_);
@@ -195,7 +200,7 @@ link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
   Answer answer = Answer::none;
   if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;
   if (error == 0) answer = answer_of(connection);
-  // After no route or no answer the next call asks again.
+  // The next call connects again if there was no route or no answer.
   if ((error != 0 && error != EINPROGRESS) || answer == Answer::ended) asked_.erase(peer);
   return answer;
 }

@@ -1,17 +1,17 @@
-// The process probe (link/process_probe.h) over TCP. Each endpoint listens on the TCP port that has the
-// number of its UDP port. Nobody ever sends data there. As long as the process lives, running or stopped, its
-// kernel accepts connections and acknowledges TCP keep-alives on them. When the process has ended, the kernel
-// resets them. Unlike ICMP errors, these answers have no rate limit, and a forger has to guess a sequence
-// number.
+// The process probe (link/process_probe.h) over TCP. Each endpoint listens on the TCP port with the same
+// number as its UDP port. No data is ever sent there. As long as the process exists, even if it is stopped,
+// its kernel accepts connections and acknowledges TCP keep-alives. When the process has ended, the kernel
+// resets the connections. Unlike ICMP errors, these answers have no rate limit, and a forger has to guess a
+// sequence number.
 //
-// The asking side keeps one connection to a peer as long as it suspects that peer. The side that is asked
-// leaves connections in the kernel's queue. It takes out only those that the other side has given up
-// (keep_clear), or whose host has vanished, which the kernel learns by its own keep-alives. Any host can fill
-// such a queue, and a stopped process takes nothing out. So there are two listeners: one for the hosts of
-// members, which the kernel recognizes by their addresses, and one for all others. If another program uses
-// the port, or a filter on the way blocks the question, nothing is known.
+// While an endpoint suspects that a peer has died, it keeps one connection to that peer. The peer's progress
+// thread accepts connections and closes those that the other side has closed (keep_clear). It also closes
+// those of unreachable hosts, which the kernel detects by its own keep-alives. Any host can fill the queue of
+// a listener, and a stopped process does not empty it. Therefore there are two listeners: one for the hosts
+// of members, which the kernel recognizes by their addresses, and one for all others. If another program uses
+// the port, or a firewall blocks the connection, the probe has no answer.
 //
-// The engine calls it under its lock, except for the part that the progress thread runs.
+// The engine calls all methods while it holds its lock. Only keep_clear() runs on the progress thread.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct ProbePort;
 
 class TcpProbe final : public link::ProcessProbe {
  public:
-  /// Opens the probe of the endpoint of this name. Without a port of its own, the probe can still ask; the
-  /// log says why it has none.
+  /// Opens the probe of the endpoint with the address `name`. If it cannot listen, it writes the reason to
+  /// the log, and can still ask about peers.
   static std::unique_ptr<TcpProbe> open(const SocketAddress& name, Log& log);
 
   bool answered_here() const override { return port_ != nullptr; }
@@ -43,11 +43,11 @@ class TcpProbe final : public link::ProcessProbe {
       : name_(name), port_(std::move(port)), secret_(secret) {}
 
   SocketAddress name_;
-  std::shared_ptr<ProbePort> port_;  ///< listens, and is kept clear; null: none
-  std::uint64_t secret_;             ///< of steering_by_host()
+  std::shared_ptr<ProbePort> port_;  ///< the listeners; null if the probe cannot listen
+  std::uint64_t secret_;             ///< for steering_by_host()
   struct Asked {
     Descriptor connection;
-    bool watched = false;  ///< the kernel sends keep-alives on it
+    bool watched = false;  ///< the kernel sends TCP keep-alives on the connection
   };
   std::unordered_map<SocketAddress, Asked, SocketAddressHash> asked_;
 };

@@ -13,11 +13,11 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
-constexpr int kPendingErrors = 3;  // reports about earlier frames that recvmmsg() may return before data
+constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
 constexpr std::size_t kAsideBuffers = 16;
-/// The alarm of the engine's flood watch wakes a sleeper at the same interval, but by its own reading of the
-/// clock. Without this tolerance, a look that comes just too early would wait for the next interval, and half
-/// of the frames would be read.
+/// The flood watch of the engine wakes a sleeping thread at the same interval, but reads the clock on its
+/// own. It may therefore wake the thread slightly before the read is due. Without this tolerance, that read
+/// would wait for the next interval, and only half of the allowed frames would be read.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace
@@ -54,12 +54,13 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) return 0;
-    port_->drain_path_errors();  // before the errors take the space of frames
+    port_->drain_path_errors();  // otherwise the errors would use the buffer space of frames
   }
   return 0;
 }
 
-/// If the kernel stamps no datagrams, it adds nothing to one that it has not joined with others.
+/// Reads the arrival time and the segment size of a received datagram. Either may be missing: timestamps may
+/// be off, and only joined datagrams have a segment size.
 void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
   frame.arrived = kNever;
   frame.segment = 0;

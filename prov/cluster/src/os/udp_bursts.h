@@ -21,26 +21,28 @@
 
 namespace cluster::os {
 
-/// Receives bursts. Every buffer holds the largest super-datagram (UDP_GRO), so there are few buffers, and
-/// each call reuses them. Where most frames come by the socket, the kernel stamps their arrival. Stamping
-/// costs some 0.2 us a frame (docs/budget.md), and a little for everything that the node receives. So it is
-/// off where few frames come by the socket.
+/// Receives bursts. Every buffer is large enough for the largest super-datagram (UDP_GRO). Therefore there
+/// are only a few buffers, and each call reuses them. The kernel can add a timestamp of the arrival to each
+/// datagram. A timestamp costs about 0.2 us per frame (docs/budget.md). It also makes every other packet that
+/// the node receives slightly more expensive. For this reason timestamps are off on sockets that receive few
+/// frames.
 class UdpReceiver {
  public:
   enum class Timestamps : std::uint8_t { no, yes };
-  /// `socket`: one of the port.
+  /// `socket` is one of the sockets of the port.
   UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t buffers, Timestamps stamps,
               const Environment& environment);
 
   /// Does what Link::receive_burst() does.
   std::size_t receive(std::span<link::InFrame> frames);
-  /// The same. If fewer frames come than there are buffers, the socket is empty.
+  /// Like receive(), but always uses all buffers. If it returns fewer frames than there are buffers, the
+  /// socket is empty.
   std::size_t receive_all(std::span<link::InFrame> frames) {
     return hand_over(frames, take(std::min(frames.size(), headers_.size())));
   }
 
  private:
-  /// For what the kernel adds to a datagram: its time of arrival, and the segment size of UDP_GRO.
+  /// Space for the data that the kernel adds to a datagram: the arrival time and the segment size of UDP_GRO.
   struct ControlBuffer {
     alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
   };
@@ -57,22 +59,22 @@ class UdpReceiver {
   std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
-  /// How many datagrams the next call asks for. Asking for one that is not there costs as much as a datagram,
-  /// so this number follows the last result.
+  /// The number of datagrams that the next call requests. A request for a datagram that is not there costs as
+  /// much as a datagram, so this number follows the last result.
   std::size_t expected_ = 1;
 };
 
 /// Reads the frames that wait aside during a flood (link/link.h): at most Thinning::kAsideFrames per
-/// Thinning::kAsideInterval. So the flood costs a bounded part of the processor, and wakes no process. The
-/// socket's buffer holds some more; the kernel drops the rest. Without a flood there are no buffers, and a
-/// look costs a comparison.
+/// Thinning::kAsideInterval. This bounds the processor time that a flood costs, and these frames wake no
+/// process. The socket's buffer holds a limited number of frames; the kernel drops the rest. Without a flood
+/// there are no buffers, and receive() costs one comparison.
 class AsideReceiver {
  public:
   AsideReceiver(std::shared_ptr<UdpPort> port, const Environment& environment)
       : port_(std::move(port)), environment_(environment) {}
 
-  /// `in_effect` is what UdpPort::thin() returned. At the end of a flood, the receiver reads what still waits
-  /// before it releases the buffers.
+  /// The link calls it with the result of UdpPort::thin(). At the end of a flood, the receiver reads all
+  /// waiting frames before it frees the buffers.
   void begin_or_end(const link::Thinning& in_effect);
   /// Does what Link::receive_burst() does. The frames stay valid until the next call.
   std::size_t receive(std::span<link::InFrame> frames) {
@@ -84,21 +86,22 @@ class AsideReceiver {
   void before_sleep() { polls_ = kPollsPerClock; }
 
  private:
-  static constexpr unsigned kPollsPerClock = 16;  ///< of a caller that polls without a pause
+  static constexpr unsigned kPollsPerClock = 16;  ///< receive() reads the clock once in this number of polls
 
   std::size_t receive_some(std::span<link::InFrame> frames);
 
   std::shared_ptr<UdpPort> port_;
   Environment environment_;
   std::optional<UdpReceiver> receiver_;
-  unsigned polls_ = 0;    ///< since the last look at the clock
-  bool ends_ = false;     ///< the flood is over
-  Time next_{};           ///< when the next look is due
-  std::size_t left_ = 0;  ///< frames that this look may still read
+  unsigned polls_ = 0;    ///< polls since receive() last read the clock
+  bool ends_ = false;     ///< the flood has ended; the receiver reads the remaining frames
+  Time next_{};           ///< time of the next read
+  std::size_t left_ = 0;  ///< number of frames that the current read may still take
 };
 
-/// Sends bursts through the UDP socket of the endpoint: the kernel routes and resolves. Consecutive frames of
-/// one size to one peer leave as one super-datagram, if the kernel can cut it (UDP_SEGMENT).
+/// Sends bursts through the UDP socket of the endpoint. The kernel finds the route and the hardware address.
+/// Consecutive frames of the same size to the same peer become one super-datagram, if the kernel supports
+/// segmentation (UDP_SEGMENT).
 class UdpSender {
  public:
   UdpSender(std::shared_ptr<UdpPort> port, Counters& counters);

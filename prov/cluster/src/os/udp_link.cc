@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::size_t kReceiveBuffers = 16;
 constexpr std::size_t kFrameMax = 65000;
-constexpr std::size_t kFrameLeast = 512;  // the least that an opening may say (docs/protocol.md 2.1)
+// The smallest limit that an opening may announce (docs/protocol.md 2.1).
+constexpr std::size_t kFrameLeast = 512;
 
-/// Returns the size of the IP and UDP headers.
+/// Returns the size of the IP and UDP headers together.
 std::size_t headers_of(SocketAddress::Family family) { return headers_size(family) - kEthernetBytes; }
 
 class UdpLink final : public link::Link {
@@ -40,7 +41,8 @@ class UdpLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     if (interface_.changed()) [[unlikely]]
       renew();
-    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));  // leaves room for members
+    // Leaves space for frames that do not wait aside.
+    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
     return aside + receiver_.receive(frames.subspan(aside));
   }
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
@@ -69,7 +71,7 @@ class UdpLink final : public link::Link {
 
 bool any_here(std::span<const SocketAddress> members) {
   const std::vector<Interface> interfaces = list_interfaces();
-  if (interfaces.empty()) return true;  // the kernel does not say
+  if (interfaces.empty()) return true;  // the kernel does not list the interfaces
   return std::ranges::any_of(members, [&](const SocketAddress& member) {
     return std::ranges::any_of(interfaces,
                                [&](const Interface& each) { return has_host(each.addresses, member); });
@@ -102,9 +104,10 @@ class GroupJoiner final : public link::MulticastJoiner {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
-      // The kernel makes a copy for this host only if a member may be here: a copy costs as much as sending
-      // to another host, and the sender throws away its own. All groups send by one socket, so if one group
-      // needs copies, the kernel makes them for all groups.
+      // If a member may be on this host, the kernel must also deliver group frames here. Each such copy costs
+      // as much as sending the frame to another host, and the sender discards the copy for itself. All groups
+      // send through one socket. Therefore, if one group needs copies, the kernel makes copies for all
+      // groups.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);
@@ -119,7 +122,7 @@ class GroupJoiner final : public link::MulticastJoiner {
  private:
   std::shared_ptr<UdpPort> port_;
   int interface_;
-  bool looped_ = false;  ///< some group has, or may have, had members on this host
+  bool looped_ = false;  ///< a group has or had members that may be on this host
   Environment environment_;
 };
 

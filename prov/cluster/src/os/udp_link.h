@@ -1,5 +1,6 @@
-// The link that works everywhere: a UDP socket with segmentation offload both ways. It needs no privilege and
-// crosses routers. Compared with the packet link, a frame also passes the IP stack on both sides.
+// The link that works everywhere: a UDP socket with segmentation offload for sending and receiving. It needs
+// no privilege and works across routers. It is slower than the packet link, because its frames pass the IP
+// stack on both sides.
 #pragma once
 
 #include <memory>
@@ -11,22 +12,23 @@
 
 namespace cluster::os {
 
-/// `mtu`: of the interface that the port's address belongs to.
+/// Opens the link. `mtu`: the MTU of the interface that has the address of the port.
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
                                           const Environment& environment);
 
-/// Multicast by IP. The kernel joins groups, on the interface that has the endpoint's name (`interface` is
-/// its index). What the endpoint sends to a group leaves by its UDP socket, so the source is the endpoint's
-/// name, whatever link it has.
+/// Opens IP multicast for an endpoint. Groups are joined on the interface with the index `interface`, which
+/// must have the endpoint's address. The endpoint sends to groups through its UDP socket, whatever link it
+/// has. Therefore the source of these frames is the endpoint's address.
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 
-/// Returns the size of the largest frame behind IP and UDP headers in a packet of `mtu` bytes.
+/// Returns the size of the largest frame that fits into a packet of `mtu` bytes behind the IP and UDP
+/// headers.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
-/// The same for a link whose interface has another MTU now. The link was opened with frames of at most
-/// `opened` bytes, for which memory is laid out.
+/// Returns the new frame_max() of a link after the MTU of its interface has changed. The result is at most
+/// `opened`, the limit when the link was opened, because buffers have that size.
 std::size_t frame_max_renewed(std::size_t opened, unsigned mtu, SocketAddress::Family family);
-/// The inverse of frame_max_within().
+/// Returns the MTU that frames of `frame_max` bytes need. The inverse of frame_max_within().
 std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

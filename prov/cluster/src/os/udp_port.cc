@@ -13,28 +13,30 @@
 namespace cluster::os {
 namespace {
 
-// Enough for bursts of many small frames (the kernel charges at least 768 bytes for each), yet so little that
-// a dead receiver does not hold the machine's memory.
+// Large enough for bursts of many small frames, for which the kernel accounts at least 768 bytes each. Small
+// enough that a receiver that reads nothing does not fill the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
-constexpr int kAsideBuffer = 64 * 1024;  // twice what one look reads
+constexpr int kAsideBuffer = 64 * 1024;  // twice the frames that one read of the socket takes
 
 bool set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
 
 void enlarge(int socket, int forced, int ordinary, int size) {
-  // Forcing needs CAP_NET_ADMIN. The kernel cuts the ordinary option to the system's limit.
+  // The forced option needs CAP_NET_ADMIN. The ordinary option cannot exceed the limit of the system.
   if (!set_option(socket, SOL_SOCKET, forced, size)) set_option(socket, SOL_SOCKET, ordinary, size);
 }
 
-/// Sets options. Ignores failures, because the options are only desirable.
+/// Sets the options of a new socket. Ignores failures, because the endpoint works without these options.
 void prepare(int socket, SocketAddress::Family family) {
   enlarge(socket, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
   enlarge(socket, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
-  // The kernel delivers a super-datagram whole (and a filter drops it whole), and never cuts it again.
+  // With UDP_GRO, the kernel delivers a super-datagram whole and does not divide it again. A filter drops it
+  // whole.
   set_option(socket, SOL_UDP, UDP_GRO, 1);
-  // PROBE always sets "don't fragment", and no forged ICMP error can shrink what the kernel lets us send.
+  // With PROBE, the kernel always sets "don't fragment". It also ignores the MTU in ICMP errors, so a forged
+  // error cannot reduce the size of our frames.
   if (family == SocketAddress::Family::v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -60,7 +62,8 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// If the kernel lacks the option, routes decide.
+/// Makes the socket send through the interface. If the kernel lacks the option, routes determine the
+/// interface.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
   if (family == SocketAddress::Family::v6) {
@@ -70,7 +73,8 @@ void bind_interface(int socket, SocketAddress::Family family, int interface) {
   }
 }
 
-/// The kernel reports the membership to switches and routers (IGMP, MLD) and ends it with the socket.
+/// Makes `socket` join the group, and `sender` send to groups through the same interface. The kernel reports
+/// the membership to switches and routers (IGMP, MLD). The membership ends when the socket is closed.
 bool join_group(int socket, int sender, const SocketAddress& group, int interface) {
   if (group.family() == SocketAddress::Family::v6) {
     ipv6_mreq request{};
@@ -173,7 +177,8 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   return thinning;
 }
 
-/// Opens one more socket on this number. Returns 0 or an errno.
+/// Opens another socket with this port number into `socket`, and enters its number in `places_`. Returns 0 or
+/// an errno.
 int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   int error = 0;
   Descriptor made = make_socket(name_.family(), error);
@@ -189,7 +194,7 @@ int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   places.*place = keep_alive_socket_ ? 2 : 1;
   FilterProgram program = steering(places);
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
-  if (error != 0) return error;  // without steering, data would get lost in the other socket
+  if (error != 0) return error;  // without the program, the kernel would deliver data to the new socket
   places_ = places;
   socket = std::move(made);
   path_errors_.add(socket.number());

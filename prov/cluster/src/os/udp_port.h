@@ -1,11 +1,12 @@
-// The UDP port of an endpoint. Whatever the link, an ordinary socket binds it. This socket reserves the
-// number, and makes the kernel answer "port unreachable" once the process is dead. It collects ICMP errors,
-// and carries the frames that a faster link does not.
+// The UDP port of an endpoint. An ordinary socket binds it, whatever link the endpoint has. This socket
+// reserves the port number. It receives ICMP errors, and carries the frames that a faster link does not
+// carry. Because it is an ordinary socket, the kernel answers "port unreachable" once the process is dead.
 //
-// Two more sockets may share the number. The keep-alive responder has one, which gets frames of kind
-// keep_alive. From the first flood on, frames wait aside in another (link/link.h). The main socket is bound
-// without SO_REUSEPORT, so that a number in use is noticed. Only then it gets the option, which the kernel
-// requires of all sockets of a group; they must also belong to one user.
+// Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
+// kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
+// (link/link.h). The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the
+// number is in use. The kernel requires this option of all sockets that share a port number. They must also
+// belong to one user.
 #pragma once
 
 #include <memory>
@@ -21,53 +22,55 @@ namespace cluster::os {
 
 class UdpPort {
  public:
-  /// Opens a port; port 0 takes a free one. Returns null on failure, with an errno in `error`: EADDRINUSE,
-  /// EADDRNOTAVAIL, EACCES...
+  /// Opens a port. If the port number of `wanted` is 0, the kernel chooses a free one. On failure, returns
+  /// null and sets `error` to an errno (EADDRINUSE, EADDRNOTAVAIL, EACCES...).
   static std::shared_ptr<UdpPort> open(const SocketAddress& wanted, int& error);
 
-  /// Opens a socket that receives what is sent to a multicast group (address and port) on the interface that
-  /// has the address of `of`. Several endpoints of a node may share the group's port; each gets its own copy.
-  /// From then on, frames that `of` sends to the group leave by that interface.
+  /// Opens a socket that receives frames to a multicast group. `group`: the address and port of the group.
+  /// `interface`: the index of the interface that has the address of `of`. Several endpoints of a node may
+  /// share the group's port; each receives its own copy. From then on, `of` sends frames to groups through
+  /// that interface.
   static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
                                              int& error);
 
-  /// Sets whether frames for groups reach members on this node as well. At first they do.
+  /// Sets whether the kernel also delivers group frames that this port sends to members on this node. By
+  /// default it does.
   void loop_groups(bool wanted);
 
-  /// The address as bound, with the port that the kernel chose.
+  /// Returns the address of the port, with the port number that the kernel chose.
   const SocketAddress& name() const { return name_; }
-  /// Non-blocking. Belongs to the link above it.
+  /// Returns the main socket, which does not block. The link reads it and sends through it.
   int socket() const { return socket_.number(); }
 
-  /// Does what Link::read_path_errors() does, for every link. It also finds errors about raw frames, because
-  /// the kernel attributes ICMP errors by port number.
+  /// Does what Link::read_path_errors() does, for every type of link. It also returns errors about raw
+  /// frames, because the kernel assigns ICMP errors to sockets by port number.
   std::size_t read_path_errors(std::span<link::PathError> errors);
-  /// Takes the errors out of the sockets, and keeps them until they are read. Call it when a call on a socket
-  /// has reported an error. Any thread may call.
+  /// Takes the errors from the sockets, and keeps them for read_path_errors(). Called after a call on one of
+  /// the sockets has reported an error. Any thread may call it.
   void drain_path_errors();
 
-  /// Makes frames leave by this interface, whatever the routes say, because two rails may lie in one network.
-  /// From then on, the port cannot reach peers on this node.
+  /// Makes the port send through this interface, whatever the routes say, because two rails may be in one
+  /// network. From then on, the port cannot reach peers on this node.
   void bind_egress(int index);
 
-  /// Makes the socket drop frames that come in through the interface, because a ring has them already.
-  /// Returns false if the kernel refuses. This is permanent: a forked child that closes its copy must not
-  /// change the parent's socket.
+  /// Makes the main socket drop frames that arrive on the interface, because a ring receives them. Returns
+  /// false if the kernel refuses. Nothing undoes this, because a forked child that closes its copy of the
+  /// socket must not change the parent's socket.
   bool ignore_interface(int index);
 
-  /// Says that the port's address is now on this interface. bind_egress() and ignore_interface() then apply
-  /// to it.
+  /// Called after the address of the port has moved to this interface. bind_egress() and ignore_interface(),
+  /// if they were called, now apply to this interface.
   void move_to(int index);
 
-  /// Does what Link::thin() does, for every link. Returns what is in effect: without a socket for frames
-  /// aside, or memory for a filter, thinning stays off.
+  /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If
+  /// there is no socket for frames that wait aside, or no memory for a filter, thinning stays off.
   link::Thinning thin(link::Thinning thinning);
-  /// The socket where frames wait aside; -1 before the first flood.
+  /// Returns the socket in which frames wait aside, or -1 before the first flood.
   int aside_socket() const { return aside_socket_.number(); }
 
-  /// Opens the socket of the responder. Returns -1 on failure, with an errno in `error`. Do not call it after
-  /// frames have waited aside. Neither this call nor the next may run while another thread uses a link on
-  /// this port.
+  /// Opens the socket of the keep-alive responder. On failure, returns -1 and sets `error` to an errno. It
+  /// must be called before the first flood. Neither this function nor close_keep_alive_socket() may run while
+  /// another thread uses a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
 
@@ -81,8 +84,8 @@ class UdpPort {
   PathErrorQueue path_errors_;
   PortSockets places_;
   SocketAddress name_;
-  int interface_ = 0;  ///< of frames that leave; 0: as routed
-  int ignored_ = 0;    ///< the ignored interface; 0: none
+  int interface_ = 0;  ///< index of the interface to send through; 0 if routes determine it
+  int ignored_ = 0;    ///< index of the ignored interface; 0 if there is none
 };
 
 }  // namespace cluster::os

@@ -63,7 +63,8 @@ void Alarm::set(Time when) {
   set_ = when;
   itimerspec timer{};
   if (when != kNever) {
-    const Duration since = std::max(when.time_since_epoch(), Duration{1});  // zero would stop the timer
+    // A value of zero would stop the timer.
+    const Duration since = std::max(when.time_since_epoch(), Duration{1});
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
     timer.it_value.tv_sec = seconds.count();
     timer.it_value.tv_nsec = (since - seconds).count();

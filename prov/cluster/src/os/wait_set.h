@@ -1,10 +1,10 @@
-// Things to sleep on. A WaitSet is an epoll set of descriptors. It is readable itself as soon as one of them
-// is, so one set can stand in another, or in an application's select. Everything is level-triggered: an event
-// that nobody has dealt with wakes again. An Alarm is readable from a set time on, a Signal once it is
-// raised.
+// Objects to sleep on. A WaitSet is an epoll set of descriptors. Its own descriptor is readable as soon as
+// one of them is, so it can be part of another set or of an application's select(). All events are
+// level-triggered: an event that has not been handled wakes the thread again. An Alarm is readable from a set
+// time on. A Signal is readable once it is raised.
 //
-// An endpoint that is only polled needs none of them, so each is made on first use. Several threads may call
-// at once, except on one Alarm.
+// An endpoint that is only polled needs none of these objects, so each is created on first use. Several
+// threads may use the same WaitSet or Signal at once, but not the same Alarm.
 #pragma once
 
 #include <chrono>
@@ -22,23 +22,24 @@ namespace cluster::os {
 
 class WaitSet {
  public:
-  /// Something that is ready. `owner` is what add() was given.
+  /// A descriptor that is ready. `owner`: the pointer that was passed to add().
   struct Event {
     void* owner = nullptr;
-    bool trouble = false;  ///< an error, or the other end is gone; perhaps beside input
+    bool trouble = false;  ///< there was an error, or the other end has closed; there may also be input
   };
-  enum class Wake { event, timeout };  ///< event: also after a signal to the thread
+  enum class Wake { event, timeout };  ///< sleep() also returns `event` after a signal to the thread
 
-  /// Returns null if no descriptor is left.
+  /// Returns null if the process has no free descriptor.
   static std::unique_ptr<WaitSet> open();
 
   int descriptor() const { return set_.number(); }
   bool add(int descriptor, void* owner);
-  /// Call it before the descriptor is closed: a forked child may hold a copy that lives on.
+  /// Must be called before the descriptor is closed. Otherwise a copy of the descriptor in a forked child
+  /// would keep it in the set.
   void remove(int descriptor);
-  /// Writes what is ready now, and returns how many events. Never waits.
+  /// Writes the events that are ready now to `events`, and returns their number. Never waits.
   std::size_t collect(std::span<Event> events) const;
-  /// Sleeps until something is ready, at most `limit`; without a limit, for ever.
+  /// Sleeps until a descriptor is ready, but at most for `limit`. Without a limit, it may sleep forever.
   Wake sleep(std::optional<std::chrono::milliseconds> limit) const;
 
  private:
@@ -52,12 +53,12 @@ class Alarm {
  public:
   static std::unique_ptr<Alarm> open();
   int descriptor() const { return timer_.number(); }
-  /// Makes the alarm readable from `when` on, until it is set again. With kNever it is never readable; with a
+  /// Makes the alarm readable from `when` on, until the next call. With kNever it is never readable. With a
   /// time in the past it is readable at once.
   void set(Time when);
-  /// The same, but the alarm may go off earlier, once. A deadline that moves on with each message then costs
-  /// a system call only when an earlier deadline passes, and not for each message. In a virtual machine it
-  /// also saves an exit each time.
+  /// Like set(), but the alarm may be readable once before `when`. Some deadlines move to a later time with
+  /// each message. This function then makes a system call only when an earlier deadline has passed, and not
+  /// for each message. In a virtual machine this also saves an exit to the hypervisor each time.
   void set_lazily(Time when, Time now) {
     if (set_ <= now || set_ > when) set(when);
   }
@@ -69,7 +70,7 @@ class Alarm {
   Time set_ = kNever;
 };
 
-/// Raising and lowering cost a system call only when the state changes.
+/// A flag with a descriptor. raise() and lower() make a system call only if the state changes.
 class Signal {
  public:
   static std::unique_ptr<Signal> open();
@@ -85,22 +86,22 @@ class Signal {
   bool raised_ = false;
 };
 
-// For a loop that shares its processor and has found nothing for a while. Yielding alone is not enough. On
-// some kernels (seen with 6.18), threads that only yield keep all others from a processor for seconds. These
-// include the thread for which they wait, and threads of the kernel. A sleep, however short, releases the
-// processor.
+// The functions below are for a polling loop that shares its processor and has found no work for a while.
+// Yielding alone is not enough. On some kernels (for example 6.18), threads that only yield keep all other
+// threads off a processor for seconds. The other threads include kernel threads and the thread that the loop
+// waits for. A sleep, however short, releases the processor.
 
-/// Sleeps as sleep_shortest() does if `times`, which the caller counts, is a multiple of `times_per_sleep`.
-/// Otherwise yields.
+/// Calls sleep_shortest() if `times` is a multiple of `times_per_sleep`, and otherwise yields. `times`: a
+/// number that the caller increments with each call.
 void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep);
 
-/// Yields once. Returns, in ticks, for how long others had the processor; the call itself takes some hundred
-/// nanoseconds of this.
+/// Yields once. Returns the time, in ticks, for which other threads had the processor. The result includes
+/// some hundred nanoseconds for the call itself.
 std::uint64_t timed_yield();
 
-/// Sleeps for the shortest time that the kernel has, some 50 us.
+/// Sleeps for the shortest time that the kernel supports, about 50 us.
 void sleep_shortest();
-/// The same, but a cancelled thread may end here (cancellation.h).
+/// Like sleep_shortest(), but a cancelled thread may end during the sleep (cancellation.h).
 void sleep_shortest_cancellable();
 
 }  // namespace cluster::os

@@ -146,14 +146,15 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   filter.source = request.wanted;
   const InterfaceAddress* place = choose_address(places, filter);
   if (place == nullptr) {
-    log_.warn("no endpoint at %s: %s", request.wanted.empty() ? "any address" : request.wanted.text().c_str(),
+    log_.warn("cannot open an endpoint at %s: %s",
+              request.wanted.empty() ? "any address" : request.wanted.text().c_str(),
               no_address_reason(filter, places, error).c_str());
     if (error == 0) error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
   const KeyFindings keys = keys_.find(request.auth_key);
   if (!keys.error.empty()) {
-    log_.warn("no endpoint: %s", keys.error.c_str());
+    log_.warn("cannot open an endpoint: %s", keys.error.c_str());
     error = FI_EACCES;
     return nullptr;
   }
@@ -208,8 +209,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
 void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
   log_.warn(
-      "endpoint %s: almost no file descriptor is left; shared memory or keep-alives may not work: raise "
-      "ulimit -n",
+      "endpoint %s: this process has almost no free file descriptors, so shared memory or keep-alives may "
+      "not work (raise ulimit -n)",
       opened.text().c_str());
 }
 

@@ -93,7 +93,7 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   const auto further = multipath::choose_rails(places, named, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown) {
     log.warn(
-        "FI_CLUSTER_RAILS names %s, which is not an interface that is up and has an address of this family",
+        "FI_CLUSTER_RAILS names %s, but no interface of this name is up and has an address of this family",
         name.c_str());
   }
   for (const InterfaceAddress* place : further) {
@@ -103,7 +103,7 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);
     if (port == nullptr) {
-      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(),
+      log.warn("cannot use %s as a rail: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(),
                cure_for(error, 0));
       continue;
     }

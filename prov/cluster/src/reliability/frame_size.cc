@@ -55,8 +55,8 @@ void FrameSize::report() {
   const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
   if (std::exchange(reported_, used) == used || used == 0) return;
   log_.warn(
-      "path to %s: frames of %zu bytes do not arrive; using %zu (check the MTU of the interfaces and of the "
-      "switches between)",
+      "path to %s: frames of %zu bytes do not arrive, so frames now have at most %zu bytes (check the MTU "
+      "of the interfaces and switches on the path)",
       paths_[0].address.to.text().c_str(), swallowed_, used);
 }
 

@@ -90,8 +90,8 @@ bool Outbox::peer_gone() {
     violation_reported_ = true;
     ++environment_.counters.refused_malformed;
     environment_.log.warn(
-        "shared memory to %s closed: the peer acknowledged segments that were never sent (its memory is "
-        "corrupt)",
+        "shared memory to %s is closed: the peer acknowledged segments that were never sent, so its memory "
+        "is corrupt",
         peer_.text().c_str());
   }
   return true;

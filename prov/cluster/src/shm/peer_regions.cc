@@ -101,8 +101,8 @@ void PeerRegions::take_welcome() {
   if (!unreached.empty()) return give_up(unreached.c_str());
   if (!os::PeerMapping::possible()) {
     log_.info(
-        "the kernel copies memory that %s has mapped shared, because it cannot be mapped here: /proc does "
-        "not show this PID namespace",
+        "cannot map the shared memory regions of %s: /proc does not show this PID namespace; the kernel "
+        "copies their data instead",
         peer_.text().c_str());
   }
   entries_ = RegionEntries(table_.bytes());
@@ -134,7 +134,8 @@ void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
   socket_ = {};
   leave();
-  log_.info("remote accesses to %s are served by its library: %s", peer_.text().c_str(), reason);
+  log_.info("cannot access the memory of %s directly: %s; the library of the peer serves remote accesses",
+            peer_.text().c_str(), reason);
 }
 
 void PeerRegions::leave() {

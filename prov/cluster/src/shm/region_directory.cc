@@ -122,8 +122,8 @@ bool RegionDirectory::open() {
   if (!tried) reason.clear();
   if (!memory_) {
     log_.info(
-        "peers of this node cannot reach registered memory themselves (%s): this process's library serves "
-        "them",
+        "peers on this node cannot access registered memory of this process directly (%s); its library "
+        "serves their remote accesses",
         reason.c_str());
     return false;
   }
@@ -226,7 +226,8 @@ void RegionServer::start(const seal::JobKeys& keys) {
     listener_ = {};
   }
   log_.info(
-      "peers of this node cannot reach the memory of endpoint %s themselves (%s): its library serves them",
+      "peers on this node cannot access the memory of endpoint %s directly (%s); its library serves their "
+      "remote accesses",
       endpoint_.text().c_str(), reason.c_str());
 }
 

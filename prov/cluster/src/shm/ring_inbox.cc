@@ -81,7 +81,8 @@ void RingInbox::report_violation() {
   violation_reported_ = true;
   ++environment_.counters.refused_malformed;
   environment_.log.warn(
-      "shared memory from %s closed: the ring holds an invalid segment (the peer's memory is corrupt)",
+      "shared memory from %s is closed: the ring contains an invalid segment, so the peer's memory is "
+      "corrupt",
       peer_.text().c_str());
 }
 

@@ -83,8 +83,8 @@ void RingListener::note_exhausted(const SocketAddress& peer) {
   if (logged_not_opened_ || os::Descriptor::spare()) return;
   logged_not_opened_ = true;
   environment_.log.warn(
-      "shared memory to %s is not opened: this process has no free file descriptor (raise ulimit -n); "
-      "messages take the network",
+      "cannot open shared memory to %s: this process has no free file descriptor (raise ulimit -n); "
+      "messages use the network instead",
       peer.text().c_str());
 }
 
@@ -138,7 +138,7 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   // enough.
   if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
-        "shared memory: a peer on this node waits, this process cannot accept its connection: %s",
+        "cannot accept the shared memory connection of a peer on this node, so the peer waits: %s",
         reason.c_str());
   logged_accept_failed_ = !reason.empty();
 }
@@ -248,8 +248,7 @@ void RingListener::note_memory(const RingInbox& inbox) {
   if (reason.empty()) return;
   logged_memory_unreached_ = true;
   environment_.log.info(
-      "shared memory with %s: large messages are copied twice, not once: %s (logged for the first such peer "
-      "only)",
+      "large messages from %s are copied twice instead of once: %s (logged for the first such peer only)",
       inbox.peer().text().c_str(), reason.c_str());
 }
 

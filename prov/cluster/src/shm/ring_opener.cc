@@ -79,8 +79,8 @@ bool RingOpener::is_settled(const Greeting& greeting) {
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
-      "a process of this node uses the address %s in shared memory, but does not prove that it has the key "
-      "of this process; messages take the network (is it a foreign process?)",
+      "no shared memory to %s: the process that has this address on this node has not proved that it has "
+      "the same key; messages use the network instead (is it a process of another job?)",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
                                   "its reader has not proved that it has the key");

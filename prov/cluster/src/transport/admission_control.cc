@@ -26,8 +26,8 @@ void AdmissionControl::note_store_full() {
   ++environment_.counters.unexpected_full;
   if (std::exchange(logged_store_full_, true)) return;
   environment_.log.warn(
-      "the unexpected store is full: senders wait until the application posts receives for its messages "
-      "(further times are only counted)");
+      "the store for unexpected messages is full: senders wait until the application posts matching "
+      "receives (further occurrences are only counted)");
 }
 
 }  // namespace cluster::transport

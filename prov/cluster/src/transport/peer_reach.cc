@@ -47,8 +47,8 @@ OpenResult PeerReach::open_first(Peer& peer, std::size_t from, std::string reaso
     }
   }
   environment_.log.warn(
-      "peer %s cannot be reached: no shared memory (%s), and this endpoint has no network link; "
-      "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
+      "peer %s cannot be reached: there is no shared memory (%s), and this endpoint has no network link "
+      "(check FI_CLUSTER_LINK and FI_CLUSTER_IFACE)",
       peer.name().text().c_str(), reason.c_str());
   return OpenResult::unreached;
 }
@@ -155,7 +155,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   const bool awaited = peer.channel.waits_for_peer();
   const std::size_t incomplete = protocol::Matcher::incomplete(peer.channel);
   if (orderly && awaited) {
-    log.warn("peer %s has closed before operations with it were complete: they end with an error",
+    log.warn("peer %s has closed before operations with it were complete; these operations end with an error",
              peer.name().text().c_str());
   } else if (orderly && incomplete != 0) {
     log.warn(
@@ -168,7 +168,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
     log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(),
              describe(status));
   } else {
-    log.warn("peer %s is lost: %s%s; operations under way with it end with an error%s",
+    log.warn("peer %s is lost: %s%s; unfinished operations with it end with an error%s",
              peer.name().text().c_str(), describe(status), timeout_text(peer, status).c_str(),
              cure_for(status));
   }

@@ -104,11 +104,10 @@ TEST_F(KernelProbeTest, SilenceForWhichAKernelVouchesIsReportedOnce) {
     network.conditions.blackout = true;
     node->send();
     both(9s);
-    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"),
-              silence - 1);
+    EXPECT_EQ(node->logged("has not answered for 10 s although its process exists"), silence - 1);
     EXPECT_TRUE(node->peer().flow->kernel_vouches);
     both(30s);
-    EXPECT_EQ(node->logged("has not answered for 10 s; its kernel says that the process exists"), silence);
+    EXPECT_EQ(node->logged("has not answered for 10 s although its process exists"), silence);
     EXPECT_EQ(node->logged("answers again"), silence - 1);
     network.conditions.blackout = false;
     both(3s);

@@ -159,7 +159,7 @@ TEST_F(LostPeersTest, ALoopbackAddressIsWarnedOfOnce) {
     Node node(network, self, peer, 1000);
     node.send();
     node.send();
-    return node.logged("its node has given a loopback address");
+    return node.logged("has a loopback address");
   };
   EXPECT_EQ(warned(kA, SocketAddress::v4(ip, 9228)), 1u);
   EXPECT_EQ(warned(kA, kB), 0u);
