@@ -185,8 +185,10 @@ void Oracle::claimed_message_missing(MessageNumber number) const {
   fail("a message is gone that was claimed", messages_[number - 1]);
 }
 
-/// True if the receive may have ended in the place of a message that had begun to come when the session with its sender ended.
-bool Oracle::takes_lost_message(const Receive& receive, const Completion& failure, HostNumber from) {
+/// True if the receive may have ended in the place of a message that had begun to come when the session with its sender
+/// ended. `has_other_cause`: the receive might have failed anyway, so the message may also end another receive.
+bool Oracle::takes_lost_message(const Receive& receive, const Completion& failure, HostNumber from,
+                                bool has_other_cause) {
   const auto is_lost = [&](const Message& message) {
     const bool same = message.from == from && message.to == receive.host &&
                       message.tagged == failure.tagged && message.has_data == failure.has_data &&
@@ -200,9 +202,12 @@ bool Oracle::takes_lost_message(const Receive& receive, const Completion& failur
            message.from_incarnation != incarnations_.of(from) ||
            incarnations_.error_permitted(from, message.to, message.started);
   };
-  const auto message = std::ranges::find_if(messages_, is_lost);
+  auto message = std::ranges::find_if(messages_, [&](const Message& candidate) {
+    return candidate.perhaps_lost_incarnation != receive.incarnation && is_lost(candidate);
+  });
+  if (message == messages_.end()) message = std::ranges::find_if(messages_, is_lost);
   if (message == messages_.end()) return false;
-  message->lost_incarnation = receive.incarnation;
+  (has_other_cause ? message->perhaps_lost_incarnation : message->lost_incarnation) = receive.incarnation;
   return true;
 }
 
@@ -213,12 +218,13 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
                          completion.status == Status::refused || completion.status == Status::ended;
-  // The completion does not name the incarnation of the peer: any change of incarnations permits the error. Asked
-  // first, so that a receive that may fail in any case does not use up the one error that a lost message permits.
-  if (lost_peer && peer_known &&
-      incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started}))
-    return;
-  if (lost_peer && peer_known && takes_lost_message(receive, completion, peer)) return;
+  // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
+  const bool permitted =
+      lost_peer && peer_known &&
+      incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started});
+  const bool in_place_of_message =
+      lost_peer && peer_known && takes_lost_message(receive, completion, peer, permitted);
+  if (permitted || in_place_of_message) return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }
@@ -299,7 +305,7 @@ void Oracle::check_complete() {
     if (must_arrive(message)) fail("a message was lost", message);
     const std::uint32_t found = message.peeked_incarnation;
     const bool ended = message.received_incarnation == found || message.discarded_incarnation == found ||
-                       message.lost_incarnation == found;
+                       message.lost_incarnation == found || message.perhaps_lost_incarnation == found;
     if (found != 0 && found == incarnations_.of(message.to) && incarnations_.alive(message.to) && !ended)
       fail("a message that a peek had found is gone without a word", message);
   }

@@ -59,6 +59,7 @@ struct Message {
   std::uint32_t peeked_incarnation = 0;     ///< of the receiver that has last found it by a peek; 0: none has
   std::uint32_t lost_incarnation =
       0;  ///< of the receiver of which a receive ended with an error in its place
+  std::uint32_t perhaps_lost_incarnation = 0;  ///< the same, but the receive had another cause to fail, too
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
@@ -148,7 +149,8 @@ class Oracle {
   Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
-  bool takes_lost_message(const Receive& receive, const protocol::Completion& failure, HostNumber from);
+  bool takes_lost_message(const Receive& receive, const protocol::Completion& failure, HostNumber from,
+                          bool has_other_cause);
   bool must_arrive(const Message& message) const;
   void datagram_read(HostNumber at, const wire::FrameView& view);
 
