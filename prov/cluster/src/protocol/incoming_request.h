@@ -106,7 +106,7 @@ struct RecvRequest : IncomingRequest {
   bool collective = false;  ///< waits for a message of a collective operation
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
-  bool last = false;                  ///< its completion releases the MultiRecvBuffer
+  bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer
   std::uint64_t data = 0;             ///< remote completion data
   MultiRecvBuffer* buffer = nullptr;  ///< the buffer that this piece belongs to
 

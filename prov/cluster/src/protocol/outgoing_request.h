@@ -24,9 +24,9 @@ namespace cluster::protocol {
 struct Channel;
 struct ReadRequest;
 
-/// The slices of a buffer, with the application's handles of registered memory. Elements are written only
-/// when they are used. Every message makes such an array, and clearing all eight elements would cost more
-/// than everything else.
+/// The slices of a buffer, with the application's handles of registered memory. The constructor leaves the
+/// elements uninitialized. Every message makes such an array, and to clear all eight elements would cost more
+/// than to fill the one or two that are used.
 template <typename Slice>
 class IovArray {
  public:
@@ -139,7 +139,7 @@ struct PullRange {
 inline constexpr std::size_t kPullsMax = 8;
 
 /// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of
-/// the requests. Elements are written only when they are used.
+/// the requests. The constructor leaves the elements uninitialized.
 class PullRanges {
  public:
   PullRanges() {}
@@ -203,7 +203,7 @@ struct WriteRequest : PulledRequest {
   WriteRequest() : PulledRequest(Kind::write) {}
 
   RmaRange range;
-  bool inject = false;  ///< the caller may change the bytes, and `copy` may not hold them yet
+  bool inject = false;  ///< the caller may change its buffer once the call returns
 };
 
 /// One remote range of an atomic operation. `posted` counts target bytes.
