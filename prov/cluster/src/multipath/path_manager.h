@@ -1,17 +1,17 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
-// address of the peer. It may have a companion: an EtherType path with the same rail and address. Frames on
-// the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path has its own
-// validation, round trips, losses, congestion control and pace. PathManager decides which paths exist, and
-// which of them carries the next frames. It also decides which path an acknowledgement, a loss or a timeout
-// concerns.
+// address of the peer. An IP path may have a companion: an EtherType path with the same rail and address.
+// Frames on the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path
+// has its own validation, round trips, losses, congestion control and pace. PathManager decides which paths
+// exist, and which of them carries the next frames. It also decides which path an acknowledgement, a loss or
+// a timeout concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
 // Only frames on the same path can overtake a frame. But a path fails if nothing arrives on it for a
-// retransmission timeout, although a frame that was sent later on another path has arrived. Then all frames
-// in flight on the failed path are declared lost at once. (A single IP path never fails.)
+// retransmission timeout, although a frame that was sent later on another path has arrived. In this case, all
+// frames in flight on the failed path are declared lost at once. (A single IP path never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
@@ -86,7 +86,7 @@ struct PathStats {
 
 class PathManager {
  public:
-  /// `rails` are this side's interfaces, indexed by the number of the link. If it is empty, there is one
+  /// `rails` are this side's interfaces, indexed by the number of the link. If `rails` is empty, there is one
   /// interface, about which nothing is known.
   PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max, Log& log);
 
@@ -131,8 +131,8 @@ class PathManager {
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
-  /// concerns only that path, because other paths still work. But if a path that has reached the peer's
-  /// process reports a closed port, the error concerns all paths.
+  /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
+  /// the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- choice ---

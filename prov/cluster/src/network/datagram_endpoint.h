@@ -3,9 +3,9 @@
 // kernel, as to all others.
 //
 // As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from the
-// datagram, and the kernel routes datagrams to that address. Otherwise a forger could redirect datagrams that
-// are meant for others. The endpoint does not remember unknown sources, because they could exhaust the
-// memory. All unknown sources share one peer without a name.
+// datagram, and lets the kernel route its own datagrams to the sender. Otherwise a forger could redirect
+// datagrams that are meant for others. The endpoint does not remember unknown sources, because they could
+// exhaust the memory. All unknown sources share one peer without a name.
 #pragma once
 
 #include "link/link.h"

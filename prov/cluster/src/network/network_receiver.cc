@@ -24,7 +24,8 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
 }
 
 /// Returns the number of frames that the seal has refused. The link drops these frames, so no burst contains
-/// them. Frames of groups do not count, because they arrive through other sockets, which have no filter.
+/// them. Frames of groups do not count, because they arrive through other sockets, for which the link puts no
+/// frames aside.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -68,8 +69,9 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Checks for a flood. If there is a key, only the number of refused frames is known. A datagram endpoint
-/// cannot detect a flood, because none of its frames belong to a session.
+/// Checks for a flood. With a key, the sealed link drops bad frames itself, so this class learns only how
+/// many there were. A datagram endpoint cannot detect a flood, because none of its frames belong to a
+/// session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -84,7 +86,7 @@ inline void NetworkReceiver::watch(Time now) {
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // frames left of a run that no flow takes as a whole
+  std::size_t singly = 0;  // remaining frames of a run that no flow takes as a whole
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);

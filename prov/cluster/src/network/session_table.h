@@ -5,7 +5,8 @@
 // frame. The number and the token of the session go to the peer's address only. No data is sent in the
 // session until a frame names it and repeats the token, or until this side has something to send. If a frame
 // claims that the peer has restarted, the peer gets a pending session beside the session in use
-// (`RemotePeer::flow`). The pending session replaces the other once the peer names it in a frame.
+// (`RemotePeer::flow`). The pending session replaces the session in use once a frame from the peer names the
+// pending session.
 //
 // While an operation is in progress, this side repeats its credit to each peer that has been silent for
 // kIdleBeforeReminder. The peer acknowledges the credit. If the peer has restarted, it refuses the credit
@@ -42,8 +43,8 @@ class SessionTable {
   /// new half-open session. `session`: the number of a new session, or 0 for a random one.
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
   /// Returns true if the endpoint stores no further half-open sessions for unknown sources, because it has
-  /// too many. Instead, it answers such a caller with a temporary flow (build_flow() with the first epoch).
-  /// When the caller names the session, answering() creates the flow again.
+  /// too many. Instead, it answers a further caller with a temporary flow (build_flow() with the first
+  /// epoch). When the caller names the session, answering() creates the flow again.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
