@@ -93,8 +93,8 @@ class OutBurst {
 struct InFrame {
   Bytes bytes;
   Path from;
-  /// When the bytes reached this node, which may be long before they are read. It is kNever if the link does
-  /// not know.
+  /// When the bytes reached this node, which may be long before they are read. kNever if the link does not
+  /// know the time.
   Time arrived = kNever;
   /// The size of each datagram that the kernel has joined into this arrival; the last may be shorter. It is 0
   /// if there is only one datagram, or if the size is unknown.
@@ -132,8 +132,8 @@ struct Thinning {
   std::uint8_t mark = 1;
   bool on = false;  ///< frames without the mark are put aside
 
-  static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the frames aside
-  static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames that one read takes
+  static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the second queue
+  static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames in one such read
   /// One of 2^kKeepAliveShift keep-alives is put aside. Its arrival shows whether a flood of keep-alives
   /// continues.
   static constexpr unsigned kKeepAliveShift = 2;
@@ -150,7 +150,8 @@ class Link {
   virtual std::size_t frame_max() const = 0;
   /// Returns true if the link can send single frames of at most kEthertypeFrameMax bytes under the provider's
   /// EtherType (Path::ethertype). This path costs the receiving host less than IP. Not every network forwards
-  /// such frames, and not every peer receives them. Frames on the two paths may overtake each other.
+  /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each
+  /// other.
   virtual bool has_ethertype_path() const { return false; }
   /// Sends frames in order, and returns the number of frames that the link has taken. If the number is
   /// smaller than that of `frames`, the link has no buffers for the rest now. After the call, the caller may
@@ -176,7 +177,7 @@ class Link {
   /// Tells the link that the caller is about to sleep. The next receive_burst() then checks every source of
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
-  /// Makes the kernel put frames aside as the Thinning says, if the kernel is able to. Frames of one arrival
+  /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
   /// stay together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}
 };

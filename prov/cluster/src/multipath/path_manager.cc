@@ -11,8 +11,8 @@ static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses 
 
 namespace {
 
-/// Forgets the peer's hardware address. It is from the last frame that arrived, and may be outdated or
-/// forged. Until the next frame arrives, the kernel's neighbour table provides the address.
+/// Forgets the peer's hardware address. The address is from the last frame that arrived, and may be outdated
+/// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 void forget_mac(PathState& path) {
   if (path.is_ethertype()) return;
   path.address.mac_known = false;
@@ -171,8 +171,8 @@ void PathManager::on_challenge_sent(Time now, std::size_t path) {
   report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
-/// Returns the path that leads to the sender. If there is none, returns a path over the same rail that has
-/// never worked, because the address of that path was only a guess.
+/// Returns the path that leads to the sender. If there is none, returns another path over the same rail. It
+/// must be a path that has never worked, because the address of such a path was only a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
   if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;

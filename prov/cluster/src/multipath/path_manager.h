@@ -59,7 +59,7 @@ struct PathState {
 
 struct DeliveryEstimate {
   bool up = false;
-  bool known = false;         ///< measured recently; a path that is not known is tried
+  bool known = false;         ///< measured recently; if not, the path is tried
   Duration way{0};            ///< half of the shortest round trip
   Duration each{0};           ///< time that one more frame takes
   std::size_t in_flight = 0;  ///< frames in flight
@@ -144,8 +144,8 @@ class PathManager {
   /// Begins a new turn: links that were full may take frames again.
   void begin_turn();
   Grant select(Time now) const;
-  /// Returns a path for a frame that was sent on `path` and was not acknowledged in time. If there is another
-  /// good path, returns that one.
+  /// Returns the path for the retransmission of a frame that was sent on `path` and was not acknowledged in
+  /// time. Prefers another path to `path` unless all other paths are worse.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
   /// frame must have at most kEthertypeFrameMax bytes.
@@ -159,7 +159,7 @@ class PathManager {
   /// Returns how many frames may be in flight on all validated paths together.
   std::size_t window() const;
   /// Returns the path for the next of several repeated frames, which use all validated paths in turn. If no
-  /// path is validated, they use the paths that once were.
+  /// path is validated now, they use the paths that were validated before.
   const link::Path& next_validated();
 
   // --- loss recovery ---
@@ -199,8 +199,8 @@ class PathManager {
   std::size_t footprint() const;
 
  private:
-  /// The first challenges, up to this number, go to the address that the rail was paired with. Then other
-  /// addresses are tried as well.
+  /// The first challenges, up to this number, go to the address that the rail was paired with. After that,
+  /// other addresses are tried as well.
   static constexpr unsigned kPairedChallenges = 4;
   static constexpr unsigned kSinglePathArrivals = 64;
   static constexpr std::size_t kGrantMax = 8;  ///< frames on one path at a time, if there are several paths
@@ -259,7 +259,7 @@ class PathManager {
   unsigned since_switch_ = kSinglePathArrivals;  ///< arrivals since the peer's frames last changed their path
   std::size_t next_validated_ = 0;
   std::optional<TransmissionNumber> largest_acked_;
-  std::vector<Retransmission> retransmissions_;  ///< the last few, so that an idle flow stays small
+  std::vector<Retransmission> retransmissions_;  ///< only the last few, so that an idle flow stays small
 };
 
 }  // namespace cluster::multipath

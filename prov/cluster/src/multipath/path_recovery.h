@@ -33,9 +33,9 @@ struct AckInfo {
   TransmissionNumber largest_acked;  ///< largest transmission that has arrived
   Sequence known_end;                ///< the acknowledgement covers the frames before this one
   TransmissionNumber next;           ///< number of the next transmission
-  Time arrived;                      ///< when it reached this node, perhaps long before it was read
-  std::optional<Duration> delay;     ///< from the arrival of largest_acked to the acknowledgement, if known
-  std::size_t spurious = 0;          ///< spurious retransmissions since the last acknowledgement
+  Time arrived;  ///< when the acknowledgement reached this node, perhaps long before it was read
+  std::optional<Duration> delay;  ///< from the arrival of largest_acked to the acknowledgement, if known
+  std::size_t spurious = 0;       ///< spurious retransmissions since the last acknowledgement
 };
 
 class PathRecovery {
@@ -52,7 +52,8 @@ class PathRecovery {
 
   void on_frame_acked(const AckedFrame& frame);
   struct Arrival {
-    /// When the largest transmission that has arrived on this path was sent. Empty unless its arrival is new.
+    /// The time at which the largest transmission that has arrived on this path was sent. Empty unless its
+    /// arrival is new.
     std::optional<Time> largest_acked_sent_at;
     Time last_acked_sent_at{};  ///< when the last of the newly acknowledged frames was sent
   };

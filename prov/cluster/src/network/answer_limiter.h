@@ -57,7 +57,7 @@ class AnswerLimiter {
   }
   /// Records that a flood is in progress. Tokens saved before the flood become void.
   void note_flood(Time now) {
-    // The next read of the frames aside may be a little late.
+    // The next read of the frames that were put aside may be a little late.
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
   }

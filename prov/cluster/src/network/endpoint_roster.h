@@ -72,7 +72,7 @@ class EndpointRoster {
   };
 
   mutable std::mutex mutex_;
-  std::vector<Listed> listed_;  ///< in the order in which they were opened
+  std::vector<Listed> listed_;  ///< the endpoints, in the order in which they were opened
 };
 
 }  // namespace cluster::network

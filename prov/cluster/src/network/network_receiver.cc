@@ -52,7 +52,7 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
 }
 
 /// Reads bursts as long as the link may have more frames. If there is a key, a burst may look short because
-/// the seal has refused some of its frames, so these count too.
+/// the seal has refused some of its frames, so refused frames count too.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -148,8 +148,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The IP filters do not see EtherType frames. Therefore such frames are accepted only in sessions, because
-  // the filters have admitted the peer of a session.
+  // The host's IP filters do not see EtherType frames. Therefore such frames are accepted only in sessions:
+  // the frames that opened a session have passed the IP filters.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -172,8 +172,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: the peer whose flow takes the frame, or null. `run`: the frame and those that continue it, if they
-/// are delivered together, or null.
+/// `peer`: the peer whose flow takes the frame, or null. `run`: the frame together with those that continue
+/// it, or null if the frame is delivered alone.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   if (peer == nullptr) return flood_.note_session(now, view.session);
@@ -271,8 +271,8 @@ void NetworkReceiver::receive_held(Time now) {
   holding_ = !holding_sessions_.empty();
 }
 
-/// Delivers the held segment and those behind it, if there is space now. Returns true if the flow then still
-/// holds a segment, perhaps a later one.
+/// Delivers the held segment and those behind it, if there is space now. Returns true if the flow still holds
+/// a segment afterwards, perhaps a later one.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;

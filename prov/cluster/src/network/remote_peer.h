@@ -42,7 +42,7 @@ struct RemotePeer final : transport::TransportPeer {
     Time awaited_since{};  ///< when a first frame was dropped to wait for the answer, or Time{}
   } sibling;
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
-  Time heard_at{};       ///< time of the last frame of its session, or of the last call
+  Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
   Timer timer;           ///< the timer of the peer's flow
   /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
   /// the frame may have been delivered already.

@@ -69,7 +69,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer already knows our session
   // The peer may have given up the session that it named. The peer's response to this side's frames will show
-  // that.
+  // whether it has.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
@@ -127,9 +127,9 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
 }
 
 /// Refuses a frame of another incarnation. The peer may have answered this side's opening and then restarted,
-/// perhaps with its clock set back. If a late copy of the opening then arrives there, the new incarnation
-/// answers it. But the session does not belong to that incarnation. The reset makes that incarnation forget
-/// its answer.
+/// perhaps with its clock set back. If a late copy of the opening arrives after the restart, the new
+/// incarnation answers it. But the session does not belong to that incarnation. The reset makes that
+/// incarnation forget its answer.
 void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                                const link::Path& from) {
   using reliability::OpeningClass;

@@ -248,7 +248,7 @@ class CollectiveListener {
   bool pending_ = false;
 };
 
-/// The counters of peers' accesses to the memory of an endpoint.
+/// An endpoint's counters of remote writes and reads by peers.
 struct RemoteAccessCounters {
   Counter* writes = nullptr;
   Counter* reads = nullptr;

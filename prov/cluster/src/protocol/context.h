@@ -29,7 +29,7 @@ inline constexpr std::size_t kPullWindow = 1024 * 1024;
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
-  std::size_t tx_requests_max = 4096;  ///< operations in progress before -FI_EAGAIN
+  std::size_t tx_requests_max = 4096;  ///< if this many operations are in progress, calls return -FI_EAGAIN
   /// The eager credit of one sender: the lengths and charges of its messages in the store of unexpected
   /// messages.
   std::size_t eager_credit = kEagerCredit;

@@ -78,7 +78,7 @@ class ControlSender {
   }
 
  private:
-  /// Adds the channel to the list. Returns false if there is no memory; the peer is then lost.
+  /// Adds the channel to the list. If there is no memory, the peer is lost, and the function returns false.
   bool listed(std::vector<Channel*>& list, Channel& channel) {
     return attempt(channel, [&] { list.push_back(&channel); });
   }

@@ -1,9 +1,9 @@
 // Copies large messages between two processes on one node. Each byte is copied once, and both processes copy
 // at the same time.
 //
-// The kernel may let two processes access each other's memory (Channel::memory). Then an announcement carries
-// the address of the message, and a pull carries the address where the requested bytes belong in the
-// receiver's memory. The sender answers such a pull by writing the bytes there, and confirms it with
+// The kernel may let two processes access each other's memory (Channel::memory). In this case, an
+// announcement carries the address of the message, and a pull carries the address where the requested bytes
+// belong in the receiver's memory. The sender writes the bytes to this address, and confirms the pull with
 // `placed`. The receiver pulls from the front of the message. Meanwhile it copies pieces from the back
 // itself, until the two meet. So each process copies as much as it has time for. If the sender's application
 // is not in a library call, the message is delayed by at most one piece: the one that the receiver has

@@ -169,7 +169,7 @@ struct UnexpectedMessage : MessageHeader {
   bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
   bool discarded = false;  ///< drop it when its last part has arrived
   /// If this is not Status::ok, the rest of the message will not arrive. A receive that takes the message
-  /// then ends with this status.
+  /// ends with this status.
   Status lost = Status::ok;
   std::size_t arrived = 0;   ///< eager messages: bytes that have arrived
   std::uint64_t charge = 0;  ///< credit that the message holds while it is stored

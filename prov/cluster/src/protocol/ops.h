@@ -42,7 +42,7 @@ enum class CompletionLevel : std::uint8_t {
 struct SendOp {
   std::span<const ConstBytes> slices{};  ///< at most kIovMax; only read during the call
   MemoryHandles handles = nullptr;       ///< handles of the slices, only read during the call; null: none
-  std::size_t length = 0;                ///< sum of the slices
+  std::size_t length = 0;                ///< sum of the slices' lengths
   std::uint64_t to = 0;                  ///< address handle
   void* context = nullptr;
   std::uint64_t tag = 0;

@@ -75,7 +75,7 @@ struct RmaRange {
   RmaIov remote{};
   std::size_t base = 0;       ///< where the range begins in the local buffers
   RmaGroup* group = nullptr;  ///< null if it is the only range
-  bool first = true;          ///< the first of the operation
+  bool first = true;          ///< the first range of the operation
   bool last = true;
 };
 
@@ -92,7 +92,7 @@ struct OutgoingRequest {
     queued,     ///< the carrier has not taken all of it yet
     posted,     ///< the carrier has all of it; waits for answers, if any
     submitted,  ///< the transport accesses the peer's memory, and will report the end
-    announced,  ///< the receiver pulls the bytes; waits for its `done`
+    announced,  ///< the receiver pulls the bytes; the request waits for `done`
   };
 
   std::uint32_t id = 0;
@@ -195,7 +195,7 @@ struct SendRequest : PulledRequest {
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool collective = false;
-  bool rendezvous = false;  ///< decided once, when the turn of the message comes
+  bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 
 /// One remote range of a write.

@@ -128,7 +128,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
                                     terms<false>(channel, op.inject), {op.context, op.report, false}));
 }
 
-/// A read of no bytes completes without a region, as in the second way.
+/// A read of no bytes completes without access to a region, as it does when it goes the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;

@@ -77,8 +77,8 @@ constexpr auto kPowers = word_powers<kTurnWords + 2>();
 
 using BlockWords = std::array<std::uint64_t, kBlock / 8>;
 
-/// Returns two powers of x for each lane of each sum. They move the lane to the position of the very last
-/// lane.
+/// Returns two powers of x for each lane of each sum. Multiplication by them moves the lane to the position
+/// of the very last lane.
 consteval std::array<BlockWords, kSums> make_joining() {
   std::array<BlockWords, kSums> joining{};
   std::size_t distance = kTurnWords;

@@ -140,7 +140,7 @@ enum class ResetReason : std::uint8_t {
   stale_epoch = 2,      ///< the refused opening is older than one already seen, which had `epoch`
 };
 
-/// The layout on the wire. It follows a header whose session is 0.
+/// The layout on the wire. The block follows a header whose session is 0.
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
@@ -151,8 +151,9 @@ struct ResetBlock {
 };
 static_assert(sizeof(ResetBlock) == 24);
 
-// The only encoder of frame headers. It completes every frame before transmission, with or without a session.
-// It knows nothing about blocks and segments. The caller has already written them after the header.
+// The functions below are the only encoders of frame headers. They complete every frame before transmission,
+// whether or not it belongs to a session. They know nothing about blocks and segments, which the caller has
+// already written after the header.
 
 /// Creates a header at the start of a frame, which the caller fills in place. Building the header elsewhere
 /// and copying it would be slower: the processor would have to wait until the bytes just written have left

@@ -65,8 +65,8 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-/// The size of a header by kind, without the fields that flags add. It is a table, because each frame needs
-/// it several times.
+/// The sizes of headers by kind, without the fields that flags add. They are in a table, because each frame
+/// needs them several times.
 constexpr auto kFixedSizes = [] {
   std::array<std::uint8_t, std::size(kShapes)> sizes{};
   for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
