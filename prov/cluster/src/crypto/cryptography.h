@@ -1,6 +1,7 @@
 // Interfaces of the cryptographic primitives that this provider uses. A well-maintained library implements
-// them (os/libcrypto.h). At the start, each primitive is tested once. Therefore a later call fails only if
-// there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is implemented here.
+// them (os/libcrypto.h). When the library is loaded, each primitive is tested once. Therefore a later call
+// fails only if there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is
+// implemented here.
 #pragma once
 
 #include <array>

@@ -10,8 +10,8 @@
 // transmission is visited a constant number of times. The list also shows how many transmissions of this path
 // have overtaken a frame. Transmissions on other paths are no evidence of a loss.
 //
-// Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
-// most one transmission in flight, over all paths.
+// Invariants: in_flight() is the number of transmissions that are not settled; transmission numbers ascend; a
+// frame has at most one transmission in flight, over all paths.
 #pragma once
 
 #include <cstddef>

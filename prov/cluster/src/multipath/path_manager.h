@@ -113,8 +113,8 @@ class PathManager {
   const link::Path& reply_path() const;
   /// Returns the shortest time in which an answer can arrive to a frame that is sent now.
   Duration min_reply_delay() const;
-  /// Returns true while the peer's frames arrive on several paths. During this time, a gap does not mean a
-  /// loss.
+  /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
+  /// does not mean a loss.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
 
   // --- validation ---

@@ -27,8 +27,8 @@ namespace cluster::multipath {
 
 class PathValidator {
  public:
-  /// Events for the log: `unanswered` once when a path does not answer, and `works` when it works for the
-  /// first time or again.
+  /// Events for the log. `unanswered` is logged once when a path does not answer, and `works` when the path
+  /// works for the first time or again.
   enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {

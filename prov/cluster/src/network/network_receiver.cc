@@ -24,7 +24,7 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
 }
 
 /// Returns the number of frames that the seal has refused. The link drops these frames, so no burst contains
-/// them. Frames of groups do not count, because they arrive through other sockets, for which the link puts no
+/// them. Frames of groups do not count, because they arrive through other sockets, where the link cannot put
 /// frames aside.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +

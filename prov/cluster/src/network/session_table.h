@@ -51,8 +51,8 @@ class SessionTable {
   SessionSecrets& secrets() { return secrets_; }
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
-  /// Called when the peer's flow has got the peer's opening. The flow becomes the peer's carrier unless the
-  /// peer already has one. If the peer was lost, it has come back.
+  /// Called when the peer's flow has received the peer's opening. The flow becomes the peer's carrier unless
+  /// the peer already has one. If the peer was lost, it has come back.
   void on_answer(RemotePeer& peer);
   void drop_pending(RemotePeer& peer);
   /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
@@ -87,7 +87,7 @@ class SessionTable {
   /// The idle time before a reminder while a receive from any sender waits. With many peers it is longer.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
-  /// An endpoint with many peers sends at most one reminder in this time.
+  /// The interval between reminders is at least this time, multiplied by the number of members.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
   /// The largest number of unknown peers reminded per call.
   static constexpr std::size_t kUnknownReminded = 100;

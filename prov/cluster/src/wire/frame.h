@@ -113,7 +113,7 @@ struct PartBlock {
 static_assert(sizeof(PartBlock) == 4);
 
 /// The end of a sealed frame (seal/sealed_link.h). In a sealed frame, the checksum field of the header holds
-/// the first bytes of the sender's salt, which name the sender.
+/// an id made of the sender's salt and key (seal/association.h). The id names both.
 struct SealTrailer {
   Le64 counter;  ///< counts the sender's frames in this direction; also the nonce
   std::uint8_t tag[16];
