@@ -1,6 +1,7 @@
 // Interfaces of the cryptographic primitives that this provider uses. A well-maintained library implements
-// them (os/libcrypto.h). At the start, each primitive is tested once. Therefore a later call fails only if
-// there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is implemented here.
+// them (os/libcrypto.h). When the library is loaded, each primitive is tested once. Therefore a later call
+// fails only if there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is
+// implemented here.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ class Secret {
 
 /// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16 bytes.
 enum class Cipher : std::uint8_t {
-  aes128_gcm = 1,         ///< where both processors have AES instructions
+  aes128_gcm = 1,         ///< used if the processors of both sides have AES instructions
   chacha20_poly1305 = 2,  ///< RFC 8439
 };
 
@@ -64,8 +65,8 @@ class Aead {
   /// Encrypts `text` in place and writes the tag, which authenticates `text` and `associated`. If `text` is
   /// empty, it only authenticates `associated`.
   virtual void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
-  /// Decrypts `text` in place. Returns false if the tag is wrong. `text` is then undefined. Compares tags in
-  /// constant time.
+  /// Decrypts `text` in place. Returns false if the tag is wrong. In this case, `text` is undefined. Compares
+  /// tags in constant time.
   virtual bool open(const Nonce& nonce, ConstBytes associated, Bytes text, const std::byte* tag) = 0;
 };
 

@@ -36,7 +36,7 @@ struct Interface {
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits its transmission rate
   int master = 0;              ///< index of the bridge or bond that has it as a port; 0: none
-  bool hardware_port = false;  ///< a bridge, and one of its ports leads out of this node
+  bool hardware_port = false;  ///< a bridge with a port that leads out of this node
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
   /// Usable unicast addresses with port 0; IPv4 first, link-local IPv6 last.
@@ -51,7 +51,7 @@ struct InterfaceAddress {
   Interface interface;
   SocketAddress address;  ///< port 0
   std::string network;    ///< "10.88.0.0/24"
-  std::string reason;     ///< text about its rank
+  std::string reason;     ///< text that explains the rank of the address
   unsigned prefix_bits = 0;
 };
 

@@ -49,9 +49,9 @@ inline Path ip_path(Path path) {
 }
 
 inline constexpr std::size_t kPiecesMax = 12;
-/// Bytes; the EtherType path is no faster for larger frames.
+/// The largest frame on the EtherType path, in bytes. For larger frames, this path is no faster than IP.
 inline constexpr std::size_t kEthertypeFrameMax = 1280;
-/// The number of 1500-byte frames in the largest super-frame.
+/// The largest number of 1500-byte frames that the kernel accepts as one super-frame (segmentation offload).
 inline constexpr std::size_t kBurstMax = 44;
 
 /// A frame to send. It consists of `count` pieces with `size` bytes in all.
@@ -93,8 +93,8 @@ class OutBurst {
 struct InFrame {
   Bytes bytes;
   Path from;
-  /// When the bytes reached this node, which may be long before they are read. It is kNever if the link does
-  /// not know.
+  /// When the bytes reached this node, which may be long before they are read. kNever if the link does not
+  /// know the time.
   Time arrived = kNever;
   /// The size of each datagram that the kernel has joined into this arrival; the last may be shorter. It is 0
   /// if there is only one datagram, or if the size is unknown.
@@ -111,7 +111,7 @@ struct PathError {
   Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
   std::uint8_t link = 0;         ///< the number of the link that sent the frame
   bool vouched = false;          ///< the link has already verified the quoted frame
-  std::uint8_t quoted_size = 0;  ///< routers need not quote bytes behind the UDP header
+  std::uint8_t quoted_size = 0;  ///< may be 0, because routers need not quote bytes behind the UDP header
   std::array<std::byte, kQuotedMax> quoted{};
 
   ConstBytes quote() const { return {quoted.data(), quoted_size}; }
@@ -122,18 +122,18 @@ struct PathError {
 };
 
 /// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A
-/// link cannot look up sessions. Instead it compares one byte of the frame with the mark: the lowest byte of
-/// the session in the header. Frames with the mark pass as usual. Other frames are put aside into a second
-/// queue. An arrival in this queue wakes no process, because waking processes causes most of the cost of a
-/// flood. The endpoint reads the queue at fixed intervals, and the kernel drops frames while the queue is
-/// full. During a flood, no answer to an unknown source depends on the mark. Otherwise such a source could
-/// find the mark by trying all 255 values.
+/// link cannot look up sessions. Instead it compares the lowest byte of the session number in the frame's
+/// header with the mark. Frames with the mark pass as usual. Other frames are put aside into a second queue.
+/// An arrival in this queue wakes no process, because waking processes causes most of the cost of a flood.
+/// The endpoint reads the queue at fixed intervals, and the kernel drops frames while the queue is full.
+/// During a flood, no answer to an unknown source depends on the mark. Otherwise such a source could find the
+/// mark by trying all 255 values.
 struct Thinning {
   std::uint8_t mark = 1;
   bool on = false;  ///< frames without the mark are put aside
 
-  static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the frames aside
-  static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames that one read takes
+  static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the second queue
+  static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames in one such read
   /// One of 2^kKeepAliveShift keep-alives is put aside. Its arrival shows whether a flood of keep-alives
   /// continues.
   static constexpr unsigned kKeepAliveShift = 2;
@@ -150,12 +150,14 @@ class Link {
   virtual std::size_t frame_max() const = 0;
   /// Returns true if the link can send single frames of at most kEthertypeFrameMax bytes under the provider's
   /// EtherType (Path::ethertype). This path costs the receiving host less than IP. Not every network forwards
-  /// such frames, and not every peer receives them. Frames on the two paths may overtake each other.
+  /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each
+  /// other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Sends frames in order, and returns the number of frames that the link has taken. If that is fewer than
-  /// all, the link has no buffers for the rest now. After the call, the caller may change the pieces again. A
-  /// frame that was taken may still be lost. A run of frames with the same path and size is cheapest, because
-  /// a link may send it as one super-frame. The last frame of a run may be shorter.
+  /// Sends frames in order, and returns the number of frames that the link has taken. If the number is
+  /// smaller than that of `frames`, the link has no buffers for the rest now. After the call, the caller may
+  /// change the pieces again. A frame that was taken may still be lost. A run of frames with the same path
+  /// and size is cheapest, because a link may send it as one super-frame. The last frame of a run may be
+  /// shorter.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
   /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
   /// Returns 0 if frames have a checksum instead of a seal.
@@ -175,7 +177,7 @@ class Link {
   /// Tells the link that the caller is about to sleep. The next receive_burst() then checks every source of
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
-  /// Makes the kernel put frames aside as the Thinning says, if the kernel is able to. Frames of one arrival
+  /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
   /// stay together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}
 };
@@ -209,8 +211,7 @@ class ArrivalWalk {
   bool done() const { return rest_.empty(); }
   /// Returns the rest of the current datagram, which begins with the next frame.
   Bytes datagram() const { return rest_.first(left_); }
-  /// Returns the bytes after the next frame, which has this length. Returns at most as many bytes as one more
-  /// such frame has.
+  /// `length`: the length of the next frame. Returns the bytes behind this frame, but at most `length` bytes.
   ConstBytes behind(std::size_t length) const {
     return rest_.subspan(length).first(std::min(length, rest_.size() - length));
   }

@@ -30,9 +30,9 @@ class MulticastJoiner {
  public:
   virtual ~MulticastJoiner() = default;
   /// Joins a group. If the network or this host does not support multicast, returns null and sets the reason.
-  /// After the call, frames to the group are sent through the interface that has the endpoint's name.
+  /// After the call, frames to the group are sent through the interface that has the endpoint's address.
   /// `members`: the names of the other members, or empty if they are not known. If none of them is on this
-  /// host, the kernel need not return this host's own frames to it.
+  /// host, the kernel need not return to this host the frames that this host has sent.
   virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group,
                                                   std::span<const SocketAddress> members,
                                                   std::string& reason) = 0;

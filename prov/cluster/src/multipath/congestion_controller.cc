@@ -77,8 +77,9 @@ void CongestionController::judge() {
 }
 
 void CongestionController::reduce(std::size_t to) {
-  // If frames were retransmitted after the last reduction and no retransmission was spurious, that reduction
-  // was right and is final. Otherwise an undo of this reduction also undoes the last one.
+  // If frames were retransmitted after the previous reduction and no retransmission was spurious, the
+  // previous reduction was right and is final. Otherwise an undo of this reduction also undoes the previous
+  // one.
   if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);

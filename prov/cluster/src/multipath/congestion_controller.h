@@ -1,10 +1,10 @@
 // Limits how many frames may be in flight on a path. docs/protocol.md 4.5 has the rules, their reasons and
 // sources. A round lasts until a frame is acknowledged that was sent after the round began. When a round
 // ends, two signs are judged for the whole round. The first sign is a queue that was never empty during the
-// round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds. The
-// second sign is the share of the round's frames that were lost. While a process computes or waits for a
-// processor, frames lie unread at one end of the path. This time counts as part of the reply time, and not as
-// a queue in the network.
+// round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds by more
+// than a target. The second sign is the share of the round's frames that were lost. While a process computes
+// or waits for a processor, frames lie unread at one end of the path. The time that frames lie unread counts
+// as part of the reply time, and not as a queue in the network.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ class CongestionController {
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
   void on_ack(Time now, const AckSample& ack);
   void on_lost(std::size_t frames) { round_.lost += frames; }
-  /// Handles several timeouts without an answer. It reduces the window to its minimum. From there, slow start
-  /// doubles the window again.
+  /// Called after several timeouts without an answer. Reduces the window to its minimum. From there, slow
+  /// start enlarges the window again.
   void on_persistent_timeout();
   void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);

@@ -2,10 +2,10 @@
 // names the link that sends the frame. Each received frame carries the number of its link. The bundle does
 // not choose paths.
 //
-// Invariant: every link is polled at least once in kIdlePollInterval polls. A link that has delivered nothing
-// for a while is polled less often, because a poll may cost a system call. An idle rail must not slow down
-// the rail in use. While all links are idle, all are polled, because any of them may be the next to deliver a
-// frame.
+// Invariant: every link is polled in at least one of kIdlePollInterval calls of receive_burst(). A link that
+// has delivered nothing for a while is polled less often, because a poll may cost a system call. An idle rail
+// must not slow down the rail in use. While all links are idle, all are polled, because any of them may be
+// the next to deliver a frame.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class LinkBundle final : public link::Link {
 
   /// After this many empty polls, a link is polled less often.
   static constexpr unsigned kEmptyPollsMax = 256;
-  static constexpr unsigned kIdlePollInterval = 16;  ///< then it is polled once in this many polls
+  static constexpr unsigned kIdlePollInterval = 16;  ///< an idle link is polled in one of this many calls
 
   std::vector<Member> members_;
   std::size_t first_ = 0;  ///< the link polled first; rotates, so that no link starves

@@ -10,8 +10,8 @@
 // transmission is visited a constant number of times. The list also shows how many transmissions of this path
 // have overtaken a frame. Transmissions on other paths are no evidence of a loss.
 //
-// Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
-// most one transmission in flight, over all paths.
+// Invariants: in_flight() is the number of transmissions that are not settled; transmission numbers ascend; a
+// frame has at most one transmission in flight, over all paths.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@
 
 namespace cluster::multipath {
 
-/// A frame that was acknowledged for the first time, and its latest transmission. If `count` is above 1, it
-/// is the first of several frames that were sent once and have consecutive sequences and transmission
-/// numbers.
+/// A frame that was acknowledged for the first time, and its latest transmission. If `count` is above 1, the
+/// struct stands for this many frames, of which `sequence` is the first. Each of them was sent once, and
+/// their sequences and transmission numbers are consecutive.
 struct AckedFrame {
   Sequence sequence;
   TransmissionNumber transmission;
@@ -41,7 +41,7 @@ struct AckedFrame {
 class LossDetector {
  public:
   /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
-  /// begin with these.
+  /// begin with the given ones.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   void on_superseded(TransmissionNumber transmission);
   /// Must be called before on_largest_acked() for the same acknowledgement.
@@ -79,7 +79,8 @@ class LossDetector {
     bool settled = false;
   };
 
-  /// Settled ones that are kept, besides two for each in flight.
+  /// Settled transmissions are dropped while more than this number, plus two for each one in flight, are
+  /// stored.
   static constexpr std::size_t kTransmissionsKept = 64;
   /// When this many transmissions have overtaken a frame, RFC 9002 6.1.1 declares the frame lost, and RFC
   /// 8985 6.2 gives up its reorder window. Here, a frame waits one reply time longer if at most this many
@@ -87,7 +88,7 @@ class LossDetector {
   static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< comparisons fail at twice this distance
   static constexpr int kReorderWindowMax = 4;                ///< in smoothed reply times
-  /// The window shrinks by 1/32 per quiet reply time.
+  /// The window shrinks by 1/32 per smoothed reply time, but not right after a spurious loss.
   static constexpr int kReorderWindowDecay = 32;
 
   /// Returns the index of the first record that is not older than this transmission.

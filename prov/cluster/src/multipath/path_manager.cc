@@ -11,8 +11,8 @@ static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses 
 
 namespace {
 
-/// Forgets the peer's hardware address. It is from the last frame that arrived, and may be outdated or
-/// forged. Until the next frame arrives, the kernel's neighbour table provides the address.
+/// Forgets the peer's hardware address. The address is from the last frame that arrived, and may be outdated
+/// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 void forget_mac(PathState& path) {
   if (path.is_ethertype()) return;
   path.address.mac_known = false;
@@ -22,8 +22,8 @@ void forget_mac(PathState& path) {
 }  // namespace
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
-  // If the best path may not send now, another path is used if its delivery time is at most this many times
-  // the best delivery time. Frames on a slower path would hold up later frames.
+  // While the best path may not send, another path is used only if its delivery time is at most this many
+  // times the best delivery time. Frames on a slower path would hold up later frames.
   constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;
@@ -145,8 +145,9 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
 
 /// Returns the path for the next challenge. The pairing was a guess, so every second challenge tries another
 /// address. But the first few challenges go to the paired address only, so that a busy peer has time to
-/// answer. The reason is that a host accepts frames to any of its addresses on any interface. So a wrong
-/// pair, of a rail and an address on different cables, may also work, and would look like a further path.
+/// answer. The paired address is preferred, because a host accepts frames to any of its addresses on any
+/// interface. So a wrong pair, of a rail and an address on different cables, may also work, and would look
+/// like a further path.
 link::Path PathManager::challenge_address(const PathState& path) const {
   const unsigned sent = path.validator.challenges();
   if (path.validator.proven() || sent < kPairedChallenges || sent % 2 == 0) return path.address;
@@ -170,8 +171,8 @@ void PathManager::on_challenge_sent(Time now, std::size_t path) {
   report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
-/// Returns the path that leads to the sender. If there is none, returns a path over the same rail that has
-/// never worked, because the address of that path was only a guess.
+/// Returns the path that leads to the sender. If there is none, returns another path over the same rail. It
+/// must be a path that has never worked, because the address of such a path was only a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
   if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;
@@ -403,7 +404,7 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
     --left;
     if (one.before != kNoPath) credit_spurious(now, one.before, 1, one.probe);
   }
-  // These are older than the recorded ones.
+  // The remaining spurious retransmissions are older than the recorded ones.
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 

@@ -1,17 +1,17 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
-// address of the peer. It may have a companion: an EtherType path with the same rail and address. Frames on
-// the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path has its own
-// validation, round trips, losses, congestion control and pace. PathManager decides which paths exist, and
-// which of them carries the next frames. It also decides which path an acknowledgement, a loss or a timeout
-// concerns.
+// address of the peer. An IP path may have a companion: an EtherType path with the same rail and address.
+// Frames on the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path
+// has its own validation, round trips, losses, congestion control and pace. PathManager decides which paths
+// exist, and which of them carries the next frames. It also decides which path an acknowledgement, a loss or
+// a timeout concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
 // Only frames on the same path can overtake a frame. But a path fails if nothing arrives on it for a
-// retransmission timeout, although a frame that was sent later on another path has arrived. Then all frames
-// in flight on the failed path are declared lost at once. (A single IP path never fails.)
+// retransmission timeout, although a frame that was sent later on another path has arrived. In this case, all
+// frames in flight on the failed path are declared lost at once. (A single IP path never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
@@ -59,7 +59,7 @@ struct PathState {
 
 struct DeliveryEstimate {
   bool up = false;
-  bool known = false;         ///< measured recently; a path that is not known is tried
+  bool known = false;         ///< measured recently; if not, the path is tried
   Duration way{0};            ///< half of the shortest round trip
   Duration each{0};           ///< time that one more frame takes
   std::size_t in_flight = 0;  ///< frames in flight
@@ -86,7 +86,7 @@ struct PathStats {
 
 class PathManager {
  public:
-  /// `rails` are this side's interfaces, indexed by the number of the link. If it is empty, there is one
+  /// `rails` are this side's interfaces, indexed by the number of the link. If `rails` is empty, there is one
   /// interface, about which nothing is known.
   PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max, Log& log);
 
@@ -113,8 +113,8 @@ class PathManager {
   const link::Path& reply_path() const;
   /// Returns the shortest time in which an answer can arrive to a frame that is sent now.
   Duration min_reply_delay() const;
-  /// Returns true while the peer's frames arrive on several paths. During this time, a gap does not mean a
-  /// loss.
+  /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
+  /// does not mean a loss.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
 
   // --- validation ---
@@ -131,8 +131,8 @@ class PathManager {
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
-  /// concerns only that path, because other paths still work. But if a path that has reached the peer's
-  /// process reports a closed port, the error concerns all paths.
+  /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
+  /// the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- choice ---
@@ -144,8 +144,8 @@ class PathManager {
   /// Begins a new turn: links that were full may take frames again.
   void begin_turn();
   Grant select(Time now) const;
-  /// Returns a path for a frame that was sent on `path` and was not acknowledged in time. If there is another
-  /// good path, returns that one.
+  /// Returns the path for the retransmission of a frame that was sent on `path` and was not acknowledged in
+  /// time. Prefers another path to `path` unless all other paths are worse.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
   /// frame must have at most kEthertypeFrameMax bytes.
@@ -159,7 +159,7 @@ class PathManager {
   /// Returns how many frames may be in flight on all validated paths together.
   std::size_t window() const;
   /// Returns the path for the next of several repeated frames, which use all validated paths in turn. If no
-  /// path is validated, they use the paths that once were.
+  /// path is validated now, they use the paths that were validated before.
   const link::Path& next_validated();
 
   // --- loss recovery ---
@@ -199,8 +199,8 @@ class PathManager {
   std::size_t footprint() const;
 
  private:
-  /// The first challenges, up to this number, go to the address that the rail was paired with. Then other
-  /// addresses are tried as well.
+  /// The first challenges, up to this number, go to the address that the rail was paired with. After that,
+  /// other addresses are tried as well.
   static constexpr unsigned kPairedChallenges = 4;
   static constexpr unsigned kSinglePathArrivals = 64;
   static constexpr std::size_t kGrantMax = 8;  ///< frames on one path at a time, if there are several paths
@@ -259,7 +259,7 @@ class PathManager {
   unsigned since_switch_ = kSinglePathArrivals;  ///< arrivals since the peer's frames last changed their path
   std::size_t next_validated_ = 0;
   std::optional<TransmissionNumber> largest_acked_;
-  std::vector<Retransmission> retransmissions_;  ///< the last few, so that an idle flow stays small
+  std::vector<Retransmission> retransmissions_;  ///< only the last few, so that an idle flow stays small
 };
 
 }  // namespace cluster::multipath

@@ -1,13 +1,14 @@
 // Loss recovery and congestion control of one path (RFC 9002, for each path separately as in Multipath QUIC).
 // PathRecovery measures round trips, detects lost frames, limits the number of frames in flight, and sets the
-// pace. It measures and smooths two times (docs/protocol.md 4.2):
+// pace. It measures and smooths two durations (docs/protocol.md 4.2):
 //
 //   network round trip   the time on the path, without the time that frames lie unread at either end
 //   reply time           the time until this side knows that a frame has arrived, including all waits
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample for this path is
 // exact if that transmission was sent on this path. On a slow path, a frame is hardly ever the newest of all
-// paths. Its sample then lasts until the acknowledgement, and includes the peer's delay.
+// paths. If the frame is not the newest, its sample lasts until an acknowledgement covers the frame, and
+// includes the time for which the peer delayed the acknowledgement.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and which are neither
 // acknowledged nor declared lost. on_frame_acked() is called before on_ack() for the same acknowledgement.
@@ -32,9 +33,9 @@ struct AckInfo {
   TransmissionNumber largest_acked;  ///< largest transmission that has arrived
   Sequence known_end;                ///< the acknowledgement covers the frames before this one
   TransmissionNumber next;           ///< number of the next transmission
-  Time arrived;                      ///< when it reached this node, perhaps long before it was read
-  std::optional<Duration> delay;     ///< from the arrival of largest_acked to the acknowledgement, if known
-  std::size_t spurious = 0;          ///< spurious retransmissions since the last acknowledgement
+  Time arrived;  ///< when the acknowledgement reached this node, perhaps long before it was read
+  std::optional<Duration> delay;  ///< from the arrival of largest_acked to the acknowledgement, if known
+  std::size_t spurious = 0;       ///< spurious retransmissions since the last acknowledgement
 };
 
 class PathRecovery {
@@ -45,13 +46,14 @@ class PathRecovery {
   /// Returns true if the congestion window allows one more frame, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
   /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
-  /// begin with these.
+  /// begin with the given ones.
   void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
   struct Arrival {
-    /// When the largest transmission that has arrived on this path was sent. Empty unless its arrival is new.
+    /// The time at which the largest transmission that has arrived on this path was sent. Empty unless its
+    /// arrival is new.
     std::optional<Time> largest_acked_sent_at;
     Time last_acked_sent_at{};  ///< when the last of the newly acknowledged frames was sent
   };
@@ -95,7 +97,7 @@ class PathRecovery {
  private:
   struct Acked {
     std::size_t frames = 0;
-    std::size_t in_flight = 0;                  ///< those of these frames that were in flight
+    std::size_t in_flight = 0;                  ///< how many of these frames were in flight
     std::optional<TransmissionNumber> largest;  ///< largest transmission that has certainly arrived
     Time largest_sent_at{};
   };

@@ -2,10 +2,11 @@
 // has answered a challenge on it, and only until it fails. While a path is not validated, this side sends
 // challenges on it at doubling intervals. A failed path becomes validated again in three cases. In the first
 // case, the peer answers a challenge. In the second case, a frame arrives that was sent on the path after the
-// failure. In the third case, the loss that made the path fail was spurious, and no challenge was sent since.
-// An EtherType path fails with the first loss, because its IP path can carry everything. If it fails again
-// soon after validation, something on the path probably drops frames all the time (a policer). Therefore the
-// intervals restart from the shortest only after the path has been validated for `trusted_after`.
+// failure. In the third case, the loss that made the path fail was spurious, and no challenge has been sent
+// since the failure. An EtherType path fails with the first loss, because its IP path can carry everything.
+// If an EtherType path fails again soon after validation, something on the path probably drops frames all the
+// time (a policer). Therefore the intervals restart from the shortest only after the path has been validated
+// for `trusted_after`.
 //
 // Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
 // path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
@@ -26,14 +27,14 @@ namespace cluster::multipath {
 
 class PathValidator {
  public:
-  /// Events for the log: `unanswered` once when a path does not answer, and `works` when it works for the
-  /// first time or again.
+  /// Events for the log. `unanswered` is logged once when a path does not answer, and `works` when the path
+  /// works for the first time or again.
   enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {
     /// The path fails when this many of its frames in a row are retransmitted on other paths.
     unsigned unanswered_max;
-    Duration trusted_after;  ///< if validated for this long, a failed path is challenged at once
+    Duration trusted_after;  ///< a path that was validated for this long is challenged as soon as it fails
   };
   static constexpr unsigned kUnansweredMax = 3;
   static constexpr Duration kTrustedAfter = 1s;
@@ -50,7 +51,7 @@ class PathValidator {
   /// Records that a frame sent on the path at `sent_at` has been acknowledged.
   Event on_acked(Time now, Time sent_at);
   /// Records that the peer has answered the challenge that was sent at `asked`. The answer does not undo a
-  /// failure after that time.
+  /// failure after `asked`.
   Event on_response(Time now, Time asked);
   /// Records that a frame of the path is retransmitted on another path. Returns true if this makes the path
   /// fail.

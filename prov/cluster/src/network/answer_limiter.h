@@ -3,10 +3,11 @@
 // have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
 // receiver is a member or an unknown source. A sender that gets no answer asks again.
 //
-// In a flood (docs/protocol.md 2.8) the bucket holds at most the tokens of one interval between two reads of
-// the frames aside. If a name has just sent a frame in its session, a call under that name is most probably
-// forged. So such a name gets neither an answer nor a reset. Unknown sources get no answer to frames that
-// name a session or ask about siblings. An answer would tell them that they have found the mark.
+// In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads these at intervals.
+// The bucket then holds at most the tokens of one such interval. If a peer has just sent a frame in its
+// session, a call under the peer's name is most probably forged. So this name gets neither an answer nor a
+// reset. Unknown sources get no answer to frames that name a session or ask about siblings. An answer would
+// tell them that they have found the mark (link/link.h: Thinning).
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,7 @@ class AnswerLimiter {
   }
   /// Records that a flood is in progress. Tokens saved before the flood become void.
   void note_flood(Time now) {
-    // The next read of the frames aside may be a little late.
+    // The next read of the frames that were put aside may be a little late.
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
   }

@@ -2,10 +2,10 @@
 // arrives is one message. The endpoint has no flows and no rings. It sends to peers on this node through the
 // kernel, as to all others.
 //
-// As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from the
-// datagram, and the kernel routes datagrams to that address. Otherwise a forger could redirect datagrams that
-// are meant for others. The endpoint does not remember unknown sources, because they could exhaust the
-// memory. All unknown sources share one peer without a name.
+// As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from an
+// arriving datagram: the kernel routes each datagram that the endpoint sends. Otherwise a forger could
+// redirect datagrams that are meant for others. The endpoint does not remember unknown sources, because they
+// could exhaust the memory. All unknown sources share one peer without a name.
 #pragma once
 
 #include "link/link.h"

@@ -1,7 +1,8 @@
 // The endpoints of one domain of this process, by name. Programs open several endpoints over one address
 // vector, but give their peers the name of only one. For example, no peer knows the endpoint of an OpenSHMEM
 // context. If a peer knows one endpoint of a process, it trusts another endpoint once the known endpoint
-// confirms it (network/sibling_check.h). The known endpoint looks up the other one here.
+// confirms that both belong to the same process (network/sibling_check.h). The known endpoint looks up the
+// other one here.
 //
 // Engines in several threads use the roster, so every function takes the lock.
 #pragma once
@@ -47,7 +48,7 @@ class EndpointRoster {
 
   /// Returns the name of the endpoint that the peers of `name` probably know. That is the first endpoint
   /// whose name the application has asked for, or else the first that was opened. Returns an empty address if
-  /// that is `name` itself.
+  /// the known endpoint is `name` itself.
   SocketAddress sibling_of(const SocketAddress& name) const {
     const std::lock_guard guard(mutex_);
     if (listed_.empty()) return {};
@@ -71,7 +72,7 @@ class EndpointRoster {
   };
 
   mutable std::mutex mutex_;
-  std::vector<Listed> listed_;  ///< in the order in which they were opened
+  std::vector<Listed> listed_;  ///< the endpoints, in the order in which they were opened
 };
 
 }  // namespace cluster::network

@@ -1,9 +1,9 @@
-// Detects a flood of frames that belong to no session. During a flood, the link puts all frames without a
-// mark aside (docs/protocol.md 2.8). kPerInterval frames outside any session may arrive per kInterval, and
-// kBurst more at once, because many peers may call at the same time. Peers never send malformed frames or
-// name a session that does not exist. So such a frame counts as kUselessWeight frames. A few hundred of them
-// reveal a flood before the receive ring overflows. The flood is over when fewer than a quarter of
-// kPerInterval arrive in an interval.
+// Detects a flood of frames that belong to no session. During a flood, the link puts all frames without the
+// mark aside (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may
+// arrive per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly
+// ever send malformed frames, or frames that name a session that does not exist. So each frame of these two
+// kinds counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive
+// buffer overflows. The flood is over when fewer than a quarter of kPerInterval arrive in an interval.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class FloodWatch {
   /// Counts a frame that belongs to no session, or that its session has refused.
   void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
   void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
-  /// Counts frames for which the caller knows only their total so far, which is `frames`.
+  /// Counts frames of which the caller knows only the number. `frames`: the total number so far.
   void note_total(Time now, std::uint64_t frames) {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);
@@ -38,8 +38,8 @@ class FloodWatch {
     if (now >= next_) [[unlikely]]
       review_now(now);
   }
-  /// Returns when the next review is needed even if no frame arrives. During a flood it is needed, because
-  /// the link must stop putting frames aside after the flood.
+  /// Returns when the next review is needed even if no frame arrives. During a flood a review is needed,
+  /// because the link must stop putting frames aside after the flood.
   Time deadline() const { return flood() ? next_ : kNever; }
   bool flood() const { return thinning_.on; }
 
@@ -51,11 +51,11 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Decides whether there is a flood. During a flood, the engine reads the frames aside at most once per
-  /// interval. Even if the engine is late, it has read them only once, so the end of the flood is decided as
-  /// if one interval had passed. Two of these reads may fall into one interval and none into the next.
-  /// Therefore half of the frames of one interval also count in the next. Before a flood, a late engine has
-  /// read a few bursts at most.
+  /// Decides whether there is a flood. During a flood, the engine reads the frames that were put aside at
+  /// most once per interval. Even if the engine is late, it has read these frames only once, so the end of
+  /// the flood is decided as if one interval had passed. Two of these reads may fall into one interval and
+  /// none into the next. Therefore half of the frames of one interval also count in the next. Outside a
+  /// flood, a late engine has read at most a few bursts. Therefore at most kIntervalsMax intervals count.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -74,7 +74,7 @@ class FloodWatch {
   link::Thinning thinning_;
   /// The number of frames since the last review. During a flood, half of the previous number is added.
   std::int64_t seen_ = 0;
-  std::int64_t weight_ = 0;      ///< how much these frames count towards the burst
+  std::int64_t weight_ = 0;      ///< how much the frames since the last review count towards the burst
   std::int64_t spare_ = kBurst;  ///< what is left of the burst
   std::uint64_t total_ = 0;      ///< the total of the last note_total()
   Time last_{};                  ///< when the last review was

@@ -41,7 +41,8 @@ struct NetworkParts {
   link::Path path_to(const SocketAddress& address) const {
     return {address, {}, false, multipath::rail_towards(rails, address)};
   }
-  /// Returns what this transport keeps about the peer, or null if there is nothing or no peer.
+  /// Returns what this transport keeps about the peer, or null if `peer` is null or this transport keeps
+  /// nothing.
   RemotePeer* find(const Peer* peer) const {
     return peer != nullptr ? static_cast<RemotePeer*>(peer->parts[transport.slot()].get()) : nullptr;
   }

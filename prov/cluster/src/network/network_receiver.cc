@@ -24,7 +24,8 @@ std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const 
 }
 
 /// Returns the number of frames that the seal has refused. The link drops these frames, so no burst contains
-/// them. Frames of groups do not count, because they arrive through other sockets, which have no filter.
+/// them. Frames of groups do not count, because they arrive through other sockets, where the link cannot put
+/// frames aside.
 std::uint64_t refused_by_seal(const Counters& counters) {
   return counters.refused_malformed + counters.refused_unsealed + counters.refused_forged +
          counters.refused_replayed + counters.refused_stale + counters.keep_alives_ignored -
@@ -51,7 +52,7 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
 }
 
 /// Reads bursts as long as the link may have more frames. If there is a key, a burst may look short because
-/// the seal has refused some of its frames, so these count too.
+/// the seal has refused some of its frames, so refused frames count too.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -68,8 +69,9 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Checks for a flood. If there is a key, only the number of refused frames is known. A datagram endpoint
-/// cannot detect a flood, because none of its frames belong to a session.
+/// Checks for a flood. With a key, the sealed link drops bad frames itself, so this class learns only how
+/// many there were. A datagram endpoint cannot detect a flood, because none of its frames belong to a
+/// session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
@@ -84,7 +86,7 @@ inline void NetworkReceiver::watch(Time now) {
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
-  std::size_t singly = 0;  // frames left of a run that no flow takes as a whole
+  std::size_t singly = 0;  // remaining frames of a run that no flow takes as a whole
   for (link::ArrivalWalk walk(frame); !walk.done();) {
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(walk.datagram(), view, integrity_);
@@ -146,8 +148,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The IP filters do not see EtherType frames. Therefore such frames are accepted only in sessions, because
-  // the filters have admitted the peer of a session.
+  // The host's IP filters do not see EtherType frames. Therefore such frames are accepted only in sessions:
+  // the frames that opened a session have passed the IP filters.
   if (frame.from.ethertype && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -170,8 +172,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   receive_in_flow(now, acceptor_.peer_for_frame(now, view, frame.from), view, frame, nullptr);
 }
 
-/// `peer`: the peer whose flow takes the frame, or null. `run`: the frame and those that continue it, if they
-/// are delivered together, or null.
+/// `peer`: the peer whose flow takes the frame, or null. `run`: the frame together with those that continue
+/// it, or null if the frame is delivered alone.
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   if (peer == nullptr) return flood_.note_session(now, view.session);
@@ -269,8 +271,8 @@ void NetworkReceiver::receive_held(Time now) {
   holding_ = !holding_sessions_.empty();
 }
 
-/// Delivers the held segment and those behind it, if there is space now. Returns true if the flow then still
-/// holds a segment, perhaps a later one.
+/// Delivers the held segment and those behind it, if there is space now. Returns true if the flow still holds
+/// a segment afterwards, perhaps a later one.
 bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
   const reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.holding()) return false;

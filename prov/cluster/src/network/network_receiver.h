@@ -34,7 +34,7 @@ class NetworkReceiver {
   NetworkReceiver(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   transport::AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
                   PeerReach& reach);
-  /// Returns the datagram endpoint, which takes all frames. It is empty for other types of endpoints.
+  /// Returns the datagram endpoint, which takes all frames. The result is empty for other types of endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 

@@ -1,5 +1,5 @@
 // The part of a peer that belongs to the network transport: the peer's session, and facts about earlier
-// sessions. The first frame to or from the peer creates it, and it exists as long as the peer.
+// sessions. The first frame to or from the peer creates this part, and the part exists as long as the peer.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct RemotePeer final : transport::TransportPeer {
   Peer& common;  ///< what all transports share about the peer
   protocol::Channel& channel;
   std::unique_ptr<reliability::Flow> flow;
-  /// A session for the peer's next incarnation while the present incarnation may still be alive. It becomes
-  /// `flow` once a frame from the peer names it. Such a frame proves that the peer receives frames sent to
-  /// its address.
+  /// A session for the peer's next incarnation while the present incarnation may still be alive. The session
+  /// becomes `flow` once a frame from the peer names the session. Such a frame proves that the peer receives
+  /// frames sent to its address.
   struct Pending {
     std::unique_ptr<reliability::Flow> flow;
     Time since{};
@@ -42,13 +42,14 @@ struct RemotePeer final : transport::TransportPeer {
     Time awaited_since{};  ///< when a first frame was dropped to wait for the answer, or Time{}
   } sibling;
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
-  Time heard_at{};       ///< time of the last frame of its session, or of the last call
+  Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
   Timer timer;           ///< the timer of the peer's flow
   /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
   /// the frame may have been delivered already.
   std::uint64_t closed_epoch = 0;
   bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
-  /// Whether this side is asking the peer's kernel about the peer's process, which takes a connection.
+  /// Says whether this side is asking the peer's kernel about the peer's process. Each such question takes a
+  /// connection.
   enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }

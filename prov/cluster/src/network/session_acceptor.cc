@@ -69,7 +69,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer already knows our session
   // The peer may have given up the session that it named. The peer's response to this side's frames will show
-  // that.
+  // whether it has.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
@@ -108,8 +108,8 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
 }
 
 /// Called when a frame names the pending session. The frame proves that the peer's next incarnation receives
-/// frames sent to the peer's address. Returns true if the pending session replaces the session in use, which
-/// is then closed.
+/// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
+/// pending session has replaced it.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
@@ -127,8 +127,9 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
 }
 
 /// Refuses a frame of another incarnation. The peer may have answered this side's opening and then restarted,
-/// perhaps with its clock set back. If a late copy of the opening then arrives there, the new incarnation
-/// answers it. But the session does not belong to that incarnation. The reset makes it forget its answer.
+/// perhaps with its clock set back. If a late copy of the opening arrives after the restart, the new
+/// incarnation answers it. But the session does not belong to that incarnation. The reset makes that
+/// incarnation forget its answer.
 void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                                const link::Path& from) {
   using reliability::OpeningClass;
@@ -160,10 +161,10 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 }
 
 /// Returns true if the flow can continue with the peer's present incarnation. The peer's opening has named a
-/// session, which the peer gave up unused, because it was for an earlier incarnation of this side. If an
-/// earlier incarnation of the peer has named that session, that incarnation may have accepted our frames.
-/// Then the frames must not be retransmitted, and the function returns false. The present incarnation knows
-/// which frames it has accepted.
+/// session. The peer has given up this session without using it, because the session was meant for an earlier
+/// incarnation of this side. If an earlier incarnation of the peer has named that session, that incarnation
+/// may have accepted our frames. In this case the frames must not be retransmitted, and the function returns
+/// false. The present incarnation knows which frames it has accepted.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

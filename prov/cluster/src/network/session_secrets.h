@@ -37,15 +37,15 @@ class SessionSecrets {
   /// 0.
   std::uint8_t member_mark() const { return member_mark_; }
   /// Returns the lowest byte of every other session number. It is never 0 either. It is constant, because
-  /// otherwise a host could collect session numbers and see which byte never occurs.
+  /// otherwise a host could collect session numbers and see which byte never occurs: the mark of members.
   std::uint8_t other_mark() const { return other_mark_; }
   static std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
 
   /// Returns a session number for a caller without storing a session. This avoids the cost of half-open
-  /// sessions while many sources ask for one. The number is a keyed hash of the caller's opening and of the
-  /// time (RFC 4987 3.6, RFC 9000 8.1.2). A frame that names the session carries the same opening again. From
-  /// it this endpoint can verify the number as reliably as if it had stored the number. The number is valid
-  /// in the current time interval and in the next one.
+  /// sessions while many sources ask for a session. The number is a keyed hash of the caller's opening and of
+  /// the time (RFC 4987 3.6, RFC 9000 8.1.2). A frame that names the session carries the same opening again.
+  /// From this opening, the endpoint can verify the number as reliably as if it had stored the number. The
+  /// number is valid in the current time interval and in the next one.
   std::uint32_t cookie_for(Time now, const wire::Opening& caller) {
     named_until_ = now + 2 * kInterval;
     return cookie(interval(now), caller);

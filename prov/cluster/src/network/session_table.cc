@@ -165,7 +165,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// Only the peer can name both sessions, so a frame that does is answered on any path.
+/// Only the peer can name both sessions, so a frame that names both is answered on any path.
 void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
   const RemotePeer* peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
@@ -179,8 +179,8 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
   link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
-/// Reminds peers that this side waits for although no frame is in flight. Such a peer still has to send, for
-/// example, a `done` or a message.
+/// Reminds the peers for which this side waits while no frame to them is in flight. Such a peer still has to
+/// send something, for example a `done` or a message.
 void SessionTable::remind_idle_peers(Time now) {
   const auto is_member = [this](const RemotePeer* peer) { return peers_.is_member(peer->channel); };
   const std::vector<RemotePeer*>& flows = tx_.flows();

@@ -5,7 +5,8 @@
 // frame. The number and the token of the session go to the peer's address only. No data is sent in the
 // session until a frame names it and repeats the token, or until this side has something to send. If a frame
 // claims that the peer has restarted, the peer gets a pending session beside the session in use
-// (`RemotePeer::flow`). The pending session replaces the other once the peer names it in a frame.
+// (`RemotePeer::flow`). The pending session replaces the session in use once a frame from the peer names the
+// pending session.
 //
 // While an operation is in progress, this side repeats its credit to each peer that has been silent for
 // kIdleBeforeReminder. The peer acknowledges the credit. If the peer has restarted, it refuses the credit
@@ -42,16 +43,16 @@ class SessionTable {
   /// new half-open session. `session`: the number of a new session, or 0 for a random one.
   reliability::Flow& answering(Time now, RemotePeer& peer, const link::Path& path, std::uint32_t session = 0);
   /// Returns true if the endpoint stores no further half-open sessions for unknown sources, because it has
-  /// too many. Instead, it answers such a caller with a temporary flow (build_flow() with the first epoch).
-  /// When the caller names the session, answering() creates the flow again.
+  /// too many. Instead, it answers a further caller with a temporary flow (build_flow() with the first
+  /// epoch). When the caller names the session, answering() creates the flow again.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path);
   SessionSecrets& secrets() { return secrets_; }
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
-  /// Called when the peer's flow has got the peer's opening. The flow becomes the peer's carrier unless the
-  /// peer already has one. If the peer was lost, it has come back.
+  /// Called when the peer's flow has received the peer's opening. The flow becomes the peer's carrier unless
+  /// the peer already has one. If the peer was lost, it has come back.
   void on_answer(RemotePeer& peer);
   void drop_pending(RemotePeer& peer);
   /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
@@ -86,7 +87,7 @@ class SessionTable {
   /// The idle time before a reminder while a receive from any sender waits. With many peers it is longer.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
-  /// An endpoint with many peers sends at most one reminder in this time.
+  /// The interval between reminders is at least this time, multiplied by the number of members.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
   /// The largest number of unknown peers reminded per call.
   static constexpr std::size_t kUnknownReminded = 100;

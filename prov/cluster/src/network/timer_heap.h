@@ -1,5 +1,5 @@
 // The deadlines of all peers. The heap has one timer per peer, with the earliest at the front. A turn visits
-// only timers that have expired, however many there are. Moving a timer takes few steps and allocates no
+// only timers that have expired, however large the heap is. Moving a timer takes few steps and allocates no
 // memory.
 #pragma once
 

@@ -56,8 +56,8 @@ class TxScheduler {
   void transmit(Time now);
   /// Called when the endpoint is about to close. From then on, no flow makes allowance for late turns.
   void disregard_turns();
-  /// Fires the timers that have expired. Returns true if a timer has fired. Path errors may then tell the
-  /// reason.
+  /// Fires the timers that have expired. Returns true if a timer has fired. In this case, the caller should
+  /// read path errors, because they may show why the peer is silent.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
   /// Returns true if peers have acknowledged every frame and this side has sent every acknowledgement.

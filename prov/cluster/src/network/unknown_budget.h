@@ -1,8 +1,8 @@
 // Limits the memory for unknown sources to `unknown_bytes_max` for all of them together. For each such
 // source, it counts the session, received frames behind a gap, and answers that the source does not
-// acknowledge. It counts anew with each frame from the source. If the sum exceeds the limit, it drops
-// sources. It drops idle sources first, beginning with those idle longest. Then it drops active sources,
-// beginning with those that hold most.
+// acknowledge. With each frame from a source, it counts the memory of this source anew. If the sum exceeds
+// the limit, it drops sources. It drops idle sources first, beginning with those idle longest. Then it drops
+// active sources, beginning with those that hold most.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class UnknownBudget {
  private:
   /// Sources that have been silent for this time are dropped before active ones.
   static constexpr Duration kActive = 1s;
-  /// When the limit is exceeded, the limit divided by this number is freed at once, because finding the
-  /// sources takes long.
+  /// When the limit is exceeded, sources are dropped until the limit divided by this number is free, because
+  /// finding sources to drop takes long.
   static constexpr std::size_t kFreedPart = 32;
   /// After this many refused remote accesses, the session of an unknown source ends, so that the source
   /// cannot find a key by trial.

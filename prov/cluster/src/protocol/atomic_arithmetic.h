@@ -18,9 +18,9 @@ namespace cluster::protocol {
 /// Operations that compare by order do not exist for complex numbers.
 bool supported(wire::AtomicOp op, wire::AtomicType type);
 
-/// One part of an operation that is supported(). The part covers `bytes` bytes at `target`, a multiple of the
-/// element's size. If the operation uses `operands` or `comparands`, these arrays are equally long. perform()
-/// stores the previous values at `before`.
+/// One part of an operation that is supported(). The part covers `bytes` bytes at `target`; `bytes` is a
+/// multiple of the element's size. If the operation uses `operands` or `comparands`, each of these arrays
+/// also has `bytes` bytes. perform() stores the previous values at `before`.
 struct AtomicPart {
   std::byte* target;
   const std::byte* operands;

@@ -1,7 +1,7 @@
-// Remote atomics, both sides. Only the target executes them, under the lock of its region table. It executes
-// the atomics of all peers one after another. Atomics from one peer stay in order with that peer's messages
-// and small writes. The carrier delivers each segment exactly once, so the target executes each part exactly
-// once.
+// Remote atomics: the code of the initiator and of the target. Only the target executes atomics. It holds the
+// lock of its region table meanwhile, so it executes the atomics of all peers one after another. Atomics from
+// one peer stay in order with that peer's messages and small writes. The carrier delivers each segment
+// exactly once, so the target executes each part exactly once.
 //
 // The initiator splits an operation into parts of whole elements (wire/atomic.h). The target answers each
 // part. If the operation fetches, the answer carries the previous values. Every part states the length of
@@ -24,8 +24,8 @@ class AtomicProtocol : MessengerParts {
   /// if the carrier has taken all of it.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// Counts the answer to one part. If `status` is a failure, the parts that are not posted yet are no longer
-  /// needed.
+  /// Counts the answer to one part. If `status` is a failure, the parts that are not posted yet will not be
+  /// posted.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---

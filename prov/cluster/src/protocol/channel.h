@@ -31,8 +31,8 @@ using carrier::Token;
 
 /// The eager credit that a sender has at the beginning of a session. The value is part of the protocol.
 inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
-/// The credit that each message takes in addition to its length. It is about the memory that the receiver
-/// needs for the entry of an unexpected message.
+/// The credit that each message takes in addition to its length. It roughly equals the memory that the
+/// receiver needs for the entry of an unexpected message.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
 /// Messages up to this length are eager even if they exceed the carrier's eager limit, because a rendezvous
@@ -43,8 +43,8 @@ inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 /// correct peer stays below this limit. Its pull budget allows far fewer parts of reads in flight, and it has
 /// at most kResponsesMax / 2 parts of atomics in flight.
 inline constexpr std::size_t kResponsesMax = 8192;
-/// The largest number of reads that this side has in flight with one peer. Together with the parts of
-/// atomics, they stay below the number of responses that the peer keeps.
+/// The largest number of reads that this side has in flight with one peer. Reads and parts of atomics
+/// together stay below the number of responses that the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
 /// The largest number of control segments to one peer that wait for space in the carrier. Each of them
 /// answers a segment from that peer.
@@ -53,7 +53,7 @@ inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
 /// Segments that the carrier has not taken yet. (OutgoingRequests, ControlSender)
 struct TxQueues {
   List<OutgoingRequest, &OutgoingRequest::queue_hook> ordered;  ///< operations, in the order they were posted
-  /// What the peer has requested: ranges, responses.
+  /// What the peer has requested: ranges of messages and writes, responses to reads and atomics.
   List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;
   RingQueue<wire::Segment> control;  ///< pulls, confirmations, credit
   std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
@@ -64,8 +64,8 @@ struct TxQueues {
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
 
-/// Eager credit. (ControlSender) A sender charges every eager message against a limit: its length and a fixed
-/// overhead. The receiver raises the limit as messages leave its store of unexpected messages
+/// Eager credit. (ControlSender) For every eager message, a sender charges the message's length and a fixed
+/// overhead against a limit. The receiver raises the limit as messages leave its store of unexpected messages
 /// (ControlSender::release). If a message would exceed the limit, the sender announces it instead, and the
 /// message waits in the sender's memory. In this way a receiver limits its memory. It never drops a message,
 /// and it never blocks a message that other messages wait for.
@@ -93,8 +93,8 @@ struct Credit {
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
-  /// in two cases. Either the message is not allowed, or this side has to advertise credit, because the grant
-  /// would exceed the released charges by no more than `ahead`.
+  /// if the message is not allowed, or if this side has to advertise credit. It has to if the grant would
+  /// exceed the released charges by no more than `ahead`.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -187,9 +187,9 @@ struct PullShare {
 struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;     ///< null while the peer has none
-  std::size_t eager_max = 0;      ///< option of the current carrier
+  std::size_t eager_max = 0;      ///< the longest eager message; an option of the current transport
   CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can access it
-  void* owner = nullptr;          ///< the engine's peer
+  void* owner = nullptr;          ///< the transport::Peer that contains this channel
   bool peer_closed = false;       ///< the peer has closed in an orderly way
 
   TxQueues tx;

@@ -177,8 +177,8 @@ class Counter {
   }
 
   /// Makes the next change wake `waker`. The caller must read the counter again before it sleeps. All changes
-  /// and this call are in one total order. Therefore either the change finds the waker, or the caller finds
-  /// the change.
+  /// and this call are in one total order. Therefore each change either finds the waker, or is visible when
+  /// the caller reads the counter.
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
@@ -236,7 +236,7 @@ class CollectiveListener {
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
   /// Called for a message with this tag and data that matches no posted receive. Returns false if no receive
-  /// for it will ever be posted. `member`: the sender is in the address vector.
+  /// for it will ever be posted. `member`: the result of AddressHandles::is_member() for the sender.
   virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
   /// Called when a peer is lost.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
@@ -248,7 +248,7 @@ class CollectiveListener {
   bool pending_ = false;
 };
 
-/// The counters of peers' accesses to the memory of an endpoint.
+/// An endpoint's counters of remote writes and reads by peers.
 struct RemoteAccessCounters {
   Counter* writes = nullptr;
   Counter* reads = nullptr;

@@ -33,7 +33,7 @@ class CompletionReporter {
   /// Returns a group for an operation with several remote ranges, or null for an operation with one. The
   /// group is released when its last range is complete.
   RmaGroup* group_for(const RmaOp& op);
-  /// Counts one range of an operation as complete. If it is the last of them, reports the operation.
+  /// Counts one range of an operation as complete. After the operation's last range, reports the operation.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
   /// Reports the success of an operation that has only one range.

@@ -15,8 +15,8 @@ class AddressHandles {
   virtual ~AddressHandles() = default;
   /// Returns the fi_addr of the channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
-  /// Returns true if the peer is in the address vector, or is a process of the same user on this node. The
-  /// kernel lets processes of the same user access this memory anyway.
+  /// Returns true if the peer is in the address vector, or is a process of the same user on this node. Such a
+  /// process needs no permission, because the kernel lets it access this process's memory anyway.
   virtual bool is_member(const Channel& channel) = 0;
   /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
@@ -29,13 +29,13 @@ inline constexpr std::size_t kPullWindow = 1024 * 1024;
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
-  std::size_t tx_requests_max = 4096;  ///< operations in progress before -FI_EAGAIN
+  std::size_t tx_requests_max = 4096;  ///< if this many operations are in progress, calls return -FI_EAGAIN
   /// The eager credit of one sender: the lengths and charges of its messages in the store of unexpected
   /// messages.
   std::size_t eager_credit = kEagerCredit;
   /// The number of messages that may wait for a receive. Beyond this limit, senders have to wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// The higher limit for messages of peers for which this side waits.
+  /// The higher limit for messages from a peer for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers

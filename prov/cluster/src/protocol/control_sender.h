@@ -6,8 +6,8 @@
 // outside the application's operations. The engine has to transmit the flow of a pending channel.
 //
 // Callers send segments in the middle of other work, and often not to the peer that the work is for.
-// Therefore this class throws nothing. If there is no memory for a segment, its peer is lost
-// (base/end_of_memory.h). The same holds for pump_busy().
+// Therefore this class throws nothing, and neither does pump_busy(). If there is no memory for a segment, the
+// peer that should get it is lost (base/end_of_memory.h).
 #pragma once
 
 #include <vector>
@@ -28,8 +28,8 @@ class ControlSender {
   void send_done(Channel& channel, std::uint32_t id);
   /// Tells the peer that its request `id` has failed, because it accesses memory that it must not access.
   void send_failed(Channel& channel, std::uint32_t id);
-  /// Lets the peer use `charge` again, after the message that it was charged for has left the store or was
-  /// never stored. Advertises credit in steps, so that one credit segment serves many messages.
+  /// Lets the peer use `charge` again. The message that caused the charge has left the store, or was never
+  /// stored. Advertises credit in steps, so that one credit segment serves many messages.
   void release(Channel& channel, std::uint64_t charge);
   void advertise_credit(Channel& channel) {
     send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
@@ -61,7 +61,7 @@ class ControlSender {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < busy_.size(); ++i) {
       Channel* channel = busy_[i];
-      bool over = true;  // stays true if the attempt fails, because the peer is then lost
+      bool over = true;  // stays true if the attempt fails: the peer is lost, so nothing is left to post
       attempt(*channel, [&] { over = pump(*channel); });
       channel->tx.busy = !over;
       if (channel->tx.busy) busy_[kept++] = channel;
@@ -78,7 +78,7 @@ class ControlSender {
   }
 
  private:
-  /// Adds the channel to the list. Returns false if there is no memory; the peer is then lost.
+  /// Adds the channel to the list. If there is no memory, the peer is lost, and the function returns false.
   bool listed(std::vector<Channel*>& list, Channel& channel) {
     return attempt(channel, [&] { list.push_back(&channel); });
   }

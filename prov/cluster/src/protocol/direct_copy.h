@@ -1,16 +1,16 @@
 // Copies large messages between two processes on one node. Each byte is copied once, and both processes copy
 // at the same time.
 //
-// The kernel may let two processes access each other's memory (Channel::memory). Then an announcement carries
-// the address of the message, and a pull carries the address where the requested bytes belong in the
-// receiver's memory. The sender answers such a pull by writing the bytes there, and confirms it with
+// The kernel may let two processes access each other's memory (Channel::memory). In this case, an
+// announcement carries the address of the message, and a pull carries the address where the requested bytes
+// belong in the receiver's memory. The sender writes the bytes to this address, and confirms the pull with
 // `placed`. The receiver pulls from the front of the message. Meanwhile it copies pieces from the back
 // itself, until the two meet. So each process copies as much as it has time for. If the sender's application
-// is not in a library call, it delays the message by at most the one piece that it was asked for. (In KNEM
-// and in MPI libraries the receiver alone makes the single copy.)
+// is not in a library call, the message is delayed by at most one piece: the one that the receiver has
+// requested. (In KNEM and in MPI libraries the receiver alone makes the single copy.)
 //
-// Neither side depends on this. A sender that cannot write to the receiver's memory answers with bulk
-// segments. A receiver that cannot read the sender's memory pulls everything.
+// Neither side depends on access to the other's memory. A sender that cannot write to the receiver's memory
+// answers with bulk segments. A receiver that cannot read the sender's memory pulls everything.
 //
 // A peer may write to the receiver's memory only while the request is in `requests_`. Before each piece, the
 // peer checks that this process still runs. The engine does not close while `requests_` is not empty.

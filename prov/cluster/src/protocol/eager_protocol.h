@@ -1,6 +1,6 @@
-// Small messages. Most of them fit into one segment, which is posted at once. Such a message needs a request
-// only if it is not complete as soon as its buffer is free. All other messages get a request and wait in the
-// channel's queue.
+// Small messages. Most of them fit into one segment, which is posted at once. After that, such a message
+// needs a request only if its completion, or its possible failure, is still to be reported. Messages that
+// cannot be posted at once get a request and wait in the channel's queue.
 //
 // The parts of a message arrive in order, without parts of other messages between them. So each channel
 // assembles at most one message at a time. It assembles the message in the buffer of the matching receive if

@@ -106,7 +106,7 @@ struct RecvRequest : IncomingRequest {
   bool collective = false;  ///< waits for a message of a collective operation
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
-  bool last = false;                  ///< its completion releases the MultiRecvBuffer
+  bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer
   std::uint64_t data = 0;             ///< remote completion data
   MultiRecvBuffer* buffer = nullptr;  ///< the buffer that this piece belongs to
 
@@ -169,7 +169,7 @@ struct UnexpectedMessage : MessageHeader {
   bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
   bool discarded = false;  ///< drop it when its last part has arrived
   /// If this is not Status::ok, the rest of the message will not arrive. A receive that takes the message
-  /// then ends with this status.
+  /// ends with this status.
   Status lost = Status::ok;
   std::size_t arrived = 0;   ///< eager messages: bytes that have arrived
   std::uint64_t charge = 0;  ///< credit that the message holds while it is stored

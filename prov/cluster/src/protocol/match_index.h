@@ -34,7 +34,7 @@ class PostedIndex {
  public:
   /// Returns true while the index contains a receive.
   bool in_use() const { return size_ > 0; }
-  /// Adds a receive. Call it in the order of posting.
+  /// Adds a receive. Receives must be added in the order of posting.
   void add(RecvRequest& receive);
   void remove(RecvRequest& receive);
   /// Returns the oldest receive that matches, or null. The receive stays in the index.
@@ -79,7 +79,8 @@ class UnexpectedIndex {
     UnexpectedMessage* message = nullptr;  ///< the first match that is available
   };
   Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
-  /// Called after a lookup of this kind has walked far. `first`: the head of the list of stored messages.
+  /// Called after a lookup of the kind (`directed`, `ignore`) has walked far along the list of stored
+  /// messages. `first`: the head of this list.
   void walked(bool directed, std::uint64_t ignore, UnexpectedMessage* first);
 
  private:

@@ -2,9 +2,9 @@
 // whether they name their sender (directed) or accept any (wildcard). Messages are found in the order of
 // arrival.
 //
-// Most programs have few receives and few stored messages, or match them in order. Then walking the list is
-// fastest. After a walk of more than kWalkMax steps, the queue builds an index (match_index.h). With an
-// index, a lookup among ten thousand costs no more than a lookup among a few.
+// Most programs have few receives and few stored messages, or match them in order. In both cases, walking the
+// list is fastest. After a walk of more than kWalkMax steps, the queue builds an index (match_index.h). With
+// an index, a lookup among ten thousand costs no more than a lookup among a few.
 #pragma once
 
 #include <array>

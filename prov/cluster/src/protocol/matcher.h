@@ -29,8 +29,8 @@ class Matcher {
 
   // --- arrivals ---
   /// Returns false if the segment begins a message that no receive waits for, and the store has no capacity
-  /// for the message. Then the carrier must keep the segment and all ordered segments behind it until the
-  /// store has capacity.
+  /// for the message. In this case the carrier must keep the segment and all ordered segments behind it until
+  /// the store has capacity.
   bool ready(const Channel& channel, const wire::Segment& segment) {
     return plentiful() || ready_when_scarce(channel, segment);
   }
@@ -44,7 +44,8 @@ class Matcher {
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
   /// Begins a message of `total` bytes. The result names the receive that matches the message. If none
-  /// matches, it names an entry in the store, which holds `charge`. If the store is full, it names neither.
+  /// matches, it names a new entry in the store, and this entry holds `charge`. If the store is full, it
+  /// names neither.
   Assembly begin(Channel& channel, const wire::Segment& first, std::size_t total, std::uint64_t charge);
   /// Stores a message that no receive matches. Allocates `bytes` bytes for it and copies `payload` to the
   /// front of them. Returns null if the store is full.

@@ -151,7 +151,7 @@ void Messenger::take_turns(Channel& channel) {
 }
 
 /// Posts as much of the request as the carrier takes. The request is at the head of the ordered queue.
-/// Returns true if the carrier has taken all of it; the request has then left the queue.
+/// Returns true if the carrier has taken the whole request, which has left the queue in this case.
 bool Messenger::advance(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (outgoing_.must_wait(request)) return false;

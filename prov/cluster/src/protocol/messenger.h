@@ -6,9 +6,9 @@
 //   EagerProtocol, RendezvousProtocol  short messages, long ones
 //   RemoteAccess, RmaTarget            remote writes and reads, of this side and of peers
 //   AtomicProtocol                     both sides of atomics
-// The messenger itself passes arriving segments to these, and lets the requests of a channel take turns. When
-// a carrier has space, the messenger first posts the kept control segments of its channel. Then it posts
-// requests from the channel's ordered queue and bulk queue in turns.
+// The messenger itself passes arriving segments to these parts, and lets the requests of a channel take
+// turns. When a carrier has space, the messenger first posts the kept control segments of its channel. Then
+// it posts requests from the channel's ordered queue and bulk queue in turns.
 //
 // The engine calls the messenger under the engine lock and drives the carriers. The messenger only posts
 // segments to the carriers. Nothing here blocks: if the carrier has no space, the channel keeps the segment,

@@ -19,8 +19,8 @@ inline constexpr std::uint64_t kAddrUnspec = ~std::uint64_t{0};  ///< FI_ADDR_UN
 
 /// Says which operations to the same peer take effect in order, at any size (FI_ORDER_*). For example,
 /// `read_after_write` means that a read must not overtake an earlier write. Messages never overtake messages
-/// or earlier writes, and atomics never overtake each other, whatever is set here. Any other order may make
-/// operations wait.
+/// or earlier writes, and atomics never overtake each other, whatever is set here. Each order that is set
+/// here may make operations wait.
 struct Ordering {
   bool read_after_read = false;
   bool read_after_write = false;
@@ -42,7 +42,7 @@ enum class CompletionLevel : std::uint8_t {
 struct SendOp {
   std::span<const ConstBytes> slices{};  ///< at most kIovMax; only read during the call
   MemoryHandles handles = nullptr;       ///< handles of the slices, only read during the call; null: none
-  std::size_t length = 0;                ///< sum of the slices
+  std::size_t length = 0;                ///< sum of the slices' lengths
   std::uint64_t to = 0;                  ///< address handle
   void* context = nullptr;
   std::uint64_t tag = 0;
@@ -71,7 +71,8 @@ struct RecvOp {
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
-  /// gaps. The buffer is released when fewer bytes than this are free. It is untagged and has one slice.
+  /// gaps. The buffer takes no more messages when fewer bytes than this are free. It is untagged and has one
+  /// slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
   bool discard_claimed = false;  ///< discard the message claimed earlier with this context

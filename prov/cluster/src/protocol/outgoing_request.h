@@ -24,9 +24,9 @@ namespace cluster::protocol {
 struct Channel;
 struct ReadRequest;
 
-/// The slices of a buffer, with the application's handles of registered memory. Elements are written only
-/// when they are used. Every message makes such an array, and clearing all eight elements would cost more
-/// than everything else.
+/// The slices of a buffer, with the application's handles of registered memory. The constructor leaves the
+/// elements uninitialized. Every message makes such an array, and to clear all eight elements would cost more
+/// than to fill the one or two that are used.
 template <typename Slice>
 class IovArray {
  public:
@@ -75,7 +75,7 @@ struct RmaRange {
   RmaIov remote{};
   std::size_t base = 0;       ///< where the range begins in the local buffers
   RmaGroup* group = nullptr;  ///< null if it is the only range
-  bool first = true;          ///< the first of the operation
+  bool first = true;          ///< the first range of the operation
   bool last = true;
 };
 
@@ -92,7 +92,7 @@ struct OutgoingRequest {
     queued,     ///< the carrier has not taken all of it yet
     posted,     ///< the carrier has all of it; waits for answers, if any
     submitted,  ///< the transport accesses the peer's memory, and will report the end
-    announced,  ///< the receiver pulls the bytes; waits for its `done`
+    announced,  ///< the receiver pulls the bytes; the request waits for `done`
   };
 
   std::uint32_t id = 0;
@@ -139,7 +139,7 @@ struct PullRange {
 inline constexpr std::size_t kPullsMax = 8;
 
 /// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of
-/// the requests. Elements are written only when they are used.
+/// the requests. The constructor leaves the elements uninitialized.
 class PullRanges {
  public:
   PullRanges() {}
@@ -195,7 +195,7 @@ struct SendRequest : PulledRequest {
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool collective = false;
-  bool rendezvous = false;  ///< decided once, when the turn of the message comes
+  bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 
 /// One remote range of a write.
@@ -203,7 +203,7 @@ struct WriteRequest : PulledRequest {
   WriteRequest() : PulledRequest(Kind::write) {}
 
   RmaRange range;
-  bool inject = false;  ///< the caller may change the bytes, and `copy` may not hold them yet
+  bool inject = false;  ///< the caller may change its buffer once the call returns
 };
 
 /// One remote range of an atomic operation. `posted` counts target bytes.

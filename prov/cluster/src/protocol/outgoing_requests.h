@@ -82,7 +82,8 @@ class OutgoingRequests {
     request.channel->outgoing.remove(request);
     pool_.release(request);
   }
-  /// Returns the request that a peer's segment names, or null if it does not belong to that peer's channel.
+  /// Returns the request that a segment from the channel's peer names. Returns null if the channel has no
+  /// request with this id.
   OutgoingRequest* find(const Channel& channel, std::uint32_t id) {
     OutgoingRequest* const request = pool_.find(id);
     return request != nullptr && request->channel == &channel ? request : nullptr;
@@ -112,7 +113,7 @@ class OutgoingRequests {
     request.state = state;
   }
   /// Copies the bytes of an injected operation that has to queue, because the caller may change its buffer.
-  /// Returns false if there is no memory for the copy; the operation has then ended with that error.
+  /// If there is no memory for the copy, ends the operation with Status::no_memory and returns false.
   bool keep_copy(PulledRequest& request, const Gather& payload);
 
   // A token contains the id of its request. A high bit keeps tokens different from 0, which means no token.

@@ -82,8 +82,8 @@ class RegionTable {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(pointer, region) with a pointer to the bytes of the range. Returns false without this call
-  /// if no region contains the range and allows the access.
+  /// Calls visit(pointer, region) with a pointer to the bytes of the range. If no region contains the range
+  /// and allows the access, returns false and does not call visit().
   template <typename Visit>
   bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);

@@ -3,7 +3,7 @@
 namespace cluster::protocol {
 
 /// Returns true if an access by the initiator must not take effect before the operation `before`. `is_read`:
-/// whether the access is a read or a write.
+/// the access is a read, otherwise it is a write.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;
   const bool after_read = is_read ? order.read_after_read : order.write_after_read;
@@ -20,7 +20,7 @@ bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, cons
 }
 
 /// Returns true if the access need not wait for any operation that was posted before `own`. If `own` is null,
-/// no operation in progress may make it wait.
+/// considers all operations in progress.
 bool RemoteAccess::comes_last(const Channel& channel, const OutgoingRequest* own, bool reads) const {
   for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
        before = channel.outgoing.after(*before)) {
@@ -128,8 +128,8 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
-  // The bytes of a queued or announced request are transmitted later, so they are copied now. The request may
-  // already have failed; then it no longer exists.
+  // The bytes of a queued or announced request are transmitted later, so they are copied now. A request that
+  // has already failed no longer exists, so it is looked up first.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});

@@ -7,16 +7,16 @@
 //                once, in order with messages. Large writes are announced, and the target pulls them. This
 //                side pulls the bytes of reads in the same way as messages
 //
-// An operation goes the second way if it needs the target. That is so if it has remote completion data, if
-// the target counts the access, or if the transport cannot access the region. An operation with several
-// ranges also goes the second way, with one request for each range. Otherwise the first range might be
-// written at once, and then again by a request because the transport cannot access another range. The target
-// might have seen and changed the bytes in between. A request that had to wait tries the first way again when
-// its turn comes.
+// An operation needs the target's library, and goes the second way, if it has remote completion data, if the
+// target counts the access, or if the transport cannot access the region. An operation with several ranges
+// also goes the second way, with one request for each range. Otherwise the first range might be written at
+// once, and then again by a request because the transport cannot access another range. The target might have
+// seen and changed the bytes in between. A request that had to wait tries the first way again when its turn
+// comes.
 //
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
 // operations in progress if it is fenced, if it follows a fenced operation, or if the endpoint was opened
-// with that order (Ordering). Some operations in progress are known only to the transport, for example
+// with an Ordering that forbids it. Some operations in progress are known only to the transport, for example
 // messages in a ring and pending puts. In this case AccessTerms say which operations the access must not
 // overtake. A transport that cannot guarantee this refuses the access. Pending accesses are counted, so that
 // later operations can wait for them: a pending get counts as a read, and a pending put without an order
@@ -128,7 +128,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
                                     terms<false>(channel, op.inject), {op.context, op.report, false}));
 }
 
-/// A read of no bytes completes without a region, as in the second way.
+/// A read of no bytes completes without access to a region, as it does when it goes the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;

@@ -1,6 +1,6 @@
 // A pool for requests of several types. All types share one id space, so an id that a peer returns names one
 // request, whatever its type. Every cell is as large as the largest type. All types derive from Base, which
-// carries the id. Only Base may own resources: when the pool ends, it destroys each live request as a Base.
+// carries the id. Only Base may own resources, because the pool destroys each request as a Base.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ class RequestPool {
     cells_.release(*cell);
   }
 
-  /// Keeps a request instead of releasing it. No peer may know the id of the request. It stays unchanged
-  /// until take_kept() returns it.
+  /// Keeps a request unchanged, so that take_kept() can return it. If kKeptMax requests are kept already,
+  /// releases the request instead. The caller must be sure that no peer knows the request's id.
   void keep(Base& request) {
     if (kept_count_ < kept_.size()) [[likely]] {
       kept_[kept_count_++] = &request;

@@ -9,7 +9,7 @@
 namespace cluster::wire {
 namespace {
 
-/// The flags that a frame of this kind may have.
+/// Says whether the engine processes frames of a kind, and which flags such a frame may have.
 struct KindRule {
   bool exists;
   std::uint8_t flags;

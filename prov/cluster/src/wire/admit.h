@@ -31,7 +31,7 @@ struct FrameView {
   ConstBytes rails;  ///< RailBlocks of the opening, if any; in kinds sibling_...: the RailBlock of the caller
   bool has_ranges = false;
   Ack ranges;
-  PartBlock part{};     ///< if in_part(): the piece of a frame that `segments` is
+  PartBlock part{};     ///< if in_part(): says which piece of a frame is in `segments`
   ResetBlock reset{};   ///< kind reset only
   ConstBytes segments;  ///< not empty in sequenced frames of kind flow, and in kind datagram
 
@@ -43,7 +43,8 @@ struct FrameView {
   bool in_part() const { return (flags & frame_flag::kPart) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
-  /// Returns true if the frame acknowledges, and the delay is not longer than the field can hold.
+  /// Returns true if the frame has an acknowledgement, and its delay is short enough for the field
+  /// `ack_delay`.
   bool knows_ack_delay() const {
     return acknowledges() && ack_delay_ns < std::numeric_limits<std::uint16_t>::max() * kAckDelayUnit;
   }
@@ -57,9 +58,9 @@ enum class Refusal : std::uint8_t {
 };
 
 /// Reads the first frame in `bytes` into `out`. On success the next frame begins at bytes[out.length]. After
-/// a refusal, the rest of `bytes` cannot be trusted either. A sealed frame is refused if `integrity` is
-/// checksum, and the other way round. seal/ has already verified the trailer of a sealed frame, and `out`
-/// does not contain the trailer.
+/// a refusal, the rest of `bytes` cannot be trusted either. If `integrity` is checksum, sealed frames are
+/// refused. If `integrity` is seal, all other frames are refused. seal/ has already verified the trailer of a
+/// sealed frame, and `out` does not contain the trailer.
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
@@ -68,8 +69,8 @@ std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 // admit_run() checks the frames of a run. A long payload is sent as frames of equal length
 // (reliability/send_window.h), and segmentation offload delivers them back to back. The frames that continue
 // the first one differ from it only in numbers that can be computed. So after admit() has accepted the first
-// frame, admit_run() does not parse the others. It compares each of them with the bytes that it must have,
-// and computes its checksum.
+// frame, admit_run() does not parse the others. It compares each of them with the bytes that the frame must
+// have, and computes the frame's checksum.
 //
 // admit() checks all frames that do not belong to a run. These are, for example, a frame with another
 // acknowledgement, the last frame of a burst, which asks for an acknowledgement, and damaged frames.
@@ -89,7 +90,7 @@ struct RunView {
 };
 
 /// Finds the run at the beginning of `bytes`. `first` is the frame that admit() has read there. Returns true
-/// if at least one frame continues `first`. Then `out` is the whole run, including `first`.
+/// if at least one frame continues `first`. In this case `out` is the whole run, including `first`.
 bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out,
                Integrity integrity = Integrity::checksum);
 

@@ -1,5 +1,6 @@
 // The portable implementation processes eight bytes at a time, and looks up each of them in its own table.
-// fast::implementations() lists the faster ones that the processor can run; crc32c() uses the first.
+// fast::implementations() lists the faster implementations that the processor can run. crc32c() uses the
+// first of these.
 #include "wire/checksum.h"
 
 #include <array>

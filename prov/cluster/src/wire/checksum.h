@@ -1,7 +1,7 @@
 // CRC32C (Castagnoli), which iSCSI and SCTP also use. Every x86-64 processor since 2008 and the arm64
 // processors of servers have an instruction for it. The checksum covers the header and the payload of each
-// frame. UDP's own checksum is not enough: network hardware computes and checks it, so it misses errors
-// between the hardware and the application.
+// frame. UDP's own checksum is not enough: network hardware computes and checks it, so errors between the
+// hardware and the application go unnoticed.
 //
 // This file also holds what the files checksum*.cc and their test share: the arithmetic, and the list of
 // implementations that use special instructions. Each kind of processor has its own source file; the build
@@ -50,8 +50,8 @@ consteval std::uint32_t divided_by_x(std::uint32_t value) {
 /// Entry n is x^(64 n - 33) mod P. Multiplying a CRC by it moves the CRC forward by n words of 64 bits. The
 /// multiplication itself contributes the missing x^33. One factor x is due to reflection: the carry-less
 /// product of two reflected numbers represents their product times x. The factor x^32 is due to the position
-/// of the entry. It fills only the lower half of a 64-bit factor, which in reflected numbers represents the
-/// entry times x^32.
+/// of the entry. The entry fills only the lower half of a 64-bit factor. In reflected numbers, such a factor
+/// represents the entry times x^32.
 template <std::size_t kCount>
 consteval std::array<std::uint32_t, kCount> word_powers() {
   std::array<std::uint32_t, kCount> powers{};

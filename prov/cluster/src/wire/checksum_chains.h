@@ -23,8 +23,8 @@
 
 namespace cluster::wire::fast {
 
-/// `Instructions` provides State, a word that holds a CRC. Its step() continues a CRC over 8, 4, 2 or 1
-/// bytes. Its low_product() returns the lower 64 bits of a carry-less product.
+/// `Instructions` provides three members. State is a word that holds a CRC. step() continues a CRC over 8, 4,
+/// 2 or 1 bytes. low_product() returns the lower 64 bits of a carry-less product.
 template <typename Instructions>
 class Chains {
  public:

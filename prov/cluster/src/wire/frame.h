@@ -10,7 +10,7 @@
 //   +--------+--------+--------+--------+
 //   |             session               |  12   named by the receiver of the frame; 0 before it is known
 //   +--------+--------+--------+--------+
-//   |             sequence              |  16   counts from the sender's session; retransmissions keep it
+//   |             sequence              |  16   begins at the sender's session; retransmissions keep it
 //   +--------+--------+--------+--------+
 //   |            transmission           |  20   counts every transmission, retransmissions too
 //   +--------+--------+--------+--------+
@@ -42,7 +42,7 @@ inline constexpr std::uint8_t kVersion = 2;
 
 enum class FrameKind : std::uint8_t {
   flow = 1,            ///< data, acknowledgement or both
-  reset = 2,           ///< the receiver has no such session: a ResetBlock follows
+  reset = 2,           ///< refuses the frame that the following ResetBlock quotes
   fin = 3,             ///< the sender closes; `sequence` is the one after its last frame
   keep_alive = 4,      ///< "is this process alive?"; the keep-alive responder answers, never the engine
   alive = 5,           ///< the answer to a keep_alive; repeats its `sequence`
@@ -57,7 +57,7 @@ enum class FrameKind : std::uint8_t {
   /// The receiver of a sealed frame has no keys for it, and asks for an association_request.
   association_unknown = 11,
   // Sent by multicast to all members of a group (group/):
-  group = 12,           ///< messages: `session` is the stream, `transmission` the group, `ack` the end so far
+  group = 12,           ///< messages: `session` is the stream, `ack` its end so far, `transmission` the group
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
   sibling_request = 14,   ///< "is the caller in the RailBlock after the header an endpoint of your process?"
   sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is no sibling
@@ -68,7 +68,7 @@ inline constexpr std::uint8_t kOpening = 1;        ///< an OpeningBlock comes fi
 inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
 inline constexpr std::uint8_t kSequenced = 4;      ///< the frame has its own `sequence` and carries segments
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
-inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
+inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for the acknowledgement of this frame
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
 /// Every flag that a frame of a flow may have, except the next two.
 inline constexpr std::uint8_t kAll = 63;
@@ -113,7 +113,7 @@ struct PartBlock {
 static_assert(sizeof(PartBlock) == 4);
 
 /// The end of a sealed frame (seal/sealed_link.h). In a sealed frame, the checksum field of the header holds
-/// the first bytes of the sender's salt, which name the sender.
+/// an id made of the sender's salt and key (seal/association.h). The id names both.
 struct SealTrailer {
   Le64 counter;  ///< counts the sender's frames in this direction; also the nonce
   std::uint8_t tag[16];
@@ -135,12 +135,12 @@ inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
 // cannot read the traffic cannot end a session with a guessed reset.
 
 enum class ResetReason : std::uint8_t {
-  unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where this
-                        ///< incarnation's sessions begin
-  stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
+  unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where the
+                        ///< sessions of the reset's sender begin
+  stale_epoch = 2,      ///< the refused opening is older than one already seen, which had `epoch`
 };
 
-/// The layout on the wire. It follows a header whose session is 0.
+/// The layout on the wire. The block follows a header whose session is 0.
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
@@ -151,8 +151,9 @@ struct ResetBlock {
 };
 static_assert(sizeof(ResetBlock) == 24);
 
-// The only encoder of frame headers. It completes every frame before transmission, with or without a session.
-// It knows nothing about blocks and segments. The caller has already written them after the header.
+// The functions below are the only encoders of frame headers. They complete every frame before transmission,
+// whether or not it belongs to a session. They know nothing about blocks and segments, which the caller has
+// already written after the header.
 
 /// Creates a header at the start of a frame, which the caller fills in place. Building the header elsewhere
 /// and copying it would be slower: the processor would have to wait until the bytes just written have left
@@ -163,8 +164,8 @@ inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeade
 /// frame, and begin with the header. A frame that will be sealed gets no checksum.
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
                   Integrity integrity = Integrity::checksum);
-/// These two functions do the same in two steps, for frames that share the result of the first step.
-/// encode_kind() sets everything except the checksum. encode_checksum() sets the checksum.
+/// Together, these two functions do what encode_frame() does. encode_kind() sets everything except the
+/// checksum, so frames of the same kind and length can share its result. encode_checksum() sets the checksum.
 void encode_kind(FrameHeader& header, std::size_t frame_length);
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
                      Integrity integrity = Integrity::checksum);

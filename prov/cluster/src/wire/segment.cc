@@ -12,7 +12,7 @@ namespace {
 enum Field : std::uint8_t { kId = 1, kPeerId = 2, kOffset = 4, kTotal = 8, kKey = 16 };
 
 struct Shape {
-  std::uint8_t fields;  ///< which of the numbered fields are always there
+  std::uint8_t fields;  ///< the bits of the `Field`s that are always present
   std::uint8_t flags;   ///< which flags are allowed
   bool ordered;
   bool payload;  ///< true if `length` may be other than zero
@@ -65,8 +65,8 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-/// The size of a header by kind, without the fields that flags add. It is a table, because each frame needs
-/// it several times.
+/// The sizes of headers by kind, without the fields that flags add. They are in a table, because each frame
+/// needs them several times.
 constexpr auto kFixedSizes = [] {
   std::array<std::uint8_t, std::size(kShapes)> sizes{};
   for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
@@ -86,7 +86,7 @@ std::size_t size_of(SegmentKind kind, std::uint8_t flags) {
          ((flags & kAddress) ? 8 : 0);
 }
 
-/// Checks the two bytes that only atomics use, and the lengths that depend on them.
+/// Checks `detail`, which only atomics use, and the lengths that depend on it.
 bool detail_is_valid(Segment& segment, std::uint16_t detail) {
   if (segment.kind != SegmentKind::atomic) return detail == 0;
   AtomicCode code;

@@ -16,32 +16,33 @@
 
 namespace cluster::wire {
 
+/// In the descriptions, "I" means the sender of the segment, and "you" means its receiver.
 enum class SegmentKind : std::uint8_t {
   eager = 1,       ///< a whole message
   eager_first,     ///< the first part of a message of `total` bytes that needs several segments
   eager_next,      ///< its next part; no other message comes between the parts of a message
-  announce,        ///< rendezvous: a message of `total` bytes waits in the sender's request `id`
+  announce,        ///< rendezvous: a message of `total` bytes waits in my request `id`
   pull,            ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
-  bulk,            ///< bytes at `offset` for the receiver's request `peer_id`, in any order
-  done,            ///< the sender's request `id` is finished: all wanted bytes have arrived
-  credit,          ///< `total` is the limit for the receiver's charges since the session began
-  close,           ///< the peer closes in an orderly way: it sends nothing more, and nothing is lost
-  write,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
+  bulk,            ///< bytes at `offset` for your request `peer_id`, in any order
+  done,            ///< your request `id` is finished: it is executed, or all wanted bytes have arrived
+  credit,          ///< `total` is the limit for your charges since the session began (protocol/channel.h)
+  close,           ///< I close in an orderly way: I send nothing more, and nothing is lost
+  write,           ///< the first or only part of a remote write of `total` bytes to `offset` of region `key`
   write_next,      ///< its next part; nothing comes between the parts of a write
-  write_announce,  ///< a large remote write: pull it from the sender's request `id`
+  write_announce,  ///< a large remote write: pull it from my request `id`
   read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                    ///< `peer_id`, where they begin at offset `data`
-  failed,          ///< the sender's request `id` failed: `total` says why
-  read_failed,     ///< the receiver's read request `peer_id` failed: `total` says why
-  placed,          ///< instead of bulk on one node: `total` bytes are already where the pull wants them
+  failed,          ///< your request `id` failed: `total` says why
+  read_failed,     ///< your read request `peer_id` failed: `total` says why
+  placed,  ///< instead of bulk, on one node: I have written `total` bytes to where the pull wants them
   /// Execute `detail` (wire/atomic.h) on the next part of `total` bytes from `offset` of region `key`.
   atomic,
-  fetched,  ///< the previous values of a part of atomic `id`, from `offset` on
+  fetched,  ///< the previous values of a part of your atomic `id`, from `offset` on
   padding,  ///< has no effect; fills a frame up to the wanted length
   // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
   group_join,   ///< the sender is a member; `total` says in what role; `offset` orders its memberships
   group_start,  ///< the receiver gets the stream from `offset` on
-  /// Frames before `offset` have arrived; `total`: limit for sending; `peer_id`: age of newest.
+  /// Frames before `offset` have arrived; `total`: limit for sending; `peer_id`: age of the newest frame.
   group_status,
   group_nak,     ///< `total` frames from `offset` on are missing
   group_ask,     ///< the stream ends at `offset` so far; the receiver must report what has arrived
@@ -58,7 +59,7 @@ inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message 
 inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data) is present
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
 inline constexpr std::uint8_t kAddress =
-    8;  ///< `address` is present: where the bytes of an announcement are, or those of a pull belong
+    8;  ///< `address` is present: where an announced message lies, or where the bytes of a pull belong
 inline constexpr std::uint8_t kMore =
     16;  ///< the operation continues; in a group_status: frames arrive by multicast
 inline constexpr std::uint8_t kContinues =
@@ -96,10 +97,9 @@ struct Segment {
 /// The largest number of bytes that encode() writes. No kind has all fields.
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// Returns true for kinds that the receiver must process in the order of transmission. They need it for
-/// matching, and for the order of remote reads and writes. The receiver processes other kinds (answers,
-/// pulls, bulk, credit, close) as they arrive. If a `done` is in a frame of ordered segments, it waits with
-/// them.
+/// Returns true for kinds that the receiver must process in the order of transmission. Matching, and the
+/// order of remote reads and writes, depend on it. The receiver processes other kinds (answers, pulls, bulk,
+/// credit, close) as they arrive. But a `done` in a frame of ordered segments waits with these segments.
 bool ordered(SegmentKind kind);
 /// Returns true if the sender waits for a `done` or `failed`, which the receiver sends as soon as it has
 /// executed the segment.
