@@ -36,8 +36,8 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// Later versions of libfabric append functions to this table. libfabric sees by the table's size that they
-/// are missing, and returns -FI_ENOSYS.
+/// Later versions of libfabric append functions to this table. From the table's size, libfabric knows that
+/// these functions are missing, and returns -FI_ENOSYS.
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = Method<&Av::insert>::entry,

@@ -29,8 +29,9 @@ int fi_errno_of(Status status);
 /// Returns the positive FI_E* number for the exception that is being handled.
 int fi_errno_of_exception() noexcept;
 
-/// An object that converts to a function pointer of any signature. The function returns -Error, or null if it
-/// returns a pointer. Such functions are the entries of ops tables that the provider does not implement.
+/// An object that converts to a function pointer of any signature. The function returns -Error, or null if
+/// its result is a pointer. Such functions are the entries of ops tables that the provider does not
+/// implement.
 template <int Error>
 struct ErrorStub {
   template <typename Result, typename... Arguments>

@@ -21,9 +21,9 @@ struct RemoteRange {
   std::size_t length = 0;
 };
 
-/// Identifies a pending access. The caller passes a ticket with the access, and the transport passes it back
-/// when it reports the end of the access. Transports do not interpret tickets. A ticket fits into two
-/// registers.
+/// Identifies a pending access. The caller passes a ticket with the access, and the transport passes the
+/// ticket back when it reports the end of the access. Transports do not interpret tickets. A ticket fits into
+/// two registers.
 class AccessTicket {
  public:
   AccessTicket() = default;
@@ -58,7 +58,7 @@ class AccessTerms {
   /// Returns true if the caller may change the source of a put as soon as the call returns.
   bool copied() const { return (bits_ & 1) != 0; }
   /// Returns true if the access must take effect after all segments that were posted to the peer's carrier
-  /// before.
+  /// before the access.
   bool after_sends() const { return (bits_ & 2) != 0; }
   /// Returns true if the access must take effect after all pending puts.
   bool after_puts() const { return (bits_ & 4) != 0; }

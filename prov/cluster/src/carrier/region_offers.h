@@ -21,7 +21,7 @@ struct OfferedRegion {
   bool writes_served = false;  ///< peers may write the region, but only through this side's library
 };
 
-/// The regions of one domain. Several threads may call it at once.
+/// The regions of one domain. Several threads may call these methods at once.
 class RegionOffers {
  public:
   virtual ~RegionOffers() = default;

@@ -115,7 +115,7 @@ struct Operation {
   bool report = true;            ///< true to write a completion on success
   JoinListener* join = nullptr;  ///< set if this operation is the barrier of a join, and null otherwise
   bool awaits_group = false;     ///< true while the operation waits for a multicast from another node
-  bool reported = false;         ///< true from the beginning of its report on
+  bool reported = false;         ///< true once its report has begun
 };
 
 class Team {

@@ -165,8 +165,8 @@ class Engine {
   }
 
   mutable BiasedLock lock_;
-  /// Holds the counters. Declared first so that it outlives the other members, which still count events while
-  /// they are destroyed.
+  /// Holds the counters. It is declared before the members that count events, because these members still
+  /// count while they are destroyed.
   const std::shared_ptr<void> resources_;
   EngineParts parts_;
   mutable PeerTable peers_;

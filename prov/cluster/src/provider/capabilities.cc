@@ -176,8 +176,9 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
   attributes.iov_limit = protocol::kIovMax;
 }
 
-/// Tags are compared bit by bit, so every format is supported. libfabric wants each field at least as large as
-/// the hint's, and the generic format has fields of one bit only: the answer is the hint itself.
+/// Tags are compared bit by bit, so every format is supported. libfabric demands that each field in the
+/// answer is at least as large as the same field in the hint. The generic format has only fields of one bit,
+/// so the answer repeats the hint.
 std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
 
 void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities, const fi_ep_attr* hint) {
@@ -196,10 +197,10 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities,
 /// The three bits that replace FI_MR_BASIC since 1.5.
 constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
-/// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets it. Other
-/// callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get these
-/// bits, because then the provider draws random keys, which nobody can guess. All other callers get 0: the
-/// application chooses the keys, and remote addresses begin at 0.
+/// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets this mode.
+/// Other callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get
+/// these bits, because then the provider draws random keys, which nobody can guess. All other callers get 0:
+/// the application chooses the keys, and remote addresses begin at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;

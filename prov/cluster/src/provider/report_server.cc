@@ -28,7 +28,8 @@ constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
 std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
                                                  std::string& reason) {
   std::string text = std::string(kReportSocketPrefix) + name.text();
-  // Several interfaces may have the same link-local address, so the name contains the interface's number.
+  // Several interfaces may have the same link-local address, so the socket's name contains the interface's
+  // number.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   os::LocalSocket listener = os::LocalSocket::listen(text, reason);
   if (!listener) return nullptr;

@@ -57,7 +57,7 @@ class PeerTable final : public protocol::AddressHandles {
     });
   }
   /// Returns the peer, or null if the handle is not in the address vector. Only the first call for a handle
-  /// has to search.
+  /// after a change of the address vector has to search.
   Peer* by_handle(std::uint64_t handle) {
     Peer* const peer = used_before(handle);
     return peer != nullptr ? peer : look_up(handle);
