@@ -50,7 +50,7 @@ constinit fi_ops_av av_ops = {
 };
 
 /// A name that ends in digits, divided into the base, the number and the number of digits. For example,
-/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number from name to name.
+/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number by one from each name to the next.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;

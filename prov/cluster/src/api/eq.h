@@ -2,7 +2,8 @@
 // when joining a team succeeds or fails (mc.cc). The application may write events of its own. Each read makes
 // progress on endpoints that may join teams.
 //
-// Its descriptor becomes readable when an event is written, or when one of these endpoints' engines has work.
+// The queue's descriptor becomes readable when an event is written, or when the engine of one of these
+// endpoints has work.
 #pragma once
 
 #include <rdma/fi_eq.h>

@@ -58,8 +58,8 @@ inline ThreadId this_thread() { return &thread_mark; }
 /// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use it as a spin lock.
 ///
 /// Ending an ownership costs a system call and an interrupt on each processor that runs the process. If two
-/// threads alternate, this happens at most once in kEntriesToBias entries. Otherwise the lock is a spin lock
-/// for them. Without a ThreadFence, the lock is always a spin lock.
+/// threads alternate, this happens at most once in kEntriesToBias entries. Between these entries, the lock is
+/// a spin lock for the two threads. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;

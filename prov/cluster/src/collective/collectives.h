@@ -31,7 +31,7 @@ namespace cluster::collective {
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
-  /// Returns true if multicast reaches the nodes.
+  /// Returns true if this endpoint can use multicast.
   virtual bool has_multicast() const = 0;
   /// Opens a multicast group of these members, one of which is this endpoint. Returns the address of the
   /// group. `key` must be the same at all members.

@@ -92,7 +92,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
       here = schedule.receive(multicast->spreader, crossing, piece, {here});
     }
     if (multicast != nullptr && multicast->spreads) {
-      // Multicasts before it sends inside the node, because the network is slower.
+      // The multicast comes before the sends inside the node, because the network is slower.
       done.push_back(schedule.spread(crossing, piece, {here}));
     } else if (multicast != nullptr || tree.parent != kNoMember || tree.children.empty()) {
       done.push_back(here);

@@ -31,7 +31,7 @@ struct Arguments {
   ConstBytes source{};  ///< one block for each member in alltoall, reduce_scatter, and at the root of scatter
   Bytes target{};       ///< one block for each member in alltoall, allgather, and at the root of gather
   Member root = 0;
-  bool multicast = false;  ///< true if multicast reaches the nodes; the same at all members
+  bool multicast = false;  ///< true if the members can use multicast; the same at all members
   bool often = false;      ///< true if the team broadcasts often; the same at all members
 };
 

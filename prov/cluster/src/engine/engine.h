@@ -13,7 +13,7 @@
 //   CollectiveEndpoint  collective operations
 //
 // The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
-// reads a queue or waits.
+// reads a queue or a counter, or that waits.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ constexpr std::size_t kBodyMin = 256;
 /// The time after which the table retries work that got no memory. No event announces that memory is free
 /// again.
 constexpr Duration kRetryInterval = 10ms;
-/// Used for a lost member, because its data cannot be delivered later.
+/// The limit for a lost member. All its data is delivered at once, because this data cannot be delivered
+/// later.
 constexpr std::size_t kAllBodies = SIZE_MAX;
 
 /// The time between two reads of an empty socket. Each read is a system call, and without this limit a

@@ -59,7 +59,8 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  // An application cannot choose the size of the buffers, because the flow control by credit determines it.
+  // An application cannot choose the size of the buffers for unexpected messages, because the flow control by
+  // credit determines this size.
   check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
@@ -90,8 +91,8 @@ bool is_progress(const fi_progress& field) {
 }
 
 /// Returns true if the value is allowed for callers of this API version. FI_MR_BASIC and FI_MR_SCALABLE are
-/// values of an enumeration and must not be combined with other bits. Since 1.5 there are other bits, by
-/// which the caller says what it supports.
+/// values of an enumeration and must not be combined with other bits. Since API version 1.5 there are other
+/// bits, by which the caller says what it supports.
 bool is_registration_mode(int mode, std::uint32_t version) {
   if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
   return mode == 0 || !old_registration(version);

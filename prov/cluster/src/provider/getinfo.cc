@@ -73,8 +73,8 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// Copies the application's key into the answer. Callers before 1.5 have no key. Returns false if there is no
-/// memory.
+/// Copies the application's key into the answer. Callers before API version 1.5 have no key. Returns false if
+/// there is no memory.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
   const api::AuthKey key = api::AuthKey(api::GivenAuthKey(api::attributes_at(hint), version));
