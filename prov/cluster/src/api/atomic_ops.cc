@@ -174,8 +174,8 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                     key, type, op, context);
 }
 
-/// The common part of the three calls with flags. The flags of the call replace the endpoint's operation
-/// flags.
+/// The common part of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
+/// endpoint's operation flags.
 ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                      std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                      std::uint64_t flags) noexcept {
@@ -255,7 +255,7 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-/// The table of an endpoint that is not enabled yet. The fi_atomicvalid calls already work.
+/// The table of an endpoint that is not enabled yet. Of its calls, only the fi_atomicvalid calls work.
 constinit fi_ops_atomic atomic_ops_disabled = [] {
   auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
   ops.writevalid = valid<Form::base>;

@@ -1,6 +1,6 @@
 // The authorization key that an application passes as auth_key in fi_domain_attr, fi_ep_attr or fi_mr_attr.
-// It has 16 to 64 bytes, which must be hard to guess for other hosts. Callers that use an API before 1.5 do
-// not set these fields.
+// It has 16 to 64 bytes, which must be hard to guess for other hosts. Callers that use an API version
+// before 1.5 do not set auth_key.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -15,10 +15,11 @@
 namespace cluster::api {
 
 /// FI_AV_AUTH_KEY. Since libfabric 1.20, an application that sets this key size asks for a separate key for
-/// each address. The provider refuses it.
+/// each address. The provider refuses this size.
 inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 
-/// Refers to the key in an attribute struct. It is empty if the caller's API version does not have the field.
+/// Refers to the key in an attribute struct, or to no key if the caller's API version does not have the
+/// field.
 struct GivenAuthKey {
   template <typename Attributes>
   GivenAuthKey(const Attributes& attributes, std::uint32_t version) {
@@ -26,8 +27,8 @@ struct GivenAuthKey {
     bytes = attributes.auth_key;
     size = attributes.auth_key_size;
   }
-  /// Returns a text that says why the key is not allowed, or null if it is allowed. An application may also
-  /// pass no key.
+  /// Returns a text that says why the key is not allowed, or null if the key is allowed. An application is
+  /// also allowed to pass no key.
   const char* refusal() const {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey

@@ -36,8 +36,8 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// Later versions of libfabric append functions to this table. libfabric sees by the table's size that they
-/// are missing, and returns -FI_ENOSYS.
+/// Later versions of libfabric append functions to this table. From the table's size, libfabric knows that
+/// these functions are missing, and returns -FI_ENOSYS.
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = Method<&Av::insert>::entry,
@@ -50,7 +50,7 @@ constinit fi_ops_av av_ops = {
 };
 
 /// A name that ends in digits, divided into the base, the number and the number of digits. For example,
-/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number from name to name.
+/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number by one from each name to the next.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;

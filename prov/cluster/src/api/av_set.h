@@ -31,8 +31,8 @@ class AvSet : public fid_av_set, public RefCounted {
  private:
   AvSet(Av& av, void* context);
   bool contains(fi_addr_t address) const;
-  /// If `common` is true, keeps the members that are also in `other`. If it is false, keeps those that are
-  /// not.
+  /// If `common` is true, keeps the members that are also in `other`. If `common` is false, keeps the members
+  /// that are not in `other`.
   int keep(const fid_av_set* other, bool common);
 
   std::vector<fi_addr_t> members_;

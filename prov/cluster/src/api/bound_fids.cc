@@ -55,8 +55,8 @@ int BoundFids::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// The counter counts accesses by peers even without FI_RMA_EVENT, because some programs bind one counter to
-/// all events.
+/// Accepts the flags for accesses by peers even without FI_RMA_EVENT, because some programs bind one counter
+/// to all events without asking for that capability.
 int BoundFids::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   if (flags & ~kCntrFlags) return -FI_EBADFLAGS;
   if (&cntr.domain() != &domain_) return -FI_EINVAL;

@@ -1,5 +1,5 @@
 // A counter of successful and failed operations. Some programs use counters and read no queues. So every read
-// of a counter makes progress on the endpoints to which it is bound.
+// of a counter makes progress on the endpoints to which the counter is bound.
 #pragma once
 
 #include <rdma/fi_eq.h>

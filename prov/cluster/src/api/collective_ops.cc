@@ -1,6 +1,6 @@
 // Collective operations: the ops table of fi_collective, and fi_query_collective. `count` is the number of
 // elements that one member contributes or gets. A buffer with a block for each member holds `count` elements
-// for each.
+// in each block.
 #include <rdma/fi_collective.h>
 
 #include "api/endpoint.h"
@@ -124,7 +124,7 @@ ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_a
                flags);
 }
 
-/// Implements alltoall and allgather, in which every member sends to every other member.
+/// Implements alltoall and allgather, in which every member gets data from every other member.
 template <Kind kind>
 ssize_t exchange(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                  fi_addr_t team, fi_datatype type, std::uint64_t flags, void* context) noexcept {

@@ -158,7 +158,8 @@ ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   return drain(entries, count, sources);
 }
 
-/// Makes progress, then reads. `flatten` inlines the whole turn of an idle engine into this function.
+/// Makes progress, then reads. The attribute gnu::flatten inlines the whole turn of an idle engine into this
+/// function.
 template <typename Entry>
 [[gnu::noinline, gnu::flatten]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count,
                                                           fi_addr_t* sources) {
@@ -174,8 +175,8 @@ template <typename Entry>
     backoff_.record_event();
     return static_cast<ssize_t>(taken);
   }
-  // The turn may also have written completions to the queue. If the next one has failed, it stays there for
-  // the next read.
+  // The turn may also have written completions to the queue. If one of them reports a failure, it stays in
+  // the queue for the next read.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

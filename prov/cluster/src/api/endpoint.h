@@ -2,8 +2,8 @@
 // it. Until then its ops tables contain functions that fail. So data operations need not check whether the
 // endpoint is enabled.
 //
-// Counters may also be bound after that. OpenSHMEM libraries first enable the endpoint of the process, and
-// later bind a counter for each context that they open on it.
+// Counters may also be bound after the endpoint is enabled. OpenSHMEM libraries first enable the endpoint of
+// the process, and later bind a counter for each context that they open on it.
 //
 // An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds a reference to its original,
 // and uses the original's engine, bindings and name. An alias of an alias refers to the original, too.

@@ -13,8 +13,8 @@
 namespace cluster::api {
 
 /// Endpoint options that libfabric added in 1.18 to 1.20. They are defined here because the provider is
-/// compiled with the headers of 1.17, while programs built with newer headers use them. The values are those
-/// of libfabric 2.x.
+/// compiled with the headers of 1.17, while programs built with newer headers use these options. The values
+/// are those of libfabric 2.x.
 namespace compat {
 inline constexpr int kOptionMaxMessageSize = 12;
 inline constexpr int kOptionMaxTaggedSize = 13;

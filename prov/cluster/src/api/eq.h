@@ -2,7 +2,8 @@
 // when joining a team succeeds or fails (mc.cc). The application may write events of its own. Each read makes
 // progress on endpoints that may join teams.
 //
-// Its descriptor becomes readable when an event is written, or when one of these endpoints' engines has work.
+// The queue's descriptor becomes readable when an event is written, or when the engine of one of these
+// endpoints has work.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -25,8 +26,8 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
-  /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is lost.
-  /// After the events before it, one read returns -FI_EOVERRUN.
+  /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is
+  /// lost. When the application has read all events in the queue, one read then returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Adds an error event: an asynchronous operation of `object` has failed.
   void report_error(struct fid& object, Status cause);

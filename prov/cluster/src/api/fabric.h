@@ -1,9 +1,9 @@
 // A fabric: the root of an application's objects. provider/ opens it and passes a Platform to it. From that
 // Platform all objects of the fabric get their engines, clock and log.
 //
-// The component api/ checks the arguments of calls and translates them. Each call that sends is translated to
-// one protocol::SendOp, and each call that receives to one protocol::RecvOp. Completions come from
-// protocol::CompletionQueue and are translated to entries in the queue's format.
+// The component api/ checks the arguments of calls and translates them to operations of the protocol, for
+// example to a protocol::SendOp or a protocol::RecvOp. Completions come from protocol::CompletionQueue and
+// are translated to entries in the queue's format.
 //
 // The behaviour follows the manual pages of libfabric 1.17 to 2.x.
 #pragma once

@@ -47,8 +47,8 @@ int fi_errno_of_exception() noexcept {
 
 namespace {
 
-/// The objects that have an InheritedFid. It is never destroyed, because applications may close objects or
-/// fork while static destructors run.
+/// The objects that have an InheritedFid. The registry is never destroyed, because applications may close
+/// objects or fork while static destructors run.
 struct Registry {
   std::mutex mutex;
   std::vector<fid*> open;

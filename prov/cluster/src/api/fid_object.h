@@ -29,8 +29,9 @@ int fi_errno_of(Status status);
 /// Returns the positive FI_E* number for the exception that is being handled.
 int fi_errno_of_exception() noexcept;
 
-/// An object that converts to a function pointer of any signature. The function returns -Error, or null if it
-/// returns a pointer. Such functions are the entries of ops tables that the provider does not implement.
+/// An object that converts to a function pointer of any signature. The function returns -Error, or null if
+/// its result is a pointer. In ops tables, such functions are the entries for calls that the provider does
+/// not implement.
 template <int Error>
 struct ErrorStub {
   template <typename Result, typename... Arguments>
@@ -190,8 +191,8 @@ int close_object(fid* plain) noexcept {
 /// Makes an object unusable in a child of fork(). Such objects have an InheritedFid as a member. In the
 /// child, the object's operations return -FI_EOPBADSTATE, and closing it does nothing. The child has a copy
 /// of the object's memory. But rings, registered memory and sessions belong to the parent, and the parent's
-/// threads do not run in the child. In the child, every object's ops tables are replaced by tables that fail,
-/// so data operations need no check.
+/// threads do not run in the child. In the child, the ops tables of these objects are replaced by tables of
+/// functions that fail, so data operations need no check.
 class InheritedFid {
  public:
   explicit InheritedFid(fid& object);

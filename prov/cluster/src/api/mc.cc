@@ -143,7 +143,8 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
   if (self == collective::kNoMember || !known) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
-  // Set before the join, because the event refers to the team and may be read before this call returns.
+  // The handle is set before the join, because the event refers to the handle, and another thread may read
+  // the event before this call returns.
   *handle = mc.get();
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());

@@ -30,8 +30,8 @@ void take_tag(const Message& message, Op& op) {
   }
 }
 
-// --- Sending. In these functions `op` has no buffers yet. `flatten` inlines the fast lane into the functions
-// that use it. ---
+// --- Sending. An `op` that is passed to these functions has no buffers yet. The attribute gnu::flatten on
+// send(), inject() and similar functions inlines the fast lane into them. ---
 
 template <typename... Tag>
 [[gnu::always_inline]] inline SendOp send_op(fi_addr_t to, void* context, Tag... tag) {
@@ -55,8 +55,8 @@ template <typename... Tag>
 
 static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
 
-/// Builds the message for the fast lane. A larger `size` is reduced to kBytesMax + 1. That fits into 32 bits,
-/// and the lane refuses it.
+/// Builds the message for the fast lane. A `size` above kBytesMax is replaced by kBytesMax + 1, which fits
+/// into 32 bits. The lane refuses a message of that length.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
   return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),

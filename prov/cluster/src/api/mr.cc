@@ -65,8 +65,9 @@ std::uint64_t draw_key(Domain& domain) {
   return key;
 }
 
-/// Returns true if the application has passed no authorization key, or the domain's key. Any other key is
-/// refused, because only peers of the domain's endpoints can access a region.
+/// Returns true if the application has passed either no authorization key or the domain's key. Any other key
+/// is refused, because a region has no key of its own: the keys of the domain's endpoints decide which peers
+/// can access it.
 bool allows(Domain& domain, const GivenAuthKey& given) {
   return given.size == 0 || (given.refusal() == nullptr &&
                              std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));

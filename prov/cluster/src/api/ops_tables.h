@@ -17,7 +17,7 @@
 
 namespace cluster::api {
 
-// The tables of enabled endpoints that have the capability.
+// An enabled endpoint has these tables for the capabilities that it has.
 extern fi_ops_msg msg_ops;
 extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
@@ -27,7 +27,7 @@ extern fi_ops_collective collective_ops;
 template <typename Table>
 inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);
 extern fi_ops_atomic atomic_ops_disabled;
-/// The table of an endpoint without the capability.
+/// The table for a capability that the endpoint does not have.
 template <typename Table>
 inline constinit Table unsupported_ops = stub_ops<Table>(kEnosys);
 

@@ -2,7 +2,7 @@
 
 namespace cluster::api {
 
-/// Returns, with a margin, how many ticks the turns of progress in kReadsPerCheck reads take.
+/// Returns how many ticks the turns of progress in kReadsPerCheck reads take, doubled as a margin.
 std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void()>& turn) {
   const std::uint32_t checks = slow_checks_.load(std::memory_order_relaxed);
   slow_checks_.store(checks + 1, std::memory_order_relaxed);

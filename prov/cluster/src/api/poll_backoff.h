@@ -56,7 +56,7 @@ class PollBackoff {
   }
 
  private:
-  /// A shorter yield is only the system call: no other thread ran.
+  /// If a yield takes fewer ticks than this, no other thread ran, and the ticks are those of the system call.
   static constexpr std::uint64_t kTicksAlone = 1 << 12;
   /// Several waiting ranks, which run for some hundred us each, take less than this.
   static constexpr std::uint64_t kTicksLong = 1 << 21;

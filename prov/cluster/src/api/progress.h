@@ -1,10 +1,10 @@
 // The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
 // engines, because libfabric demands that a read of any bound object makes progress on the whole endpoint. A
-// thread that waits sleeps on all of them.
+// thread that waits sleeps on all these engines.
 //
 // The lock makes sure that an engine is not destroyed while it is polled. If a reader finds the lock taken,
-// it does not wait, because the other reader does the same work. Only arming, and opening or closing an
-// endpoint, wait for the lock.
+// it does not wait, because usually another reader holds the lock and does the same work. Only calls that
+// prepare a sleep, and calls that add or remove an engine, wait for the lock.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -46,8 +46,8 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Arms every engine. To do so, it takes a turn of each engine. Returns true if nothing has arrived. From
-  /// then on the sleeper wakes as soon as something arrives.
+  /// Arms every engine, which takes a turn of each engine. Returns true if nothing has arrived. In that case,
+  /// the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {

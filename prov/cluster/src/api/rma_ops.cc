@@ -12,7 +12,7 @@ using protocol::ReadOp;
 using protocol::RmaIov;
 using protocol::WriteOp;
 
-// In the following functions `op` is a ReadOp or a WriteOp that has no buffers and remote ranges yet.
+// In the following functions `op` is a ReadOp or a WriteOp that has no buffers and no remote ranges yet.
 
 template <typename Op>
 ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typename Op::Buffer> buffers,

@@ -65,8 +65,9 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 /// Repeats `attempt` until it returns a value other than -FI_EAGAIN, or until `timeout` milliseconds have
 /// passed. A negative timeout means no limit, and 0 means one attempt. `arm(sleeper)` returns how long the
 /// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
-/// succeed. If one of the two functions throws, returns the error number. A signal does not end the wait.
-/// Debuggers and resumed jobs send signals, and applications take an early return for a failure.
+/// succeed. If one of the two functions throws, returns a negative libfabric error. A signal does not end the
+/// wait, because debuggers and job control send signals, and applications would take an early return for a
+/// failure.
 template <typename Attempt, typename Arm>
 ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);

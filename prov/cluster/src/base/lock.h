@@ -58,8 +58,8 @@ inline ThreadId this_thread() { return &thread_mark; }
 /// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use it as a spin lock.
 ///
 /// Ending an ownership costs a system call and an interrupt on each processor that runs the process. If two
-/// threads alternate, this happens at most once in kEntriesToBias entries. Otherwise the lock is a spin lock
-/// for them. Without a ThreadFence, the lock is always a spin lock.
+/// threads alternate, this happens at most once in kEntriesToBias entries. Between these entries, the lock is
+/// a spin lock for the two threads. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;
@@ -88,7 +88,7 @@ class BiasedLock {
   /// One thread that is, was or may become the owner.
   struct Owner {
     ThreadId thread = nullptr;         ///< written once, before `owner_` first points to this element
-    std::atomic<bool> inside = false;  ///< the thread holds the lock, or is checking whether it still owns it
+    std::atomic<bool> inside = false;  ///< the thread holds the lock, or checks whether it is still the owner
   };
 
   bool enter_as_owner() {
@@ -116,7 +116,7 @@ class BiasedLock {
   std::atomic<Owner*> owner_{owners_.data()};
   std::atomic<bool> taken_{false};
   Owner* inside_as_owner_ = nullptr;  ///< only the holder of the lock writes this member and the next two
-  unsigned run_ = 0;                  ///< how often `last_` has locked in a row, not as the owner
+  unsigned run_ = 0;                  ///< how many times in a row `last_` has taken `taken_`
   ThreadId last_ = nullptr;
   ThreadFence fence_;
 };

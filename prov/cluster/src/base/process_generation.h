@@ -1,6 +1,7 @@
 // Counts the forks that lead to this process: after fork() the child's number is larger than its parent's.
-// Objects compare this number to detect that the process has inherited them. A process must neither use nor
-// release inherited objects (api/fid_object.h, os/descriptor.h).
+// An object stores the number of the process that opened it. If the number differs later, the process has
+// inherited the object. A process must neither use nor release inherited objects (api/fid_object.h,
+// os/descriptor.h).
 #pragma once
 
 #include <atomic>

@@ -6,7 +6,7 @@
 //
 //   [peer                       a record of this kind begins
 //   =peer 10.0.0.2:9228         a text: printable ASCII
-//   #window_frames 32 a number: digits, perhaps after a minus sign
+//   #window_frames 32           a number: digits, perhaps after a minus sign
 //   ?confirmed yes              yes or no
 //
 // read_report() trusts nothing: it refuses text that breaks these rules or exceeds the limits.

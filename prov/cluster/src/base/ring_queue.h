@@ -31,7 +31,7 @@ class RingQueue {
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
   /// Appends an item that still has the old contents of its place, and returns it. The caller must overwrite
-  /// its members.
+  /// the item's members.
   Item& push_back() {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];

@@ -1,7 +1,7 @@
 // Serial numbers that wrap around (RFC 1982). A comparison is correct if the two numbers differ by less than
-// 2^31. The windows guarantee that. There are two kinds, and the compiler does not let them be mixed. A frame
-// has one sequence number for all its transmissions. Each transmission of the frame has its own transmission
-// number.
+// 2^31. The windows of the flows guarantee that. There are two kinds of serial numbers, and the compiler does
+// not let code mix them. A frame has one sequence number for all its transmissions. Each transmission of the
+// frame has its own transmission number.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace cluster {
 class SipHash {
  public:
   /// Pass random numbers in braces: `hash{random.next(), random.next()}`. Braces fix which of the two calls
-  /// comes first; with parentheses the compiler chooses. Then the same seed of the simulator could give
+  /// comes first. With parentheses, the compiler would choose, and the same seed of the simulator could give
   /// different runs on different machines.
   SipHash(std::uint64_t low, std::uint64_t high) : low_(low), high_(high) {}
 

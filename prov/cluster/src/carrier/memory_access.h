@@ -21,9 +21,9 @@ struct RemoteRange {
   std::size_t length = 0;
 };
 
-/// Identifies a pending access. The caller passes a ticket with the access, and the transport passes it back
-/// when it reports the end of the access. Transports do not interpret tickets. A ticket fits into two
-/// registers.
+/// Identifies a pending access. The caller passes a ticket with the access, and the transport passes the
+/// ticket back when it reports the end of the access. Transports do not interpret tickets. A ticket fits into
+/// two registers.
 class AccessTicket {
  public:
   AccessTicket() = default;
@@ -31,7 +31,7 @@ class AccessTicket {
   AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
   /// Makes a ticket for an operation that has waited in a queue and therefore has a request object. queued()
-  /// returns true for it.
+  /// returns true for this ticket.
   AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 
@@ -58,7 +58,7 @@ class AccessTerms {
   /// Returns true if the caller may change the source of a put as soon as the call returns.
   bool copied() const { return (bits_ & 1) != 0; }
   /// Returns true if the access must take effect after all segments that were posted to the peer's carrier
-  /// before.
+  /// before the access.
   bool after_sends() const { return (bits_ & 2) != 0; }
   /// Returns true if the access must take effect after all pending puts.
   bool after_puts() const { return (bits_ & 4) != 0; }
@@ -99,15 +99,15 @@ class MemoryAccess {
   const bool in_order_;
 };
 
-/// The memory of a peer process on the same node. It exists only if the kernel lets this process copy from
-/// and to that memory (cross-memory attach, CMA). With it, a large message is copied once
+/// The memory of a peer process on the same node. The object exists only if the kernel lets this process copy
+/// from and to that memory (cross-memory attach, CMA). With CMA, a large message is copied once
 /// (protocol/direct_copy.h). Through a ring it would be copied twice.
 class CrossMemory {
  public:
   virtual ~CrossMemory() = default;
 
   /// Copies `length` bytes from `address` in the peer's memory to position `offset` of the concatenation of
-  /// `slices`. Returns false if it could not copy all bytes. Then another attempt would fail as well.
+  /// `slices`. Returns false if not all bytes could be copied. Then another attempt would fail as well.
   virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                     std::size_t length) = 0;
   /// Copies `source` to `address` in the peer's memory. Returns false as read() does.

@@ -21,7 +21,7 @@ struct OfferedRegion {
   bool writes_served = false;  ///< peers may write the region, but only through this side's library
 };
 
-/// The regions of one domain. Several threads may call it at once.
+/// The regions of one domain. Several threads may call these methods at once.
 class RegionOffers {
  public:
   virtual ~RegionOffers() = default;
@@ -35,8 +35,8 @@ class RegionOffers {
   virtual bool withdraw(std::uint64_t key) = 0;
 
   /// Lets the peers of this endpoint access the regions until the returned handle is destroyed. Its
-  /// destruction waits for accesses in progress. `reads_served`, `writes_served`: all reads or all writes
-  /// have to go through this endpoint's library.
+  /// destruction waits for accesses in progress. `reads_served` and `writes_served` are true if all reads or
+  /// all writes have to go through this endpoint's library.
   virtual std::shared_ptr<void> serve(const SocketAddress& endpoint, bool reads_served,
                                       bool writes_served) = 0;
 };

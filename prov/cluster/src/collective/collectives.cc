@@ -28,7 +28,8 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   team->begin(compose(team->layout(), {}));
   const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
-  // Only after success: the other members do not count a call that failed here for lack of memory.
+  // The instance is counted only after success, because the other members do not count a call that failed
+  // here for lack of memory.
   ++instance;
   return *place->second;
 }
@@ -156,10 +157,10 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-/// Called for each message that no posted receive matches. Returns true if it is to be stored. All members of
-/// a joined team are in the address vector. For a team that is not joined yet, a sender may be missing there
-/// (`member` is false). Its messages are stored too, but they do not evict messages of senders in the address
-/// vector.
+/// Called for each message that no posted receive matches. Returns true if the message is to be stored. All
+/// members of a joined team are in the address vector. For a team that is not joined yet, the sender may be
+/// outside the address vector (`member` is false). Messages of such senders are stored too, but they do not
+/// evict messages of senders in the address vector.
 bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {

@@ -4,11 +4,11 @@
 // message tags.
 //
 // If a message of an operation ends with an error, or a member is lost, the team fails at this endpoint for
-// good. The endpoint drops the team's stored and future messages, and cancels its receives. Each operation
-// ends with an error once its buffers are free. Every member must learn of the failure, because it may wait
-// for any other member. Therefore each member at which the team fails notifies the members at the distances
-// 1, 2, 4, ... in both directions. The team then fails at these members too, and they notify further members.
-// The application may form a new team of the remaining members.
+// good. The endpoint drops the team's stored and future messages, and cancels the team's receives. Each
+// operation ends with an error once its buffers are free. Every member must learn of the failure, because it
+// may wait for any other member. Therefore each member at which the team fails notifies the members at the
+// distances 1, 2, 4, ... in both directions. The team then fails at these members too, and they notify
+// further members. The application may form a new team of the remaining members.
 //
 // The protocol may complete a message at any time, even while an operation is being posted. This object then
 // only notes the completion. At the end of a call or of a turn, advance() continues the operation. To note a
@@ -31,15 +31,15 @@ namespace cluster::collective {
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
-  /// Returns true if multicast reaches the nodes.
+  /// Returns true if this endpoint can use multicast.
   virtual bool has_multicast() const = 0;
   /// Opens a multicast group of these members, one of which is this endpoint. Returns the address of the
   /// group. `key` must be the same at all members.
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
   /// Returns true once all members have joined the group. Until then, the caller sends nothing to it.
   virtual bool group_joined(std::uint64_t group) const = 0;
-  /// Increments the number of operations that wait for a message of the group. If `waits` is false,
-  /// decrements it.
+  /// Increments the number of operations that wait for a message of the group or, if `waits` is false,
+  /// decrements the number.
   virtual void expect(std::uint64_t group, bool waits) = 0;
   /// Closes the group. Messages already sent to the group still arrive.
   virtual void close_group(std::uint64_t group) = 0;
@@ -84,7 +84,7 @@ class Collectives final : public protocol::CollectiveListener {
   void sent(void* context, Status status) override;
   void received(void* context, Status status, std::size_t length) override;
   bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
-  /// Makes all teams fail that contain this member.
+  /// Makes all teams that contain this member fail.
   void member_lost(const SocketAddress& name, Status cause) override;
   void advance() override;
 
@@ -121,9 +121,10 @@ class Collectives final : public protocol::CollectiveListener {
   protocol::CompletionQueue* queue_ = nullptr;
   bool joins_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
-  /// Number of teams created with the same members and key.
+  /// For each combination of members and key: the number of teams created so far.
   std::unordered_map<std::uint64_t, std::uint64_t> instances_;
-  /// If full, the oldest entry of an unknown sender is evicted, or else the oldest entry.
+  /// If the list is full, the oldest entry with `of_member` false is evicted. If there is none, the oldest
+  /// entry is evicted, but only for a sender in the address vector.
   std::deque<Early> early_;
   std::deque<std::uint64_t> left_;  ///< the teams that were left or evicted most recently
   /// Evicted entries of `early_`, until advance() drops their stored messages.

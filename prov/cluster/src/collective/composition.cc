@@ -10,15 +10,16 @@ namespace cluster::collective {
 namespace {
 
 // --- Exchanges: the building blocks of operations. Each function adds the actions of this member in one
-// exchange to a schedule. They begin after a given step. The function returns the step that is done when all
-// of them are done. `phase` distinguishes the messages of several exchanges in one schedule. ---
+// exchange to a schedule. The actions begin after a given step. The function returns the step that is done
+// when all these actions are done. `phase` distinguishes the messages of several exchanges in one
+// schedule. ---
 
 /// The number of message numbers that one exchange can use.
 constexpr unsigned kPhaseNumbers = 256;
 /// The length of a piece is a multiple of this. Therefore no element is split, whatever its type.
 constexpr std::size_t kPieceUnit = 64;
 
-/// Divides a long buffer into pieces. A member sends one piece on while it receives the next.
+/// Divides a long buffer into pieces. A member forwards one piece while it receives the next.
 class Pieces {
  public:
   /// All pieces except the last have the same length of at least `shortest` bytes. There are at most
@@ -75,7 +76,7 @@ struct Multicast {
 
 /// Sends the root's `buffer` to all members of a tree. With a multicast, the tree contains only the members
 /// of this node. `after` contains one step for each piece, or a single step for all pieces. No action writes
-/// into `buffer` before that step.
+/// into a piece before the step of that piece.
 Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffer, const Pieces& pieces,
                std::span<const Step> after, const Multicast* multicast = nullptr) {
   std::vector<Step> done;
@@ -91,7 +92,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
       here = schedule.receive(multicast->spreader, crossing, piece, {here});
     }
     if (multicast != nullptr && multicast->spreads) {
-      // Multicasts before it sends inside the node, because the network is slower.
+      // The multicast comes before the sends inside the node, because the network is slower.
       done.push_back(schedule.spread(crossing, piece, {here}));
     } else if (multicast != nullptr || tree.parent != kNoMember || tree.children.empty()) {
       done.push_back(here);
@@ -102,8 +103,8 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
 }
 
 /// Combines the contributions of all members of a tree at its root. `own` is the contribution of this member.
-/// `sum` is where this member adds up its own contribution and those of its children. It may be the same
-/// memory as `own`. Only the root and members with children use it. Returns one step for each piece.
+/// `sum` is where this member adds up its own contribution and those of its children. `sum` may be the same
+/// memory as `own`. Only the root and members with children use `sum`. Returns one step for each piece.
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {
   const bool combines = !tree.children.empty() || tree.parent == kNoMember;
@@ -152,7 +153,7 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
   const auto combine_with = [&](Member other, unsigned number, Step sent) {
     const Bytes arrived = arrivals.buffer(turn, sum.size());
     const Step receive = schedule.receive(other, number, arrived, {arrivals.used_by(turn), after});
-    // Both sides combine into `sum`, so each waits until its old value has been sent.
+    // This member combines into the `sum` that it sends, so it first waits until the old value is sent.
     const Step combined = schedule.combine(sum, arrived, {receive, sent});
     arrivals.used_by(turn++) = combined;
     return combined;
@@ -282,7 +283,7 @@ void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const bool in_pieces = arguments.target.size() >= kLong;
   const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
-  // With two members, no member sends a piece on, so one piece is enough.
+  // With two members, no member forwards a piece, so one piece is enough.
   const std::size_t shortest = layout.size() == 2 ? std::max(kPieceMin, arguments.target.size()) : kPieceMin;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), shortest), {&start, 1});
 }

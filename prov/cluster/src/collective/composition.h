@@ -31,7 +31,7 @@ struct Arguments {
   ConstBytes source{};  ///< one block for each member in alltoall, reduce_scatter, and at the root of scatter
   Bytes target{};       ///< one block for each member in alltoall, allgather, and at the root of gather
   Member root = 0;
-  bool multicast = false;  ///< true if multicast reaches the nodes; the same at all members
+  bool multicast = false;  ///< true if the members can use multicast; the same at all members
   bool often = false;      ///< true if the team broadcasts often; the same at all members
 };
 
@@ -51,8 +51,8 @@ inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
 /// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
 /// multicast. Other teams do not, because to open a group takes longer than a few short broadcasts. Barriers
-/// and short allreduces gain nothing from multicast, because their second message acknowledges the first
-/// anyway.
+/// and short allreduces gain nothing from multicast: the message that brings a member the result also
+/// acknowledges the member's own message.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;

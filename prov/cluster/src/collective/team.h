@@ -20,7 +20,8 @@ namespace cluster::collective {
 
 /// The tag of a message between members. It contains the identity of the team, the number of the operation
 /// within the team, and the message number within the operation. Every member computes the identity of a team
-/// from the names of its members. Therefore the members need not exchange messages to agree on an identity.
+/// from the names of the members and the key of the team. Therefore the members need not exchange messages to
+/// agree on an identity.
 ///
 /// Operations of a team are numbered modulo kOperations. All members begin the operations of a team in the
 /// same order. Therefore the messages of two operations with the same number match in the right order.
@@ -115,7 +116,7 @@ struct Operation {
   bool report = true;            ///< true to write a completion on success
   JoinListener* join = nullptr;  ///< set if this operation is the barrier of a join, and null otherwise
   bool awaits_group = false;     ///< true while the operation waits for a multicast from another node
-  bool reported = false;         ///< true from the beginning of its report on
+  bool reported = false;         ///< true once its report has begun
 };
 
 class Team {

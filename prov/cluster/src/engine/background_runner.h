@@ -41,7 +41,7 @@ namespace cluster::engine {
 
 class BackgroundRunner {
  public:
-  /// The next run in the state `away`, and if another thread holds the engine lock.
+  /// The time until the next run in the state `away`, or if another thread holds the engine lock.
   static constexpr os::NextWake kAway{200us};
   static constexpr os::NextWake kInStream{transport::PackingPolicy::kStreamInterval};
   static constexpr Duration kIdle = 10ms;

@@ -13,7 +13,7 @@
 //   CollectiveEndpoint  collective operations
 //
 // The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
-// reads a queue or waits.
+// reads a queue or a counter, or that waits.
 #pragma once
 
 #include <cstdint>
@@ -165,8 +165,8 @@ class Engine {
   }
 
   mutable BiasedLock lock_;
-  /// Holds the counters. Declared first so that it outlives the other members, which still count events while
-  /// they are destroyed.
+  /// Holds the counters. It is declared before the members that count events, because these members still
+  /// count while they are destroyed.
   const std::shared_ptr<void> resources_;
   EngineParts parts_;
   mutable PeerTable peers_;

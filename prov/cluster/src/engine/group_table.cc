@@ -21,11 +21,13 @@ namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
 constexpr std::size_t kBurstsMax = 64;       ///< the largest number of bursts that one turn reads
-constexpr std::size_t kBodiesPerTurn = 256;  ///< the largest number that one turn delivers for each member
+constexpr std::size_t kBodiesPerTurn = 256;  ///< the largest number that one turn delivers from each member
 constexpr std::size_t kBodyMin = 256;
-/// The time after which work is retried that got no memory. No event announces that memory is free again.
+/// The time after which the table retries work that got no memory. No event announces that memory is free
+/// again.
 constexpr Duration kRetryInterval = 10ms;
-/// Used for a lost member, because its data cannot be delivered later.
+/// The limit for a lost member. All its data is delivered at once, because this data cannot be delivered
+/// later.
 constexpr std::size_t kAllBodies = SIZE_MAX;
 
 /// The time between two reads of an empty socket. Each read is a system call, and without this limit a
@@ -35,8 +37,8 @@ constexpr std::size_t kAllBodies = SIZE_MAX;
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
-/// Returns true if the sender of such a segment expects a membership or a stream at this endpoint. If there
-/// is none, the sender must be told.
+/// Returns true if the sender of a segment of this kind expects that this endpoint has a certain membership
+/// or stream. If the endpoint has none, the sender must be told.
 bool wants_answer(SegmentKind kind) {
   return kind == SegmentKind::group_join || kind == SegmentKind::group_start ||
          kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
@@ -337,8 +339,8 @@ bool GroupTable::deliver(GroupEntry& entry, Member& member, std::size_t bodies) 
   return entry.unfinished = true;
 }
 
-/// Takes a turn of one group. If memory runs out, the turn ends early and a later turn continues. It must not
-/// throw, because its caller has already accepted an operation or read frames.
+/// Takes a turn of one group. If memory runs out, the turn ends early and a later turn continues. This
+/// function must not throw, because its caller has already accepted an operation or read frames.
 void GroupTable::turn(Time now, GroupEntry& entry) {
   if (enough_memory_for([&] { take_turn(now, entry); })) [[likely]]
     return;

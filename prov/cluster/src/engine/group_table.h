@@ -48,7 +48,7 @@ struct JoinOp {
 
 /// One group of an endpoint: its members, its socket, and the messages that are arriving from members.
 struct GroupEntry {
-  /// A message from a member of which some segments have arrived.
+  /// A message of which some segments have arrived from a member.
   struct Incoming {
     std::uint32_t stream = 0;
     protocol::Assembly assembly;

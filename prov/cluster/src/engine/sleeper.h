@@ -1,6 +1,6 @@
-// Lets a thread that waits for a queue sleep until one of the queue's engines has work or another thread
-// wakes it. It combines the descriptors of the engines and of a signal into one descriptor. The application
-// may also sleep on that descriptor.
+// Lets a thread that waits for a queue or a counter sleep until one of its engines has work or another thread
+// wakes the sleeper. A sleeper combines the descriptors of the engines and of a signal into one descriptor.
+// The application may also sleep on that descriptor.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ class Sleeper final : public Waker {
   }
 
   int descriptor() const { return set_->descriptor(); }
-  /// Adds the engine's descriptor. An engine without a descriptor is ignored. Such an engine can never be
-  /// armed, so no thread sleeps while it is bound to the queue.
+  /// Adds the engine's descriptor. An engine without a descriptor is ignored. It can never be armed, so no
+  /// thread sleeps while the queue has such an engine.
   void add(Engine& engine) {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->add(descriptor, &engine);
   }
@@ -35,9 +35,9 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
-  /// Claims the sleeper for the calling thread, because only one thread may sleep on it until it is woken.
-  /// Returns false if another thread holds the claim. The claim ends with release() or with the end of the
-  /// thread.
+  /// Claims the sleeper for the calling thread. A wake-up reaches only one thread, so only the thread with
+  /// the claim may sleep here without a time limit. Returns false if another thread holds the claim. The
+  /// claim ends with release() or with the end of the thread.
   bool claim() { return claimed_.try_take(); }
   void release() { claimed_.give_back(); }
 

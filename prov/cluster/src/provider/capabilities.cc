@@ -59,7 +59,8 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  // An application cannot choose the size of the buffers, because the flow control by credit determines it.
+  // An application cannot choose the size of the buffers for unexpected messages, because the flow control by
+  // credit determines this size.
   check.at_most("rx_attr->total_buffered_recv", hint.total_buffered_recv, 0);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
@@ -90,8 +91,8 @@ bool is_progress(const fi_progress& field) {
 }
 
 /// Returns true if the value is allowed for callers of this API version. FI_MR_BASIC and FI_MR_SCALABLE are
-/// values of an enumeration and must not be combined with other bits. Since 1.5 there are other bits, by
-/// which the caller says what it supports.
+/// values of an enumeration and must not be combined with other bits. Since API version 1.5 there are other
+/// bits, by which the caller says what it supports.
 bool is_registration_mode(int mode, std::uint32_t version) {
   if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
   return mode == 0 || !old_registration(version);
@@ -176,8 +177,9 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
   attributes.iov_limit = protocol::kIovMax;
 }
 
-/// Tags are compared bit by bit, so every format is supported. libfabric wants each field at least as large as
-/// the hint's, and the generic format has fields of one bit only: the answer is the hint itself.
+/// Tags are compared bit by bit, so every format is supported. libfabric demands that each field in the
+/// answer is at least as large as the same field in the hint. The generic format has only fields of one bit,
+/// so the answer repeats the hint.
 std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
 
 void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities, const fi_ep_attr* hint) {
@@ -196,10 +198,10 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities,
 /// The three bits that replace FI_MR_BASIC since 1.5.
 constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
-/// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets it. Other
-/// callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get these
-/// bits, because then the provider draws random keys, which nobody can guess. All other callers get 0: the
-/// application chooses the keys, and remote addresses begin at 0.
+/// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets this mode.
+/// Other callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get
+/// these bits, because then the provider draws random keys, which nobody can guess. All other callers get 0:
+/// the application chooses the keys, and remote addresses begin at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;

@@ -1,5 +1,5 @@
 // What fi_getinfo offers: the table of capabilities, and the limits and defaults of the two endpoint types.
-// hint_mismatch() compares the offer with a caller's hints, and describe() writes it into the answer.
+// hint_mismatch() compares the offer with a caller's hints, and describe() writes the offer into the answer.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -31,7 +31,7 @@ struct CapabilityRow {
   std::uint64_t bit;
   Grant grant;
   Side side;
-  bool datagrams = false;  ///< FI_EP_DGRAM endpoints also have it
+  bool datagrams = false;  ///< FI_EP_DGRAM endpoints also have the capability
 };
 
 /// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per

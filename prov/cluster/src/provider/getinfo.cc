@@ -73,8 +73,8 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// Copies the application's key into the answer. Callers before 1.5 have no key. Returns false if there is no
-/// memory.
+/// Copies the application's key into the answer. Callers before API version 1.5 have no key. Returns false if
+/// there is no memory.
 template <typename Attributes>
 bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
   const api::AuthKey key = api::AuthKey(api::GivenAuthKey(api::attributes_at(hint), version));
@@ -120,7 +120,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   if (!addresses.destination.empty() && !places.empty()) {
     filter.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
     if (filter.routed.empty()) {
-      log_.info("not offered: no route to %s", addresses.destination.text().c_str());
+      log_.info("this provider is not offered: no route to %s", addresses.destination.text().c_str());
       return nullptr;
     }
   }
@@ -135,7 +135,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   if (concerns_all && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {
-    log_.info("not offered: %s", reason.c_str());
+    log_.info("this provider is not offered: %s", reason.c_str());
   }
   return nullptr;
 }
@@ -143,13 +143,13 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
 int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
-  // With this flag the caller is a layered provider (rxm, rxd) that looks for a provider to build on. It gets
-  // nothing, because this provider is already reliable.
+  // With this flag the caller is a layered provider (rxm, rxd) that looks for a provider to build on. The
+  // caller gets nothing, because this provider is already reliable.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints is another provider's";
   const auto refuse = [&](int error) {
-    log_.info("not offered: %s", reason.c_str());
+    log_.info("this provider is not offered: %s", reason.c_str());
     return error;
   };
   if (!opened_here(asked)) return refuse(-FI_ENODATA);

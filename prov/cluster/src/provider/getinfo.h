@@ -2,10 +2,10 @@
 //
 // It reads addresses and resolves names (addressing.h), chooses the interface (interface_addresses.h), and
 // compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h) into
-// memory of the core. If the caller asks for a source address, it chooses the interface that has this
-// address. Otherwise it chooses the interface by which the kernel reaches the destination or, without a
-// destination, the best one. No part of the hints is kept. An entry contains no provider name: the core adds
-// it, and would take a name in the entry for the name of a layered provider.
+// memory of the core. If the caller asks for a source address, the choice is the interface that has this
+// address. Otherwise it is the interface by which the kernel reaches the destination or, without a
+// destination, the best interface. No part of the hints is kept. An entry contains no provider name: the core
+// adds it, and would take a name in the entry for the name of a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>

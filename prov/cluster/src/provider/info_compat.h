@@ -1,6 +1,6 @@
 // Constants, and fields of fi_domain_attr, that libfabric added after 1.17, each with the version that added
-// it. They are defined here because the provider is compiled with the headers of 1.17. Later versions do not
-// change their values.
+// it. They are defined here because the provider is compiled with the headers of 1.17. Later versions change
+// neither these values nor the offsets of these fields.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -27,7 +27,7 @@ struct KeyFindings {
 
 /// Finds and derives keys. There may be two keys: endpoints seal frames with the first key and accept frames
 /// with either. `auth_key` is the application's key, or empty if the application has set none. After deriving
-/// the keys from FI_CLUSTER_KEY, it wipes the text of that option.
+/// the keys from FI_CLUSTER_KEY, this object wipes the text of that option.
 class KeySource {
  public:
   explicit KeySource(Options& options) : options_(options) {}

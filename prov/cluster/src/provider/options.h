@@ -1,5 +1,5 @@
-// The options of the provider (FI_CLUSTER_*). Each option is one row of options.def. The rows determine which
-// values are allowed, the help texts, and the list of fi_info -g. libfabric passes values as strings. This
+// The options of the provider (FI_CLUSTER_*). Each option is one row of options.def. The rows determine the
+// allowed values, the help texts and the list of fi_info -g. libfabric passes values as strings. This
 // component parses them, and checks units and ranges. If a value is not allowed, the provider offers nothing;
 // it never uses a default instead.
 #pragma once
@@ -103,7 +103,8 @@ struct UnknownOption {
 /// Returns the unknown options in `environment`, which has the format of `environ` and may be null.
 std::vector<UnknownOption> unknown_options(const char* const* environment);
 
-/// Returns how many letters, at least, must be changed, removed or added to turn one word into the other.
+/// Returns the smallest number of letters that must be changed, removed or added to turn one word into the
+/// other.
 std::size_t spelling_distance(std::string_view one, std::string_view other);
 
 }  // namespace cluster::provider

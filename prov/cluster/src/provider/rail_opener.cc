@@ -37,7 +37,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else {
     os::PacketSettings settings = options.packet_settings();
     if (!sessions) settings.ethertype = false;
-    // No limit on the number of rings, because the user asks for the packet link.
+    // Removes the limit on the number of rings, because the user asks for the packet link.
     if (wanted == "packet") settings.rings.reset();
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }

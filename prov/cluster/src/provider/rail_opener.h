@@ -1,6 +1,6 @@
-// Opens the UDP ports and links of an endpoint. There is one rail on the interface whose address is the
-// endpoint's name, and further rails as the option FI_CLUSTER_RAILS says. Each failure is logged here in one
-// line.
+// Opens the rails of an endpoint. A rail is a network interface that the endpoint uses, with a UDP port and a
+// link. The first rail is the interface whose address is the endpoint's name. The option FI_CLUSTER_RAILS
+// determines the further rails. Each failure is logged here in one line.
 #pragma once
 
 #include <memory>

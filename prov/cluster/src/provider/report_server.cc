@@ -10,13 +10,14 @@ namespace {
 
 constexpr Duration kReportInterval = 10ms;
 constexpr Duration kEngineBusy = 200us;
-/// One call refuses at most this many clients of other users. That takes about 0.5 ms. With a smaller number
-/// they could fill the kernel's queue. With a larger number they could keep the progress thread from its
-/// other work.
+/// One call refuses at most this many clients of other users. That takes about 0.5 ms. With a smaller number,
+/// these clients could fill the kernel's queue. With a larger number, they could keep the progress thread
+/// from its other work.
 constexpr int kForeignPerCall = 256;
 constexpr Duration kForeignPause = 1ms;
 
-/// The message that carries the memfd. Both processes run on the same host, so it is in host byte order.
+/// The message that carries the memfd. Both processes run on the same host, so the message is in host byte
+/// order.
 struct ReportMessage {
   std::uint64_t magic;
   std::uint64_t bytes;
@@ -28,7 +29,8 @@ constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
 std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
                                                  std::string& reason) {
   std::string text = std::string(kReportSocketPrefix) + name.text();
-  // Several interfaces may have the same link-local address, so the name contains the interface's number.
+  // Several interfaces may have the same link-local address, so the socket's name contains the interface's
+  // number.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   os::LocalSocket listener = os::LocalSocket::listen(text, reason);
   if (!listener) return nullptr;

@@ -52,7 +52,8 @@ bool SelfTransport::receive_some() {
   return arrivals_.deliver(*self_, source, held_, kBurst) != 0;
 }
 
-/// All peers that stand for this endpoint share the queue. So they are lost together.
+/// Every peer whose name is an address of this endpoint uses the same queue. So all these peers are lost
+/// together.
 void SelfTransport::close(Peer& peer) {
   if (!holds(peer)) return;
   carrier_.clear();

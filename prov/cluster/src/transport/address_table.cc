@@ -41,8 +41,8 @@ void AddressTable::grow_buckets() {
   }
 }
 
-/// Allocates one block of the right size. Without this call the vector would grow in several steps and copy
-/// its entries at each step.
+/// If the table will more than double, allocates one block of the right size. Without this call, the vector
+/// would grow in several steps and copy its entries at each step.
 void AddressTable::expect(std::size_t further) {
   const std::lock_guard guard(mutex_);
   if (further > entries_.size()) entries_.reserve(entries_.size() + further);

@@ -24,8 +24,8 @@ class Arrivals {
   ///                        there is none
   ///   bool source.taken()  called after a segment was delivered, to remove it; returns false if it was the
   ///                        last one
-  ///   bool source.hold()   called for a segment that must wait, to keep it; returns false if the source drops
-  ///                        the segment instead
+  ///   bool source.hold()   called to keep a segment that must wait; returns false if the source drops the
+  ///                        segment instead
   template <typename Source>
   std::size_t deliver(Peer& peer, Source& source, bool& held, std::size_t limit,
                       const protocol::ArrivalInfo& info = {}) {

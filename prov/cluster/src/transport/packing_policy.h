@@ -63,7 +63,7 @@ class PackingPolicy {
 
   std::atomic<std::uint32_t> candidates_{0};
   /// True while the progress thread runs every kStreamInterval. Only that thread writes this member, and it
-  /// holds the engine lock when it does. So it may read the member without the lock.
+  /// writes it under the engine lock. So the progress thread may read the member without the lock.
   bool in_stream_ = false;
   bool streaming_ = false;
   std::uint32_t candidates_seen_ = 0;

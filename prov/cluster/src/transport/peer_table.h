@@ -1,5 +1,5 @@
 // The peers of one endpoint, by name and by address handle. A peer is an endpoint with which this endpoint
-// has exchanged data or wants to.
+// has exchanged or wants to exchange data.
 //
 // A peer in the address vector is kept until this endpoint closes. A peer outside the address vector is kept
 // while something refers to it (for example a stored message), and while late frames of its last session may
@@ -57,7 +57,7 @@ class PeerTable final : public protocol::AddressHandles {
     });
   }
   /// Returns the peer, or null if the handle is not in the address vector. Only the first call for a handle
-  /// has to search.
+  /// after a change of the address vector has to search.
   Peer* by_handle(std::uint64_t handle) {
     Peer* const peer = used_before(handle);
     return peer != nullptr ? peer : look_up(handle);
@@ -84,8 +84,8 @@ class PeerTable final : public protocol::AddressHandles {
     Peer* peer;
     Status status;
   };
-  /// Marks the peer as failed. It is closed before the turn ends. If a peer is marked several times, the
-  /// first status counts.
+  /// Marks the peer as failed. The peer is closed before the turn ends. If a peer is marked several times,
+  /// the first status counts.
   void mark_failed(Peer& peer, Status status);
   /// Does `work`, which concerns only this peer. If memory runs out, marks the peer as failed and returns
   /// false (base/end_of_memory.h).
