@@ -59,9 +59,9 @@ def _parser():
     mode.add_argument("--readme", action="store_true",
                       help="the figures for the picture in the README, repeatedly, for about five minutes")
     mode.add_argument("--smoke", action="store_true",
-                      help="a few seconds: does everything work? The figures mean nothing; the report is checked")
+                      help="a few seconds, to show that everything works; the figures mean nothing, but the report is checked to be complete and plausible")
     mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",
-                      help="instead of transports, the ways frames could go between nodes, as a table in Markdown: "
+                      help="instead of transports, compare ways to send and receive frames between nodes, in tables in Markdown: "
                            f"{', '.join(question.name for question in choices.QUESTIONS)} (default: all)")
     mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
     mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
@@ -77,9 +77,9 @@ def _parser():
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
     parser.add_argument("--agents", action="store_true",
-                        help="measure `cluster` in nodes also while their agents (clusterd) run, turn by turn")
+                        help="measure `cluster` on the virtual nodes twice in each turn: without agents (clusterd), then while agents run")
     parser.add_argument("--keys", action="store_true",
-                        help="measure `cluster` also with a key, frames authenticated and encrypted, turn by turn")
+                        help="measure `cluster` three times in each turn: without a key, with authenticated and with encrypted frames")
     parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
                         help="measure the providers of that libfabric, too; can be given several times")
     parser.add_argument("--repetitions", type=int, metavar="N",

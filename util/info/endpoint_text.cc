@@ -64,7 +64,7 @@ std::string setup_text(const Report& report) {
   return options.empty() ? text : text + paragraph("set:" + options);
 }
 
-/// For a peer on this node, the column of the rail shows how often large messages are copied.
+/// For a peer on this node, the column of the rail shows whether a large message is copied once or twice.
 std::string copies_text(const Record& peer) {
   if (peer["single_copy"].empty()) return "";
   return peer["single_copy"] == "yes" ? "1 copy" : "2 copies";
