@@ -10,6 +10,7 @@
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
+#include "carrier/registered_memory.h"
 #include "network/endpoint_roster.h"
 #include "protocol/region_table.h"
 
@@ -34,6 +35,8 @@ class Domain : public fid_domain, public RefCounted {
   /// True with FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
+  /// All registered regions, for transports whose devices have to know them.
+  const std::shared_ptr<carrier::RegisteredMemory>& memory() const { return memory_; }
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
   /// True with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual. Otherwise the
@@ -56,6 +59,7 @@ class Domain : public fid_domain, public RefCounted {
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ =
       std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+  std::shared_ptr<carrier::RegisteredMemory> memory_ = std::make_shared<carrier::RegisteredMemory>();
   AuthKey auth_key_;
 };
 

@@ -18,6 +18,7 @@ struct EngineRequest {
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty if it has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain
+  std::shared_ptr<carrier::RegisteredMemory> memory;     ///< of the same domain
   bool collectives = false;                              ///< true if FI_COLLECTIVE was asked for
 };
 

@@ -34,8 +34,8 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
 }
 
 /// The handles by which the application names its registered memory (fi_mr_desc): one for each slice of a
-/// buffer, null for a slice that has none. A transport may compare a handle with those that it has
-/// registered. It must not dereference a handle.
+/// buffer, null for a slice that has none. A transport may compare a handle with those that it knows
+/// (carrier/registered_memory.h). It must not dereference a handle.
 using MemoryHandles = void* const*;
 
 /// `length` bytes that begin `offset` bytes into the concatenation of `slices`. Invariant, which the caller

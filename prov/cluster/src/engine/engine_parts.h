@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "carrier/registered_memory.h"
 #include "link/link.h"
 #include "link/multicast.h"
 #include "link/process_probe.h"
@@ -27,6 +28,10 @@ using transport::EngineSettings;
 using transport::Peer;
 using transport::PeerTable;
 using transport::PollScope;
+
+/// Makes a transport. The context outlives it.
+using MakeTransport =
+    std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
 
 /// FI_EP_RDM or FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
@@ -52,9 +57,11 @@ struct EngineParts {
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
   /// The endpoints of this process, for peers that know one of them; null: this one is alone.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
-  /// Transports nearer than the network, in addition to those of transports.cc.
-  std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
-      further_transports = {};
+  /// The memory that is registered in the endpoint's domain.
+  std::shared_ptr<carrier::RegisteredMemory> memory = std::make_shared<carrier::RegisteredMemory>();
+  /// The transports beside those that the engine makes itself, nearest first. They are farther than shared
+  /// memory and nearer than the network. provider/machine.cc fills the list.
+  std::vector<MakeTransport> further_transports = {};
 };
 
 }  // namespace cluster::engine

@@ -23,7 +23,7 @@ ALLOWED = {
     "collective": {"base", "wire", "protocol"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
                "transport", "collective"},
-    "api": {"base", "protocol", "collective", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
+    "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
                  "engine", "api"},
 }
