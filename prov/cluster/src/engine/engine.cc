@@ -104,6 +104,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     Peer* const peer = peers_.by_handle(op.from);
     if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
+    if (from->carrier == nullptr) loop_.await_contact();
   }
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek must see all messages that have arrived
   if (messenger_.matcher().stored() != 0) loop_.disturb();

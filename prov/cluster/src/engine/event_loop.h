@@ -52,6 +52,8 @@ class EventLoop {
   void disturb() { calm_turns_ = 0; }
   /// The number of turns so far; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  /// A receive waits for a peer that is not met: a turn has to call it some time.
+  void await_contact() { contact_awaited_ = true; }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
   void receive_posted() {
     if (holding()) [[unlikely]]
@@ -70,6 +72,11 @@ class EventLoop {
 
   /// Returns when the endpoint needs a turn if nothing arrives and nobody calls; kNever: never.
   Time next_deadline() const;
+  /// True if more turns soon would complete something.
+  bool wants_turns() const {
+    return !messenger_.idle_but_for_accesses() ||
+           !all_of([](const transport::Transport& each) { return !each.wants_turn(); });
+  }
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
   /// Takes one turn, after which a thread may sleep on the descriptor. Returns false if something arrived or
   /// sleeping is impossible.
@@ -82,11 +89,14 @@ class EventLoop {
 
  private:
   static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< if some rings are read in turns
+  static constexpr Duration kReviewInterval = 250ms;
 
   /// Takes a turn that is due by the clock and not because of a message. The test of the budget of messages
   /// knows it by this name and ignores it.
   [[gnu::noinline]] bool run_by_clock();
   bool take_turn(PollScope scope);
+  void read_clock(transport::Turn& turn);
+  void review_waiting(Time now);
   std::span<transport::Transport* const> transports() const { return reach_.transports(); }
   template <typename Holds>
   bool all_of(Holds&& holds) const {
@@ -96,7 +106,7 @@ class EventLoop {
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// True if only posted writes are left to settle, and memory or the clock reveals everything that may come.
+  /// True if only posted writes are left to settle, and calm turns miss nothing else.
   bool calm() const;
   void mark_control();
   void flush_control();
@@ -116,9 +126,12 @@ class EventLoop {
   /// Not 0: the last turn left no work, and nothing was done since. Turns whose number has one of these bits
   /// may be calm.
   std::uint32_t calm_turns_ = 0;
-  bool ended_early_ = false;  ///< the last turn, for lack of memory
-  std::uint64_t ticks_ = 0;   ///< the last reading of the clock...
-  std::uint64_t rest_ = 0;    ///< ...and for how many ticks a calm loop need not look at all transports again
+  bool ended_early_ = false;         ///< the last turn, for lack of memory
+  bool contact_awaited_ = false;     ///< receives wait for peers that are not met
+  Time next_review_{};               ///< of what waits, while an operation is in progress
+  std::uint64_t clock_read_at_ = 0;  ///< when a turn without the network read the clock, in ticks
+  std::uint64_t ticks_ = 0;          ///< the last reading of the clock...
+  std::uint64_t rest_ = 0;  ///< ...and for how many ticks a calm loop need not look at all transports again
 };
 
 template <typename Act>

@@ -2,8 +2,8 @@
 // it waits for.
 //
 // Operations get no date when they are posted, because that would slow down each message. note() dates all
-// operations that it has not seen before. The engine calls it whenever it looks for idle peers, some times a
-// second. So ages are too short by up to that interval, and a younger operation has none. The lists are in
+// operations that it has not seen before. The engine calls it a few times a second, while an operation is in
+// progress. So ages are too short by up to that interval, and a younger operation has none. The lists are in
 // the order of posting, so note() looks only at new operations.
 #pragma once
 

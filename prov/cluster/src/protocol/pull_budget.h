@@ -1,8 +1,9 @@
 // How much may be pulled at once from all senders, so that many-to-one traffic overruns neither the switch in
-// front of this host nor its receive ring. One budget serves all peers across the network, which share that
-// port. Another serves the peers on this node, which share only memory.
+// front of this host nor its receive ring. One budget serves all peers whose transport dates pulls
+// (carrier::Traits), as the network does: these peers share that port. Another serves all other peers. Its
+// size is fixed.
 //
-// The budget across the network finds its size. It times one pull at a time, from its departure until its
+// The budget of dated pulls finds its size. It times one pull at a time, from its departure until its
 // first bytes arrive, less the delay in both hosts. The smallest recent time is the base delay; the rest is
 // queueing behind other pulled bytes. Up to kTarget of queueing the budget grows: it doubles until a timed
 // pull waits too long, and again after a few timed pulls with hardly any queueing; otherwise it grows by an

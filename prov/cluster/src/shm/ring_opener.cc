@@ -82,7 +82,7 @@ void RingOpener::leave_ring(LocalPeer& peer) {
       "of this process; messages take the network (is it a foreign process?)",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
-                                  "its reader has not proved that it has the key");
+                                  "no shared memory: its reader has not proved that it has the key");
 }
 
 /// Takes or refuses the ring of a peer. Returns false if this side cannot answer the peer yet; then the inbox

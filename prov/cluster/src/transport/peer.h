@@ -44,7 +44,7 @@ struct TransportPeer {
 };
 
 struct Peer {
-  static constexpr std::size_t kTransportsMax = 4;
+  static constexpr std::size_t kTransportsMax = 4;  ///< PeerReach::add() refuses more
 
   protocol::Channel channel;
   carrier::Lane* lane = nullptr;  ///< null: closed; every operation outside the fast lane closes it

@@ -36,8 +36,10 @@ class PeerReach {
       : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
   /// Adds the next transport, nearest first. Call it before any other method. The transports outlive this
-  /// object.
+  /// object. Throws if there are more than Peer::kTransportsMax.
   void add(Transport& transport);
+  /// The endpoint lacks a transport that users expect: what the log says if a peer is not reached by it.
+  void note_lacking(const char* what) { add_reason(lacking_, what); }
   std::span<Transport* const> transports() const { return transports_; }
 
   // --- for operations ---
@@ -57,8 +59,9 @@ class PeerReach {
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
-  /// Calls peers for which receives wait.
-  void contact_awaited(Time now);
+  /// Calls peers for which receives have waited too long. Returns true if receives wait for others that are
+  /// not met: call it again soon.
+  bool contact_awaited(Time now);
 
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
@@ -103,6 +106,7 @@ class PeerReach {
   bool asking(const Peer& peer) const;
   void log_end(const Peer& peer, Status status, bool orderly);
   std::string timeout_text(const Peer& peer, Status status) const;
+  const char* advice(const Peer& peer, Status status) const;
   void report_loss(const Peer& peer, Status status);
 
   const Environment& environment_;
@@ -110,6 +114,7 @@ class PeerReach {
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   std::vector<Transport*> transports_;
+  std::string lacking_;
   Nowhere nowhere_;
   std::vector<Peer*> awaited_;  ///< scratch of contact_awaited()
 };

@@ -11,7 +11,32 @@
 // What a transport keeps about a peer is its own (TransportPeer): no other component reads it. Peer::reach
 // says whether a peer is reached, and by which transport. PeerReach owns it.
 //
-// A new transport needs one folder with such a class, and one call of add() in engine/transports.cc.
+// A new transport needs one folder with such a class, and one factory in EngineParts::further_transports,
+// which provider/machine.cc fills. test/support/dummy_transport.h is an example to copy.
+//
+// Duties of a transport:
+//
+//   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry of
+//              every peer, because peers outlive transports.
+//   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
+//   incoming   When a peer calls first, the transport finds it by PeerTable::find_or_add(). If any process can
+//              call, it asks AdmissionControl::admits() before. Then it calls PeerReach::called() and, unless
+//              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
+//              the peer is closed: meanwhile messages come by one transport and leave by the other. If the
+//              call comes from a new process under the name of an old one, see PeerReach::succeeds().
+//   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the promised
+//              order. The transport keeps what the unexpected store cannot take yet (holding()).
+//   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
+//              post() never does. A carrier that acknowledges on post (carrier::Traits) has no tokens.
+//   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
+//              If the device has to know memory, the transport is a carrier::MemoryRegistrar of context.memory
+//              as long as it lives. It uses a handle only for bytes of the region that it knows by the handle.
+//   failure    The transport reports a lost peer by PeerTable::mark_failed(). The turn then closes the peer;
+//              the transport itself does not.
+//   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
+//              Waiter::forbid() if there is none. deadline() tells of work that comes by time.
+//
+// The engine itself reads the clock, calls peers for which receives wait, and dates operations for reports.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +80,8 @@ class Turn {
   bool cheaper_in_use = false;
   /// A multicast group waits for arrivals, so every transport looks.
   bool watchful = false;
-  /// The time after everything that has arrived, if a transport has read the clock.
+  /// The time after everything that has arrived. A transport that reads the clock in receive() sets it, which
+  /// saves another reading. After receive(), the engine sets it if it is needed.
   std::optional<Time> now;
 
   /// Once in this many turns the loop looks at everything, however busy it is.
@@ -90,8 +116,9 @@ class Transport {
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
-  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. The call sets it to
-  /// why this transport cannot either, or why it was chosen.
+  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. If this one cannot
+  /// either, the call adds why (add_reason), in words that name the transport. Otherwise it may replace the
+  /// text by why it was chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// Looks whether a lost peer is back. Returns true if the peer is reached. A transport that has to ask the
   /// peer sends its question, and calls PeerReach::reached() when the peer answers.
@@ -116,6 +143,9 @@ class Transport {
   /// Returns after how long the peer was given up, and by which setting, as words for the log. Empty if no
   /// timeout did it.
   virtual std::string timeout_text(const Peer&, Status) const { return {}; }
+  /// Returns what the user may do about such a loss, as " (...)" for the end of the line in the log. Empty if
+  /// this transport knows nothing.
+  virtual const char* advice(Status) const { return ""; }
   virtual void report(const Peer&, PeerStats&) const {}
 
   /// Returns access to the peer's registered memory without its library, or null if there is none now. This
@@ -138,9 +168,13 @@ class Transport {
   virtual bool holding() const { return false; }
   /// The receive or the space may be there now: delivers what can be delivered.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// A turn finds everything that can come or be due by a look at memory.
-  virtual bool silent() const { return true; }
-  /// How long a silent transport may go without a look, in ticks.
+  /// True if turns may skip this transport for ticks_between_looks(), because nothing that anybody waits for
+  /// can come by it meanwhile. While all transports may be skipped and peers of this node are in use, most
+  /// turns are calm: they read only the rings of shared memory (EventLoop::run_calm). A transport whose
+  /// completion queue nobody reads in a calm turn returns false while it reaches a peer, unless that peer has
+  /// been quiet for long.
+  virtual bool may_be_skipped() const = 0;
+  /// How long this transport may go without a look while it may be skipped, in ticks.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
   /// True if nothing is owed to these peers: all that was promised has left, and all that came is
   /// acknowledged.
@@ -155,7 +189,8 @@ class Transport {
   virtual bool prepare_sleep() { return true; }
   /// Returns when the transport needs a turn if nothing arrives; kNever: not at all.
   virtual Time deadline() const { return kNever; }
-  /// True if this transport has work that a sleeping thread does not know: it needs a turn now.
+  /// True if this transport has work that a sleeping thread does not know: it needs a turn now. Pending
+  /// accesses count only if a turn can end them; if a descriptor announces their end, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
   /// The index in Peer::parts of what this transport keeps about the peer.
@@ -171,5 +206,11 @@ class Transport {
 
   std::size_t slot_ = 0;
 };
+
+/// Adds why one more transport does not reach a peer.
+inline void add_reason(std::string& reason, const std::string& why) {
+  if (!reason.empty()) reason += "; ";
+  reason += why;
+}
 
 }  // namespace cluster::transport
