@@ -38,8 +38,16 @@ def includes(file):
         line = file.code.count("\n", 0, match.start(1)) + 1
         yield line, match.group(1) == '"', match.group(2)
 
+_ROW = re.compile(r"^\| `src/(\w+)/`", re.MULTILINE)
+
 
 def check(tree):
+    readme = tree.find("prov/cluster/README.md")
+    rows = set(_ROW.findall(readme.text)) if readme else set()
+    components = {file.component() for file in tree.cpp("prov/cluster/src/")}
+    for component in sorted(components - rows if rows else ()):
+        yield Violation(readme.path, 1, "layering", f"component '{component}' has no row in the table",
+                        "say there what it knows, where to begin, and what it includes")
     for file in tree.cpp("prov/cluster/src/"):
         component = file.component()
         if component not in ALLOWED:
