@@ -10,6 +10,7 @@
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
+#include "carrier/registered_memory.h"
 #include "network/endpoint_roster.h"
 #include "protocol/region_table.h"
 
@@ -36,6 +37,8 @@ class Domain : public fid_domain, public RefCounted {
   /// calls.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
+  /// All registered regions, for transports whose devices have to know them.
+  const std::shared_ptr<carrier::RegisteredMemory>& memory() const { return memory_; }
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
   /// Returns true with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual
@@ -57,7 +60,8 @@ class Domain : public fid_domain, public RefCounted {
   bool automatic_;
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ =
-      std::make_shared<engine::EndpointRoster>();  ///< the endpoints of this domain
+      std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+  std::shared_ptr<carrier::RegisteredMemory> memory_ = std::make_shared<carrier::RegisteredMemory>();
   AuthKey auth_key_;
 };
 

@@ -204,9 +204,10 @@ int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
   const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
   int error = 0;
-  owned_engine_ = domain_->platform().build_engine(
-      {requested_name_, type_, key.bytes(), domain_->roster(), (options_.caps() & FI_COLLECTIVE) != 0},
-      error);
+  owned_engine_ =
+      domain_->platform().build_engine({requested_name_, type_, key.bytes(), domain_->roster(),
+                                        domain_->memory(), (options_.caps() & FI_COLLECTIVE) != 0},
+                                       error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();

@@ -34,7 +34,8 @@ class Mr : public fid_mr {
   Ref<Domain> domain_;
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
-  bool listed_ = false;  ///< the region is in the region table, so peers may access it
+  bool listed_ = false;  ///< in the region table: peers may access it
+  carrier::RegisteredRegion region_;
 };
 
 constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -103,6 +104,7 @@ Mr::Mr(Domain& domain, void* context) noexcept
     : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, this, FI_KEY_NOTAVAIL}, domain_(domain) {}
 
 Mr::~Mr() {
+  domain_->memory()->remove(region_);
   for (const Ref<Cntr>* cntr : {&reads_, &writes_}) {
     if (*cntr) domain_->mr_progress().remove_counter((*cntr)->progress());
   }
@@ -123,19 +125,28 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (!allows(domain, {attributes, domain.fabric().api_version})) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
   mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
-  // A region without remote access needs no entry in the table, and may have any key.
+  const iovec& memory = attributes.mr_iov[0];
+  carrier::RegisteredRegion& region = mr->region_;
+  region = {.handle = mr->mem_desc,
+            .base = static_cast<std::byte*>(memory.iov_base),
+            .length = memory.iov_len,
+            .key = mr->key,
+            .start = domain.basic_registration() ? reinterpret_cast<std::uintptr_t>(memory.iov_base) : 0,
+            .filled_here = (attributes.access & (FI_RECV | FI_READ)) != 0,
+            .readable = (attributes.access & FI_REMOTE_READ) != 0,
+            .writable = (attributes.access & FI_REMOTE_WRITE) != 0};
+  // A region without remote access needs no entry in the table, and its key may be any.
   if (attributes.access & kRemoteAccess) {
-    const iovec& memory = attributes.mr_iov[0];
-    protocol::MemoryRegion region;
-    region.base = static_cast<std::byte*>(memory.iov_base);
-    region.start = domain.basic_registration() ? reinterpret_cast<std::uintptr_t>(memory.iov_base) : 0;
-    region.length = memory.iov_len;
-    region.readable = attributes.access & FI_REMOTE_READ;
-    region.writable = attributes.access & FI_REMOTE_WRITE;
-    region.drawn_key = domain.basic_registration();
-    if (!domain.regions().add(mr->key, region)) return -FI_ENOKEY;
+    const protocol::MemoryRegion shown{.base = region.base,
+                                       .start = region.start,
+                                       .length = region.length,
+                                       .readable = region.readable,
+                                       .writable = region.writable,
+                                       .drawn_key = domain.basic_registration()};
+    if (!domain.regions().add(mr->key, shown)) return -FI_ENOKEY;
     mr->listed_ = true;
   }
+  domain.memory()->add(region);  // needs no memory
   *handle = mr.release();
   return 0;
 }

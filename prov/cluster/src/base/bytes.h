@@ -32,9 +32,9 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
-/// The handles by which the application names its registered memory (fi_mr_desc). There is one handle for
-/// each slice of a buffer, or null for a slice that is not registered. A transport may compare a handle with
-/// its own handles, but must not dereference it.
+/// The handles by which the application names its registered memory (fi_mr_desc): one for each slice of a
+/// buffer, null for a slice that has none. A transport may compare a handle with those that it knows
+/// (carrier/registered_memory.h). It must not dereference a handle.
 using MemoryHandles = void* const*;
 
 /// A window of memory to read from: `length` bytes of the concatenation of `slices`, from `offset` on. The

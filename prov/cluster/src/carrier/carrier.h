@@ -1,6 +1,5 @@
-// A carrier delivers segments of the protocol to one peer, each segment exactly once and undamaged. There are
-// three kinds of carriers: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue
-// by which an endpoint reaches itself (self/).
+// A carrier delivers segments of the protocol to one peer, each exactly once and intact. Each transport
+// (transport/transport.h) gives the peers that it reaches a carrier of its own kind.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +27,10 @@ struct Traits {
   /// A segment counts as acknowledged when post() returns, because it is then in memory that the receiver
   /// reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The peer runs on this node. So pulls from it do not share the capacity of a network interface with pulls
-  /// from other peers.
-  bool on_this_node = false;
+  /// The transport dates pulls: it tells when they leave (Messenger::on_transmit), and with their bytes how
+  /// long the hosts held them (ArrivalInfo). Then they share a budget that finds its size by these dates.
+  /// Pulls from all other peers share a budget of fixed size.
+  bool dates_pulls = false;
 };
 
 class Carrier {
@@ -51,19 +51,17 @@ class Carrier {
   /// messages, because only the receiver knows how much other peers send to it.
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
-  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if the carrier has
-  /// too little free space; the caller tries again after progress. The carrier delivers ordered segments
-  /// (wire::ordered) in the order in which they were posted, and other segments as soon as they arrive.
-  /// Unless the carrier acknowledges on post (Traits), the engine reports the token once, but never during
-  /// post(). It does so when the peer's library has the segment. If the segment is ordered, the peer's
-  /// library must also have all ordered segments before it. If the carrier is closed earlier, the token is
-  /// never reported.
+  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
+  /// enough free bytes; try again after progress. The carrier delivers ordered segments (wire::ordered) in
+  /// the order of posting, and other segments as they arrive. Unless the carrier acknowledges on post
+  /// (Traits), its transport reports the token once (Messenger::acked), and never from inside post(). It
+  /// reports the token when the peer's library has the segment and, if the segment is ordered, every ordered
+  /// one before it. If the carrier ends first, nobody reports the token.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// Takes as many bytes as it can from the beginning of a payload that stays valid (PayloadMode::reference).
-  /// Sends them as one or more consecutive segments with the header `segment`. Returns the number of bytes it
-  /// took, or 0 if the carrier has too little free space. The engine reports the token once, when the peer
-  /// has all bytes that this call took.
+  /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
+  /// segments like `segment`. Returns how many bytes it took; 0 if there are not enough free bytes. The
+  /// transport reports the token once, when the peer has all bytes that this call took.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;
     const std::size_t part = std::min(payload.length, fragment_max(segment));

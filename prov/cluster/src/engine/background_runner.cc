@@ -68,7 +68,7 @@ os::NextWake BackgroundRunner::run_manual() {
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();
   if (packing_.in_stream()) return kInStream;
-  if (messenger_.busy()) return by_time(kSoon);
+  if (loop_.wants_turns()) return by_time(kSoon);
   return by_time(std::clamp(std::max(loop_.next_deadline(), began_) - began_, kSoon, kIdle));
 }
 

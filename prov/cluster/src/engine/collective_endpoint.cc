@@ -49,6 +49,7 @@ Status CollectiveEndpoint::receive(const protocol::RecvOp& op) {
   Peer* const peer = peers_.by_handle(op.from);
   if (peer == nullptr) return Status::bad_address;
   loop_.disturb();
+  if (peer->channel.carrier == nullptr) loop_.await_contact();
   const Status status = messenger_.matcher().receive(&peer->channel, op);
   loop_.receive_posted();
   const bool departed = peer->departed();

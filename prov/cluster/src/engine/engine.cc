@@ -11,8 +11,8 @@ Engine::Engine(EngineParts parts)
       messenger_(parts_.settings, parts_.environment.counters, peers_),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
       reach_(parts_.environment, parts_.settings, peers_, messenger_),
-      context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch, peers_,
-               messenger_,         waiter_,         admission_,  reach_,       packing_},
+      context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch,  peers_, messenger_, waiter_,
+               admission_,         reach_,          packing_,    *parts_.memory},
       no_lane_(messenger_, false),
       transports_(make_transports(parts_, context_)),
       lane_(transports_.lane != nullptr ? &transports_.lane->lane() : &no_lane_),
@@ -105,6 +105,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     Peer* const peer = peers_.by_handle(op.from);
     if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
+    if (from->carrier == nullptr) loop_.await_contact();
   }
   // A peek must see all messages that have arrived.
   if (op.peek != protocol::Peek::none) loop_.run_once();

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "carrier/registered_memory.h"
 #include "link/link.h"
 #include "link/multicast.h"
 #include "link/process_probe.h"
@@ -28,7 +29,11 @@ using transport::Peer;
 using transport::PeerTable;
 using transport::PollScope;
 
-/// The endpoint types FI_EP_RDM and FI_EP_DGRAM.
+/// Makes a transport. The context outlives it.
+using MakeTransport =
+    std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
+
+/// FI_EP_RDM or FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
 /// If `link` is null, the endpoint uses only shared memory. If `local_listener` is null, it uses no shared
@@ -58,9 +63,11 @@ struct EngineParts {
   /// The endpoints of this endpoint's domain. A peer that knows one of them can ask it to confirm the others.
   /// Null if this endpoint is the only one.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
-  /// Makes further transports, in addition to those of transports.cc. They count as nearer than the network.
-  std::vector<std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>>
-      further_transports = {};
+  /// The memory that is registered in the endpoint's domain.
+  std::shared_ptr<carrier::RegisteredMemory> memory = std::make_shared<carrier::RegisteredMemory>();
+  /// The transports beside those that the engine makes itself, nearest first. They are farther than shared
+  /// memory and nearer than the network. provider/machine.cc fills the list.
+  std::vector<MakeTransport> further_transports = {};
 };
 
 }  // namespace cluster::engine

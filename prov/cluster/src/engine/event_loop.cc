@@ -2,6 +2,7 @@
 
 #include "base/end_of_memory.h"
 #include "os/wait_set.h"
+#include "protocol/pending_operations.h"
 
 namespace cluster::engine {
 
@@ -51,6 +52,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
   turn.watchful = groups_.active();
   for (Transport* const each : transports()) turn.note(each->receive(turn));
   if (groups_.active()) turn.note(groups_.run());
+  if (!turn.now) read_clock(turn);
+  if (turn.now && *turn.now >= next_review_ && messenger_.under_way()) review_waiting(*turn.now);
   if (messenger_.busy()) {
     for (Transport* const each : transports()) each->before_pump();
   }
@@ -80,9 +83,27 @@ inline bool EventLoop::take_turn(PollScope scope) {
   return turn.brought();
 }
 
+/// No transport has read the clock. If an operation is in progress, it may wait for time to pass. Turns that
+/// follow each other closely read the clock only now and then.
+void EventLoop::read_clock(Turn& turn) {
+  if (turn.hurries() || !messenger_.under_way()) return;
+  if (turn.scope() == PollScope::due && turn.ticks() - clock_read_at_ <= Transport::kTicksPerLook) return;
+  clock_read_at_ = turn.ticks();
+  turn.now = parts_.environment.clock.now();
+}
+
+/// Calls peers that are awaited, and dates operations for reports.
+void EventLoop::review_waiting(Time now) {
+  next_review_ = now + kReviewInterval;
+  // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.
+  contact_awaited_ = parts_.type == EndpointType::rdm && reach_.contact_awaited(now);
+  note(messenger_.matcher(), now);
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
+}
+
 bool EventLoop::calm() const {
   return !lane_->peers().rings().empty() && messenger_.idle_but_for_accesses() && !groups_.active() &&
-         all_of([](const Transport& each) { return each.silent(); });
+         all_of([](const Transport& each) { return each.may_be_skipped(); });
 }
 
 /// Tells the transports which peers have new control segments. The next flush() or transmit() sends these
@@ -134,12 +155,14 @@ void EventLoop::drain_on_close() {
 
 Time EventLoop::next_deadline() const {
   Time next = std::min(messenger_.deadline(), groups_.deadline());
+  if (contact_awaited_ && messenger_.under_way()) next = std::min(next, next_review_);
   for (const Transport* const each : transports()) next = std::min(next, each->deadline());
   return next;
 }
 
+/// Pending accesses count only if their transport wants turns for them.
 Time EventLoop::next_turn() const {
-  const bool waits = ended_early_ || messenger_.busy() || holding();
+  const bool waits = ended_early_ || wants_turns() || holding();
   return std::min(next_deadline(), waits ? parts_.environment.clock.now() + kTurnRetry : kNever);
 }
 

@@ -56,8 +56,9 @@ class EventLoop {
   void disturb() { calm_turns_ = 0; }
   /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
-  /// Called after a receive was posted. Messages that wait for space in the unexpected store may be
-  /// deliverable now.
+  /// A receive waits for a peer that is not met: a turn has to call it some time.
+  void await_contact() { contact_awaited_ = true; }
+  /// A receive was posted: messages that wait for space in the unexpected store may find it now.
   void receive_posted() {
     if (holding()) [[unlikely]]
       deliver_held();
@@ -76,6 +77,11 @@ class EventLoop {
   /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
   /// kNever if it needs none.
   Time next_deadline() const;
+  /// True if more turns soon would complete something.
+  bool wants_turns() const {
+    return !messenger_.idle_but_for_accesses() ||
+           !all_of([](const transport::Transport& each) { return !each.wants_turn(); });
+  }
   int descriptor() { return waiter_.open() ? waiter_.descriptor() : -1; }
   /// Takes one turn. Returns true if a thread may now sleep on the descriptor. Returns false if something has
   /// arrived or sleeping is impossible.
@@ -87,13 +93,15 @@ class EventLoop {
   }
 
  private:
-  /// If there are so many rings that a turn reads only some of them, one turn in this many is a full turn.
-  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;
+  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< if some rings are read in turns
+  static constexpr Duration kReviewInterval = 250ms;
 
   /// Takes a full turn because of the time, not because of a message. It is a function of its own so that the
   /// test of the instruction budget can recognize it by name and leave it out.
   [[gnu::noinline]] bool run_by_clock();
   bool take_turn(PollScope scope);
+  void read_clock(transport::Turn& turn);
+  void review_waiting(Time now);
   std::span<transport::Transport* const> transports() const { return reach_.transports(); }
   template <typename Holds>
   bool all_of(Holds&& holds) const {
@@ -103,8 +111,7 @@ class EventLoop {
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// Returns true if the next turns may be calm: the only work left is to settle posted writes, and no
-  /// transport needs a system call soon.
+  /// True if only posted writes are left to settle, and calm turns miss nothing else.
   bool calm() const;
   void mark_control();
   void flush_control();
@@ -124,9 +131,12 @@ class EventLoop {
   /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
   /// Then a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
-  bool ended_early_ = false;  ///< the last turn ended early because memory ran out
-  std::uint64_t ticks_ = 0;   ///< the clock at the last full turn that read it
-  std::uint64_t rest_ = 0;    ///< for how many ticks after `ticks_` calm turns may replace full turns
+  bool ended_early_ = false;         ///< the last turn, for lack of memory
+  bool contact_awaited_ = false;     ///< receives wait for peers that are not met
+  Time next_review_{};               ///< of what waits, while an operation is in progress
+  std::uint64_t clock_read_at_ = 0;  ///< when a turn without the network read the clock, in ticks
+  std::uint64_t ticks_ = 0;          ///< the last reading of the clock...
+  std::uint64_t rest_ = 0;  ///< ...and for how many ticks a calm loop need not look at all transports again
 };
 
 template <typename Act>

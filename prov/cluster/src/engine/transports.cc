@@ -15,6 +15,7 @@ network::ReachMemory reach_memory_by(shm::RegionConnector* regions) {
 }  // namespace
 
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context) {
+  const bool datagrams = parts.type == EndpointType::dgram;
   Transports made;
   const auto add = [&](std::unique_ptr<transport::Transport> transport) {
     context.reach.add(*transport);
@@ -26,16 +27,21 @@ Transports make_transports(const EngineParts& parts, const transport::TransportC
         std::make_unique<shm::ShmTransport>(context, *parts.local_listener, parts.region_connector.get());
     made.lane = shm.get();
     add(std::move(shm));
+  } else {
+    context.reach.note_lacking("no shared memory: switched off");
   }
-  for (const auto& make : parts.further_transports) add(make(context));
-  // The network is last, because it accepts every peer.
+  if (!datagrams) {
+    for (const MakeTransport& make : parts.further_transports) add(make(context));
+  }
+  // The last resort: the network accepts every peer.
   if (parts.link != nullptr) {
-    const bool datagrams = parts.type == EndpointType::dgram;
     auto network = std::make_unique<network::NetworkTransport>(
         context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster,
                                            datagrams, reach_memory_by(parts.region_connector.get())});
     if (datagrams) made.datagrams = network.get();
     add(std::move(network));
+  } else {
+    context.reach.note_lacking("no network link, see FI_CLUSTER_LINK and FI_CLUSTER_IFACE");
   }
   return made;
 }

@@ -1,5 +1,6 @@
-// The transports of an endpoint, nearest first. To add a transport, change only transports.cc. The engine
-// treats all transports alike (transport/transport.h).
+// The transports of an endpoint, nearest first. The engine makes self, shared memory and the network itself,
+// because it needs more of them than the interface: the fast lane, datagrams, the link of groups. All others
+// come from EngineParts::further_transports. The event loop treats all of them alike (transport/transport.h).
 #pragma once
 
 #include <memory>

@@ -5,7 +5,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "protocol/pending_operations.h"
 #include "transport/peer_stats.h"
 
 namespace cluster::network {
@@ -65,10 +64,9 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
       clock_(context.environment.clock),
       peers_(context.peers),
       messenger_(context.messenger),
-      reach_(context.reach),
       tx_(parts_, peers_, messenger_, context.packing),
-      sessions_(parts_, peers_, messenger_, reach_, tx_),
-      receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, reach_),
+      sessions_(parts_, peers_, messenger_, context.reach, tx_),
+      receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, context.reach),
       hosts_(resources.probe),
       reach_memory_(resources.reach_memory) {
   const std::vector<int> descriptors = parts_.link->descriptors();
@@ -90,7 +88,6 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));
-  reason = "no shared memory: " + reason;
   log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
   return OpenResult::reached;
 }
@@ -181,6 +178,12 @@ std::string NetworkTransport::timeout_text(const Peer& peer, Status status) cons
   return ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
 }
 
+const char* NetworkTransport::advice(Status status) const {
+  if (status == Status::stuck) return " (cluster-info --why on its node says what it does)";
+  if (status != Status::unreachable) return "";
+  return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
+}
+
 void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) const {
   const RemotePeer* const remote = parts_.find(peer);
   if (remote == nullptr) return;
@@ -192,17 +195,17 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
-bool NetworkTransport::silent() const {
+/// True if no peer on another node can wait for this endpoint, and this endpoint waits for none.
+bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// Returns true if this turn must poll the network. While the network is silent, most turns need not.
+/// Returns false for a while if the network may be skipped.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
-  if (turn.number() % Turn::kTurnsPerFullLook == 0 || !silent()) return true;
+  if (turn.number() % Turn::kTurnsPerFullLook == 0 || !may_be_skipped()) return true;
   const bool posted = messenger_.rma().pending();
   return !turn.hurries() && turn.ticks() - looked_at_ > (posted ? kTicksPerLook : ticks_between_looks());
 }
@@ -216,19 +219,12 @@ bool NetworkTransport::receive(Turn& turn) {
   if (receiver_.holding()) [[unlikely]]
     receiver_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) receiver_.read_path_errors(now, false);
-  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) review_waiting(now);
+  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) {
+    sessions_.remind_idle_peers(now);
+    hosts_.review(*peers_.attached());
+  }
   turn.now = now;
   return arrivals_ != 0;
-}
-
-/// Called from time to time while an operation is in progress.
-void NetworkTransport::review_waiting(Time now) {
-  sessions_.remind_idle_peers(now);
-  // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.
-  if (!parts_.datagrams) reach_.contact_awaited(now);
-  hosts_.review(*peers_.attached());
-  note(messenger_.matcher(), now);
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
 }
 
 void NetworkTransport::before_pump() {

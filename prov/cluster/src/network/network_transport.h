@@ -73,6 +73,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   bool vouches_for_name(const SocketAddress& name) override;
   bool succeeds(Peer& peer, std::uint64_t epoch) override;
   std::string timeout_text(const Peer& peer, Status status) const override;
+  const char* advice(Status status) const override;
   void report(const Peer& peer, transport::PeerStats& stats) const override;
   std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;
 
@@ -84,7 +85,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   void flush() override;
   bool holding() const override { return receiver_.holding(); }
   void receive_held(std::uint32_t turn) override;
-  bool silent() const override;
+  bool may_be_skipped() const override;
   std::uint64_t ticks_between_looks() const override {
     return tx_.flows().empty() ? kTicksPerLookAlone : kTicksPerLook;
   }
@@ -97,14 +98,12 @@ class NetworkTransport final : public transport::Transport, private transport::W
  private:
   void on_ready(bool trouble) override;
   bool due(transport::Turn& turn) const;
-  void review_waiting(Time now);
   bool is_member_by_alias(const RemotePeer& remote) const;
 
   NetworkParts parts_;
   Clock& clock_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  PeerReach& reach_;
   TxScheduler tx_;
   SessionTable sessions_;
   NetworkReceiver receiver_;

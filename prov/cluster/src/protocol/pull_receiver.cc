@@ -48,8 +48,8 @@ PullReceiver::PullReceiver(const Context& context, ControlSender& control, Compl
       control_(control),
       reporter_(reporter),
       multi_(context, pool_, reporter),
-      network_budget_(context.settings.pull_window, PullBudget::Size::found),
-      node_budget_(context.settings.pull_window, PullBudget::Size::fixed) {}
+      found_budget_(context.settings.pull_window, PullBudget::Size::found),
+      fixed_budget_(context.settings.pull_window, PullBudget::Size::fixed) {}
 
 void PullReceiver::start(IncomingRequest& request) {
   Channel& channel = *request.channel;
@@ -163,10 +163,11 @@ void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::si
 
 void PullReceiver::copy_in() {
   direct_.each_copyable([this](IncomingRequest& request) {
-    auto& waiting = node_budget_.waiting;
+    PullBudget& budget = budget_of(*request.channel);
+    auto& waiting = budget.waiting;
     if (!DirectCopy::copy_in(request)) {
       if (!waiting.linked(request)) waiting.push_back(request);
-      return schedule(node_budget_);
+      return schedule(budget);
     }
     if (request.pull.requested == request.pull.end && waiting.linked(request)) waiting.remove(request);
     if (request.pull.complete()) finish(request);
@@ -217,8 +218,8 @@ void PullReceiver::complete(IncomingRequest& request, Status status) {
 }
 
 void PullReceiver::reschedule() {
-  schedule(network_budget_);
-  schedule(node_budget_);
+  schedule(found_budget_);
+  schedule(fixed_budget_);
 }
 
 }  // namespace cluster::protocol

@@ -40,15 +40,15 @@ class PullReceiver {
   /// Distributes the budget again after a peer is lost, because the peer's share has become free.
   void reschedule();
   void check_stalls(Time now) {
-    if (network_budget_.deadline() <= now && network_budget_.check_stalls(now)) schedule(network_budget_);
+    if (found_budget_.deadline() <= now && found_budget_.check_stalls(now)) schedule(found_budget_);
   }
-  Time deadline() const { return network_budget_.deadline(); }
-  void on_transmit(Time now) { network_budget_.on_transmit(now); }
+  Time deadline() const { return found_budget_.deadline(); }
+  void on_transmit(Time now) { found_budget_.on_transmit(now); }
 
  private:
   PullBudget& budget_of(const Channel& channel) {
-    return channel.carrier != nullptr && channel.carrier->traits().on_this_node ? node_budget_
-                                                                                : network_budget_;
+    return channel.carrier != nullptr && !channel.carrier->traits().dates_pulls ? fixed_budget_
+                                                                                : found_budget_;
   }
   void schedule(PullBudget& budget);
   void report_written(const WriteTarget& target);
@@ -63,8 +63,8 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget network_budget_;  ///< for bytes pulled across the network
-  PullBudget node_budget_;     ///< for bytes pulled from this node
+  PullBudget found_budget_;  ///< for pulls that their transport dates (carrier::Traits)
+  PullBudget fixed_budget_;  ///< for all others
 };
 
 }  // namespace cluster::protocol

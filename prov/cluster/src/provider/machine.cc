@@ -126,6 +126,10 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             environment);
 }
 
+/// Returns the factories of the transports between shared memory and the network, nearest first: one line for
+/// each. What a transport needs of the host is opened here and captured by its factory.
+std::vector<engine::MakeTransport> further_transports() { return {}; }
+
 std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port,
                                                       const InterfaceAddress& place, const KeyFindings& keys,
                                                       const Environment& environment) {
@@ -199,7 +203,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
       environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), request.type,
       std::move(rails.rails), std::move(probe), std::move(region_connector),
-      open_multicast(port, *place, keys, environment), request.roster});
+      open_multicast(port, *place, keys, environment), request.roster, request.memory, further_transports()});
   engine->set_progress_client(run_in_background(*engine, setup));
   warn_if_few_descriptors(name);
   return engine;

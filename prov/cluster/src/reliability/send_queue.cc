@@ -23,7 +23,7 @@ ConstBytes front_piece(const Gather& payload) {
 
 SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
                      const multipath::PathManager& paths, BodyPool& bodies, const FlowStatus& status)
-    : Carrier({}),
+    : Carrier({.dates_pulls = true}),
       handshake_(handshake),
       frame_size_(frame_size),
       paths_(paths),

@@ -22,7 +22,7 @@ using transport::Peer;
 /// memory. The caller posts the segment again after the queue has been read.
 class SelfCarrier final : public carrier::Carrier {
  public:
-  SelfCarrier() : Carrier({.acknowledges_on_post = true, .on_this_node = true}) {}
+  SelfCarrier() : Carrier({.acknowledges_on_post = true}) {}
 
   std::size_t payload_max(const wire::Segment&) const override { return kPayloadMax; }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
@@ -74,7 +74,7 @@ class SelfTransport final : public transport::Transport {
   bool receive(transport::Turn&) override { return carrier_.pending() && receive_some(); }
   bool holding() const override { return held_; }
   void receive_held(std::uint32_t) override { receive_some(); }
-  bool silent() const override { return !carrier_.pending(); }
+  bool may_be_skipped() const override { return !carrier_.pending(); }
   bool wants_turn() const override { return carrier_.pending(); }
 
  private:

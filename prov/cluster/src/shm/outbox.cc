@@ -9,7 +9,7 @@ namespace cluster::shm {
 Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory,
                const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell,
                const Environment& environment)
-    : Recall({.acknowledges_on_post = true, .on_this_node = true}),
+    : Recall({.acknowledges_on_post = true}),
       writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),

@@ -83,7 +83,7 @@ void RingOpener::leave_ring(LocalPeer& peer) {
       "the same key; messages use the network instead (is it a process of another job?)",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
-                                  "its reader has not proved that it has the key");
+                                  "no shared memory: its reader has not proved that it has the key");
 }
 
 /// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. Then the

@@ -40,7 +40,9 @@ ShmTransport::~ShmTransport() {
 }
 
 OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
-  const OpenResult opening = opener_.open(peer, reason);
+  std::string why_not;
+  const OpenResult opening = opener_.open(peer, why_not);
+  if (opening == OpenResult::unreached) transport::add_reason(reason, "no shared memory: " + why_not);
   if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
   parts_.context.environment.log.info("peer %s is reached by shared memory: it is on this node",
@@ -128,7 +130,8 @@ Time ShmTransport::deadline() const {
 }
 
 bool ShmTransport::wants_turn() const {
-  return (parts_.context.messenger.busy() && !local_.rings().empty()) || !posted_.idle();
+  const bool waits = !parts_.context.messenger.idle_but_for_accesses() && !local_.rings().empty();
+  return waits || !posted_.idle();
 }
 
 void ShmTransport::on_doorbell() {

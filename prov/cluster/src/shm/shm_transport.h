@@ -38,6 +38,9 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   void say_goodbye(Peer& peer) override;
   bool holds(const Peer& peer) const override;
   bool vouches_for(Peer& peer) override;
+  const char* advice(Status status) const override {
+    return status == Status::exhausted ? " (raise ulimit -n there)" : "";
+  }
   void report(const Peer& peer, transport::PeerStats& stats) const override;
   std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;
   /// Reports the posted writes that their targets have taken.
@@ -50,7 +53,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   void posted(Peer& peer, bool) override { local_.lane().review(parts_.of(peer)); }
   bool holding() const override { return local_.holding(); }
   void receive_held(std::uint32_t turn) override { local_.receive_held(turn); }
-  bool silent() const override { return !local_.holding(); }
+  bool may_be_skipped() const override { return !local_.holding(); }
 
   bool prepare_sleep() override;
   Time deadline() const override;

@@ -46,7 +46,7 @@ struct TransportPeer {
 };
 
 struct Peer {
-  static constexpr std::size_t kTransportsMax = 4;
+  static constexpr std::size_t kTransportsMax = 4;  ///< PeerReach::add() refuses more
 
   protocol::Channel channel;
   /// Null while the lane is closed; every operation that does not take the lane closes it.

@@ -1,37 +1,26 @@
 #include "transport/peer_reach.h"
 
 #include <algorithm>
-#include <cassert>
+#include <stdexcept>
 #include <utility>
 
 namespace cluster::transport {
 namespace {
-
-const char* cure_for(Status status) {
-  switch (status) {
-    case Status::unreachable: return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
-    case Status::refused:
-    case Status::ended:
-    case Status::reset: return " (see its own output for why it ended or restarted)";
-    case Status::exhausted: return " (raise ulimit -n there)";
-    case Status::stuck: return " (cluster-info --why on its node says what it does)";
-    default: return "";
-  }
-}
 
 constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
 
 }  // namespace
 
 void PeerReach::add(Transport& transport) {
-  assert(transports_.size() < Peer::kTransportsMax);
+  if (transports_.size() == Peer::kTransportsMax)
+    throw std::length_error("more transports than Peer::kTransportsMax");
   transport.slot_ = transports_.size();
   transports_.push_back(&transport);
   peers_.ask(transports_);
 }
 
 OpenResult PeerReach::open(Peer& peer) {
-  if (peer.lost() == nullptr) return open_first(peer, 0, "switched off");
+  if (peer.lost() == nullptr) return open_first(peer, 0, lacking_);
   const bool back = std::ranges::any_of(transports_, [&](Transport* each) { return each->look_for(peer); });
   return back ? OpenResult::reached : OpenResult::unreached;
 }
@@ -46,10 +35,7 @@ OpenResult PeerReach::open_first(Peer& peer, std::size_t from, std::string reaso
       case OpenResult::reached: peer.reach_reason = std::move(reason); return OpenResult::reached;
     }
   }
-  environment_.log.warn(
-      "peer %s cannot be reached: there is no shared memory (%s), and this endpoint has no network link "
-      "(check FI_CLUSTER_LINK and FI_CLUSTER_IFACE)",
-      peer.name().text().c_str(), reason.c_str());
+  environment_.log.warn("peer %s cannot be reached: %s", peer.name().text().c_str(), reason.c_str());
   return OpenResult::unreached;
 }
 
@@ -57,13 +43,15 @@ bool PeerReach::asking(const Peer& peer) const {
   return std::ranges::any_of(transports_, [&](const Transport* each) { return each->asking(peer); });
 }
 
-void PeerReach::contact_awaited(Time now) {
+bool PeerReach::contact_awaited(Time now) {
+  bool others = false;
   messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
     Peer& peer = peer_of(channel);
     if (channel.carrier != nullptr || peer.departed() || asking(peer)) return;
-    if (peer.awaited_since == Time{}) {
-      peer.awaited_since = now;
-    } else if (now - peer.awaited_since >= kContactAfter) {
+    if (peer.awaited_since == Time{}) peer.awaited_since = now;
+    if (now - peer.awaited_since < kContactAfter) {
+      others = true;
+    } else {
       peer.awaited_since = Time{};
       awaited_.push_back(&peer);
     }
@@ -76,7 +64,9 @@ void PeerReach::contact_awaited(Time now) {
     if (opening == OpenResult::reached && !peer->channel.carrier->traits().acknowledges_on_post)
       messenger_.remind(peer->channel);
     if (opening == OpenResult::unreached && !asking(*peer)) peers_.mark_failed(*peer, Status::unreachable);
+    others |= opening == OpenResult::later;
   }
+  return others;
 }
 
 void PeerReach::reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max) {
@@ -150,6 +140,17 @@ std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
   return {};
 }
 
+/// The transports that hold the peer know what can be wrong with their ways to it.
+const char* PeerReach::advice(const Peer& peer, Status status) const {
+  if (status == Status::refused || status == Status::ended || status == Status::reset)
+    return " (see its own output for why it ended or restarted)";
+  for (const Transport* const each : transports_) {
+    const char* const advice = each->holds(peer) ? each->advice(status) : "";
+    if (*advice != '\0') return advice;
+  }
+  return "";
+}
+
 void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   Log& log = environment_.log;
   const bool awaited = peer.channel.waits_for_peer();
@@ -170,7 +171,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   } else {
     log.warn("peer %s is lost: %s%s; unfinished operations with it end with an error%s",
              peer.name().text().c_str(), describe(status), timeout_text(peer, status).c_str(),
-             cure_for(status));
+             advice(peer, status));
   }
 }
 

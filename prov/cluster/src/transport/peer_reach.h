@@ -36,9 +36,11 @@ class PeerReach {
             protocol::Messenger& messenger)
       : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
-  /// Adds a transport that is farther than those added before. All transports must be added before any other
-  /// method is called. They must outlive this object.
+  /// Adds the next transport, nearest first. Call it before any other method. The transports outlive this
+  /// object. Throws if there are more than Peer::kTransportsMax.
   void add(Transport& transport);
+  /// The endpoint lacks a transport that users expect: what the log says if a peer is not reached by it.
+  void note_lacking(const char* what) { add_reason(lacking_, what); }
   std::span<Transport* const> transports() const { return transports_; }
 
   // --- for operations ---
@@ -59,8 +61,9 @@ class PeerReach {
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
-  /// Opens carriers to the peers for which receives have waited for kContactAfter.
-  void contact_awaited(Time now);
+  /// Calls peers for which receives have waited too long. Returns true if receives wait for others that are
+  /// not met: call it again soon.
+  bool contact_awaited(Time now);
 
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
@@ -109,6 +112,7 @@ class PeerReach {
   bool asking(const Peer& peer) const;
   void log_end(const Peer& peer, Status status, bool orderly);
   std::string timeout_text(const Peer& peer, Status status) const;
+  const char* advice(const Peer& peer, Status status) const;
   void report_loss(const Peer& peer, Status status);
 
   const Environment& environment_;
@@ -116,6 +120,7 @@ class PeerReach {
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   std::vector<Transport*> transports_;
+  std::string lacking_;
   Nowhere nowhere_;
   std::vector<Peer*> awaited_;  ///< used only inside contact_awaited(); kept to reuse its memory
 };

@@ -11,7 +11,32 @@
 // A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
 // whether a peer is reached, and by which transport; PeerReach sets it.
 //
-// To add a transport, write one folder with such a class, and one call of add() in engine/transports.cc.
+// A new transport needs one folder with such a class, and one factory in EngineParts::further_transports,
+// which provider/machine.cc fills. test/support/dummy_transport.h is an example to copy.
+//
+// Duties of a transport:
+//
+//   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry of
+//              every peer, because peers outlive transports.
+//   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
+//   incoming   When a peer calls first, the transport finds it by PeerTable::find_or_add(). If any process can
+//              call, it asks AdmissionControl::admits() before. Then it calls PeerReach::called() and, unless
+//              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
+//              the peer is closed: meanwhile messages come by one transport and leave by the other. If the
+//              call comes from a new process under the name of an old one, see PeerReach::succeeds().
+//   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the promised
+//              order. The transport keeps what the unexpected store cannot take yet (holding()).
+//   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
+//              post() never does. A carrier that acknowledges on post (carrier::Traits) has no tokens.
+//   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
+//              If the device has to know memory, the transport is a carrier::MemoryRegistrar of context.memory
+//              as long as it lives. It uses a handle only for bytes of the region that it knows by the handle.
+//   failure    The transport reports a lost peer by PeerTable::mark_failed(). The turn then closes the peer;
+//              the transport itself does not.
+//   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
+//              Waiter::forbid() if there is none. deadline() tells of work that comes by time.
+//
+// The engine itself reads the clock, calls peers for which receives wait, and dates operations for reports.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +83,8 @@ class Turn {
   bool cheaper_in_use = false;
   /// True if this endpoint has a multicast group. Then every transport checks for arrivals in every turn.
   bool watchful = false;
-  /// The time, read after the arrivals of this turn. Empty if no transport has read the clock.
+  /// The time after everything that has arrived. A transport that reads the clock in receive() sets it, which
+  /// saves another reading. After receive(), the engine sets it if it is needed.
   std::optional<Time> now;
 
   /// One turn in this many checks every source of work, even if there are many arrivals.
@@ -94,9 +120,9 @@ class Transport {
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
-  /// Gives the peer a carrier if this transport can reach it. On entry `reason` says why nearer transports
-  /// cannot reach the peer. On return, `reason` says why this transport cannot reach the peer, or why it was
-  /// chosen.
+  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. If this one cannot
+  /// either, the call adds why (add_reason), in words that name the transport. Otherwise it may replace the
+  /// text by why it was chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// Checks whether a lost peer is back. Returns true if the peer is reached now. A transport that has to ask
   /// the peer returns false after sending its question, and calls PeerReach::reached() when the peer answers.
@@ -123,6 +149,9 @@ class Transport {
   /// Returns a text for the log: after how long the peer was given up, and which setting decides that.
   /// Returns an empty text if the peer was not lost by a timeout of this transport.
   virtual std::string timeout_text(const Peer&, Status) const { return {}; }
+  /// Returns what the user may do about such a loss, as " (...)" for the end of the line in the log. Empty if
+  /// this transport knows nothing.
+  virtual const char* advice(Status) const { return ""; }
   virtual void report(const Peer&, PeerStats&) const {}
 
   /// Returns an object that accesses the peer's registered memory without the peer's library, or null if that
@@ -149,10 +178,13 @@ class Transport {
   /// Delivers the waiting segments as far as possible. Called when a receive was posted or the unexpected
   /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// Returns true if the transport has nothing to send, no timer set, and no arrival waiting. Then calm turns
-  /// (EventLoop::run_calm), which only read memory, may replace full turns for some time.
-  virtual bool silent() const { return true; }
-  /// Returns how long the event loop may leave a silent transport unchecked, in ticks (Clock::ticks).
+  /// True if turns may skip this transport for ticks_between_looks(), because nothing that anybody waits for
+  /// can come by it meanwhile. While all transports may be skipped and peers of this node are in use, most
+  /// turns are calm: they read only the rings of shared memory (EventLoop::run_calm). A transport whose
+  /// completion queue nobody reads in a calm turn returns false while it reaches a peer, unless that peer has
+  /// been quiet for long.
+  virtual bool may_be_skipped() const = 0;
+  /// How long this transport may go without a look while it may be skipped, in ticks.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
   /// Returns true if this endpoint owes nothing to these peers: all posted data has left, and everything that
   /// has arrived is acknowledged.
@@ -168,7 +200,8 @@ class Transport {
   /// Returns the time at which the transport needs a turn even if nothing arrives. Returns kNever if it needs
   /// none.
   virtual Time deadline() const { return kNever; }
-  /// Returns true if the transport needs a turn now, for a reason that no armed event shows.
+  /// True if this transport has work that a sleeping thread does not know: it needs a turn now. Pending
+  /// accesses count only if a turn can end them; if a descriptor announces their end, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
   /// Returns the index in Peer::parts at which this transport keeps its state of a peer.
@@ -185,5 +218,11 @@ class Transport {
 
   std::size_t slot_ = 0;
 };
+
+/// Adds why one more transport does not reach a peer.
+inline void add_reason(std::string& reason, const std::string& why) {
+  if (!reason.empty()) reason += "; ";
+  reason += why;
+}
 
 }  // namespace cluster::transport

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "carrier/registered_memory.h"
 #include "protocol/messenger.h"
 #include "transport/admission_control.h"
 #include "transport/engine_settings.h"
@@ -28,6 +29,7 @@ struct TransportContext {
   AdmissionControl& admission;
   PeerReach& reach;
   PackingPolicy& packing;
+  carrier::RegisteredMemory& memory;  ///< of the endpoint's domain
 };
 
 }  // namespace cluster::transport

@@ -1,18 +1,25 @@
 // A transport for tests that behaves like hardware. Messages travel through queues in memory, with late
-// acknowledgements. Accesses to remote memory bypass the target's library, and end late and in any order. It
-// proves that a transport needs only one file and one entry in EngineParts::further_transports.
+// acknowledgements. Accesses to remote memory bypass the target's library, and end late and in any order. The
+// device has to know the memory that it uses. A descriptor announces what comes. The class proves that a
+// transport needs only one folder and one factory in EngineParts::further_transports. It is an example to
+// copy.
 #pragma once
+
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/end_of_memory.h"
+#include "os/descriptor.h"
 #include "protocol/region_table.h"
 #include "transport/transport.h"
 #include "transport/transport_context.h"
@@ -31,22 +38,55 @@ struct DummyFabric {
   std::map<SocketAddress, protocol::RegionTable*, ByName>
       regions;  ///< registered, by the name of their endpoint
   std::mt19937 random{1};
-  bool stalled = false;          ///< no access ends
-  std::size_t accesses = 0;      ///< that have ended
-  std::size_t out_of_order = 0;  ///< ... before an older one
-  std::set<void*> registered;    ///< the handles of memory that the test has registered
-  std::size_t registered_uses = 0,
-              registrations = 0;  ///< pieces of memory with and without one of these handles
+  bool stalled = false;             ///< no access ends
+  std::size_t accesses = 0;         ///< that have ended
+  std::size_t out_of_order = 0;     ///< ... before an older one
+  std::size_t registered_uses = 0;  ///< pieces of memory that the device knew by their handle
+  std::size_t registrations = 0;    ///< ... that it did not know, with a handle or without
+  std::size_t refused_handles = 0;  ///< ... that came with a handle of no region around them
+  std::size_t pulls = 0;            ///< segments that asked for bytes
 };
 
-class DummyTransport final : public transport::Transport {
+/// What the device of one endpoint knows about registered memory.
+class DummyDevice final : public carrier::MemoryRegistrar {
+ public:
+  explicit DummyDevice(carrier::RegisteredMemory& memory) : memory_(memory) { memory_.add(*this); }
+  ~DummyDevice() { memory_.remove(*this); }
+  DummyDevice(const DummyDevice&) = delete;
+  DummyDevice& operator=(const DummyDevice&) = delete;
+
+  void registered(const carrier::RegisteredRegion& region) noexcept override {
+    const std::lock_guard guard(lock_);
+    enough_memory_for([&] { known_[region.handle] = {region.base, region.length}; });
+  }
+  void closed(const carrier::RegisteredRegion& region) noexcept override {
+    const std::lock_guard guard(lock_);
+    known_.erase(region.handle);
+  }
+  /// True if the device may use these bytes by this handle.
+  bool knows(void* handle, ConstBytes bytes) {
+    const std::lock_guard guard(lock_);
+    const auto found = known_.find(handle);
+    return found != known_.end() && bytes.data() >= found->second.data() &&
+           bytes.data() + bytes.size() <= found->second.data() + found->second.size();
+  }
+
+ private:
+  carrier::RegisteredMemory& memory_;
+  std::mutex lock_;  ///< regions come from any thread
+  std::unordered_map<void*, ConstBytes> known_;
+};
+
+class DummyTransport final : public transport::Transport, private transport::WakeSource {
  public:
   DummyTransport(const transport::TransportContext& context, DummyFabric& fabric)
-      : context_(context), fabric_(fabric) {
+      : context_(context), fabric_(fabric), device_(context.memory) {
+    context_.waiter.watch(channel_.number(), *this);
     plug();
   }
   ~DummyTransport() override {
     unplug();
+    context_.waiter.unwatch(channel_.number());
     for (const std::unique_ptr<transport::Peer>& peer : context_.peers.all()) peer->parts[slot()].reset();
   }
   void plug() { fabric_.ends[context_.name] = this; }
@@ -58,10 +98,14 @@ class DummyTransport final : public transport::Transport {
 
   const char* name() const override { return "dummy"; }
   transport::OpenResult open(transport::Peer& peer, std::string& reason) override {
-    if (end_of(peer.name()) == nullptr) return transport::OpenResult::unreached;
+    if (end_of(peer.name()) == nullptr) {
+      transport::add_reason(reason, "the dummy fabric has no such end");
+      return transport::OpenResult::unreached;
+    }
     auto end = std::make_unique<End>(*this, peer);
     context_.reach.reached(peer, *this, end->carrier, kEagerMax);
     peer.parts[slot()] = std::move(end);
+    ++open_;
     reason = "a test says so";
     return transport::OpenResult::reached;
   }
@@ -70,7 +114,9 @@ class DummyTransport final : public transport::Transport {
     return open(peer, reason) == transport::OpenResult::reached;
   }
   void close(transport::Peer& peer) override {
+    if (!holds(peer)) return;
     peer.parts[slot()].reset();
+    --open_;
     std::erase_if(inbox_, [&](const Item& item) { return item.from == peer.name(); });
   }
   bool holds(const transport::Peer& peer) const override { return peer.parts[slot()] != nullptr; }
@@ -92,9 +138,14 @@ class DummyTransport final : public transport::Transport {
   }
   bool holding() const override { return !inbox_.empty(); }
   void receive_held(std::uint32_t) override { take_in(); }
-  bool silent() const override { return inbox_.empty() && acked_.empty() && pending_.empty(); }
-  bool wants_turn() const override { return !silent(); }
-  bool prepare_sleep() override { return silent(); }
+  /// No calm turn looks at the device's queue, so this transport must see every turn while it is in use.
+  bool may_be_skipped() const override { return open_ == 0 && !wants_turn(); }
+  /// A device announces by the descriptor when an access ends. This one ends accesses only in turns, unless it
+  /// is stalled.
+  bool wants_turn() const override {
+    return !inbox_.empty() || !acked_.empty() || (!pending_.empty() && !fabric_.stalled);
+  }
+  bool prepare_sleep() override { return !wants_turn(); }
 
  private:
   static constexpr std::size_t kEagerMax = 16 * 1024;
@@ -118,10 +169,12 @@ class DummyTransport final : public transport::Transport {
               carrier::Token token) override {
       DummyTransport* const to = owner_.end_of(peer_);
       if (to == nullptr || to->inbox_.size() >= kItemsMax) return false;
-      owner_.register_for(payload.handles != nullptr ? payload.slices.size() : 0, payload.handles);
+      if (payload.handles != nullptr) owner_.use(payload.slices, payload.handles);
+      owner_.fabric_.pulls += segment.kind == wire::SegmentKind::pull;
       Item item{owner_.context_.name, segment, std::vector<std::byte>(payload.length), token};
       payload.copy_to(item.payload.data());
       to->inbox_.push_back(std::move(item));
+      eventfd_write(to->channel_.number(), 1);
       return true;
     }
 
@@ -161,7 +214,7 @@ class DummyTransport final : public transport::Transport {
         work.copy.resize(source.length);
         source.copy_to(work.copy.data());
       } else {
-        owner_.register_for(source.slices.size(), source.handles);
+        owner_.use(source.slices, source.handles);
       }
       owner_.pending_.push_back(std::move(work));
       return carrier::Outcome::pending;
@@ -172,7 +225,7 @@ class DummyTransport final : public transport::Transport {
       Pending work{this, &peer_, ticket, from, {}, {}, {}};
       work.into.assign(target.slices.begin(), target.slices.end());
       work.offset = target.offset;
-      owner_.register_for(target.slices.size(), target.handles);
+      owner_.use(target.slices, target.handles);
       owner_.pending_.push_back(std::move(work));
       return carrier::Outcome::pending;
     }
@@ -197,12 +250,20 @@ class DummyTransport final : public transport::Transport {
     transport::Peer& peer_;
   };
 
-  /// Slices whose handle is one of the fabric's are registered already.
-  void register_for(std::size_t slices, MemoryHandles handles) {
-    for (std::size_t i = 0; i < slices; ++i) {
-      const bool known = handles != nullptr && fabric_.registered.contains(handles[i]);
+  /// The device uses this memory: by its handle if it knows the handle and the memory lies in that region,
+  /// otherwise after a registration for this use.
+  template <typename Slice>
+  void use(std::span<const Slice> slices, MemoryHandles handles) {
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      void* const handle = handles != nullptr ? handles[i] : nullptr;
+      const bool known = handle != nullptr && device_.knows(handle, slices[i]);
       ++(known ? fabric_.registered_uses : fabric_.registrations);
+      fabric_.refused_handles += handle != nullptr && !known;
     }
+  }
+  void on_ready(bool) override {
+    eventfd_t announced = 0;
+    eventfd_read(channel_.number(), &announced);
   }
 
   DummyTransport* end_of(const SocketAddress& name) const {
@@ -239,7 +300,10 @@ class DummyTransport final : public transport::Transport {
     }
     bool taken() {
       DummyTransport* const sender = owner.end_of(item.from);
-      if (item.token != 0 && sender != nullptr) sender->acked_.push_back(item.token);
+      if (item.token != 0 && sender != nullptr) {
+        sender->acked_.push_back(item.token);
+        eventfd_write(sender->channel_.number(), 1);
+      }
       owner.inbox_.pop_front();
       return false;
     }
@@ -282,6 +346,9 @@ class DummyTransport final : public transport::Transport {
 
   const transport::TransportContext& context_;
   DummyFabric& fabric_;
+  DummyDevice device_;
+  os::Descriptor channel_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::size_t open_ = 0;  ///< peers that this transport holds
   transport::Arrivals arrivals_{context_.messenger, context_.peers, context_.admission};
   std::deque<Item> inbox_;
   std::vector<carrier::Token> acked_;

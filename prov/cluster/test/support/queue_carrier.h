@@ -24,7 +24,7 @@ class QueueCarrier final : public carrier::Carrier {
   std::size_t eager_max = std::numeric_limits<std::size_t>::max();
   std::deque<Item> items;
 
-  explicit QueueCarrier(bool ring = false) : Carrier({.acknowledges_on_post = ring, .on_this_node = ring}) {}
+  explicit QueueCarrier(bool ring = false) : Carrier({.acknowledges_on_post = ring, .dates_pulls = !ring}) {}
 
   /// Before anything is posted: it becomes like a ring in shared memory, or not.
   void set_ring(bool ring) {

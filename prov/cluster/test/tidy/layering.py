@@ -23,7 +23,7 @@ ALLOWED = {
     "collective": {"base", "wire", "protocol"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
                "transport", "collective"},
-    "api": {"base", "protocol", "collective", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
+    "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
                  "engine", "api"},
 }
@@ -38,8 +38,16 @@ def includes(file):
         line = file.code.count("\n", 0, match.start(1)) + 1
         yield line, match.group(1) == '"', match.group(2)
 
+_ROW = re.compile(r"^\| `src/(\w+)/`", re.MULTILINE)
+
 
 def check(tree):
+    readme = tree.find("prov/cluster/README.md")
+    rows = set(_ROW.findall(readme.text)) if readme else set()
+    components = {file.component() for file in tree.cpp("prov/cluster/src/")}
+    for component in sorted(components - rows if rows else ()):
+        yield Violation(readme.path, 1, "layering", f"component '{component}' has no row in the table",
+                        "say there what it knows, where to begin, and what it includes")
     for file in tree.cpp("prov/cluster/src/"):
         component = file.component()
         if component not in ALLOWED:

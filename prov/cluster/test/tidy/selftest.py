@@ -76,6 +76,12 @@ class Tidy(unittest.TestCase):
     def test_unknown_component(self):
         self.expect({SOURCE + "attic/a.cc": "int a;\n"}, "layering", SOURCE + "attic/a.cc", 1)
 
+    def test_a_component_has_a_row_in_the_map(self):
+        code = {SOURCE + "api/a.cc": "int a;\n", SOURCE + "os/b.cc": "int b;\n"}
+        readme = "prov/cluster/README.md"
+        self.expect({readme: "| `src/api/` | calls |\n", **code}, "layering", readme, 1)
+        self.expect_clean({readme: "| `src/api/` | calls |\n| `src/os/` | system calls |\n", **code})
+
     def test_banned_headers(self):
         for name in ("ctime", "time.h", "random", "sys/socket.h", "unistd.h", "poll.h", "linux/if_packet.h"):
             with self.subTest(name=name):

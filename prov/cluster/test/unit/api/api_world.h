@@ -165,6 +165,7 @@ class MemoryPlatform final : public Platform {
         {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, request.type};
     parts.epoch = static_cast<std::uint64_t>(built);
     parts.roster = request.roster;
+    parts.memory = last_memory = request.memory;
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     std::string reason;
     if (one_node) parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
@@ -183,6 +184,7 @@ class MemoryPlatform final : public Platform {
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
   std::vector<std::byte> last_auth_key;
+  std::shared_ptr<carrier::RegisteredMemory> last_memory;
   int fail_with = 0;
   int built = 0;
   bool alone = false;         ///< engines have no link

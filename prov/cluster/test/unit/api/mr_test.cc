@@ -2,6 +2,7 @@
 #include <rdma/fi_rma.h>
 
 #include <array>
+#include <map>
 
 #include "unit/api/api_world.h"
 
@@ -63,6 +64,52 @@ TEST_F(MrTest, ALocalRegionIsNotCountedForAnotherRegionWithItsKey) {
   EXPECT_EQ(fi_close(&local->fid), 0);
   EXPECT_EQ(fi_close(&counter->fid), 0);
   EXPECT_EQ(fi_close(&exposed->fid), 0);
+}
+
+/// Keeps what a device would know.
+class KeptRegions final : public carrier::MemoryRegistrar {
+ public:
+  void registered(const carrier::RegisteredRegion& region) noexcept override {
+    EXPECT_TRUE(known.emplace(region.handle, region).second) << "the handle is still in use";
+  }
+  void closed(const carrier::RegisteredRegion& region) noexcept override {
+    EXPECT_EQ(known.erase(region.handle), 1u);
+  }
+  std::map<void*, carrier::RegisteredRegion> known;
+};
+
+TEST_F(MrTest, TransportsLearnOfEachRegionAndOfItsEnd) {
+  KeptRegions early, late;
+  fid_mr* local = nullptr;
+  fid_mr* exposed = nullptr;
+  fid_mr* none = nullptr;
+  begin();
+  carrier::RegisteredMemory& all = *platform.last_memory;
+  all.add(early);
+  ASSERT_EQ(expose(5, FI_SEND | FI_RECV, 0, local), 0);
+  ASSERT_EQ(expose(5, FI_REMOTE_READ, 0, exposed), 0);
+  EXPECT_EQ(expose(5, FI_REMOTE_WRITE, 0, none), -FI_ENOKEY);
+  ASSERT_EQ(early.known.size(), 2u);
+  all.add(late);
+  EXPECT_EQ(late.known.size(), 2u) << "those that exist";
+  const carrier::RegisteredRegion& region = late.known[fi_mr_desc(local)];
+  EXPECT_EQ(static_cast<void*>(region.base), memory.data());
+  EXPECT_EQ(region.length, memory.size());
+  EXPECT_TRUE(region.filled_here && !region.readable && !region.writable);
+  const carrier::RegisteredRegion& shown = late.known[fi_mr_desc(exposed)];
+  EXPECT_TRUE(!shown.filled_here && shown.readable && !shown.writable && shown.key == 5);
+  EXPECT_EQ(fi_close(&local->fid), 0);
+  EXPECT_EQ(early.known.size(), 1u);
+  all.remove(early);
+  for (int i = 0; i < 20; ++i) {  // the allocator gives the same object again
+    ASSERT_EQ(expose(6, FI_SEND, 0, local), 0);
+    EXPECT_TRUE(late.known.contains(fi_mr_desc(local)));
+    EXPECT_EQ(fi_close(&local->fid), 0);
+  }
+  EXPECT_EQ(fi_close(&exposed->fid), 0);
+  EXPECT_TRUE(late.known.empty());
+  EXPECT_EQ(early.known.size(), 1u) << "it was not told any more";
+  all.remove(late);
 }
 
 TEST_F(MrTest, ReadingARegionsCounterMakesProgressOnItsEndpoints) {

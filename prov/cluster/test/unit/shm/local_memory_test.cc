@@ -24,7 +24,7 @@ class TestRing final : public Recall {
     std::vector<std::byte> payload;
     bool withdrawn = false;
   };
-  TestRing() : Recall({.acknowledges_on_post = true, .on_this_node = true}) {}
+  TestRing() : Recall({.acknowledges_on_post = true}) {}
 
   static constexpr Number kFirst = 0xfffffffe;  // two before the wrap
 
