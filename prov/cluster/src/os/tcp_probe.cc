@@ -74,7 +74,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
   // If the peer's address is on this node and its port is free, the kernel may bind the connection to that
-  // very port. The connection then connects to itself.
+  // very port. In this case the connection connects to itself.
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
