@@ -92,7 +92,7 @@ class BodyPool {
   explicit BodyPool(std::size_t frame_max)
       : segment_bytes_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 
-  /// Returns a body for a whole frame of segments.
+  /// Returns a body with space for the segments of the longest frame.
   std::unique_ptr<FrameBody> take() { return take(whole_, segment_bytes_); }
   /// Returns a body for the header of one segment whose payload lies in user memory.
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }

@@ -108,7 +108,7 @@ enum class Evidence : std::uint8_t {
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
 /// since the question goes on. An answer ends errors only if the first of them arrived before the question
-/// left. It ends a refusal or the probe only if this side asked less than before_probe() ago.
+/// left. An answer ends a refusal or the probe only if this side asked less than before_probe() ago.
 struct Refutation {
   Evidence evidence;
   PeerState state;

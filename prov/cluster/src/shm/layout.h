@@ -47,11 +47,11 @@
 // the next segment to `next`, because `head` may be behind. Some segments get no answer. If the reader cannot
 // execute such a segment, it writes a refusal to `refusals` before it publishes a `head` behind the segment.
 //
-// Sleep. Each side may ask the other to ring its doorbell, and has a word for that (doorbell_word.h). The
-// reader waits for the next segment, the writer waits for space. The reader's word has a cache line of its
-// own. The writer reads it after every segment, and keeps the line in its cache. The writer's word is in the
-// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
-// the doorbell of the other end.
+// Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
+// for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's
+// word has a cache line of its own. The writer reads it after every segment, and keeps the line in its cache.
+// The writer's word is in the line of `head`, which the reader writes anyway. An end that closes says so in
+// another word, and then rings the doorbell of the other end.
 //
 // Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
 // needs two or three pages.

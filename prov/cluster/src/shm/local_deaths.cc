@@ -6,7 +6,8 @@
 namespace cluster::shm {
 namespace {
 
-/// With these intervals, this side detects the death of a peer within 100 ms.
+/// With the first two intervals, this side detects the death of a process within 100 ms, even without a
+/// handle.
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
