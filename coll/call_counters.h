@@ -1,5 +1,5 @@
-// Counts how often the program makes each MPI call, and how often the library takes the call over. With
-// CLUSTER_COLL=report, each rank prints the counts in MPI_Finalize.
+// Counts how many times the program makes each MPI call, and how many times the library takes the call over.
+// With CLUSTER_COLL=report, each rank prints the counts in MPI_Finalize.
 #pragma once
 
 #include <array>

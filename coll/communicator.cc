@@ -29,8 +29,8 @@ std::once_flag keys_made;
 int communicator_key = MPI_KEYVAL_INVALID;
 int process_key = MPI_KEYVAL_INVALID;
 
-/// MPI calls this function when MPI_Finalize frees the attributes of MPI_COMM_SELF. It closes the endpoint if
-/// the program does not call the MPI_Finalize of this library.
+/// MPI calls this function when MPI_Finalize frees the attributes of MPI_COMM_SELF. This function closes the
+/// endpoint if the program does not call the MPI_Finalize of this library.
 int end_process(MPI_Comm, int, void*, void*) {
   Communicator::end_all(false);
   return MPI_SUCCESS;
@@ -45,9 +45,9 @@ std::atomic<bool> ended{false};
 std::atomic<std::uint64_t> communicators_forgotten{0};
 
 /// In a probe for messages of other ranks, MPI progresses all operations, even locks that peers request in
-/// windows of this rank. In MPICH 5.0.2, a probe on MPI_COMM_SELF does not do that, and a peer waited forever
-/// for its lock. A probe that finds a message may return without progress. Therefore it uses a tag that
-/// programs hardly use. Every MPI library allows this tag.
+/// windows of this rank. In MPICH 5.0.2, a probe on MPI_COMM_SELF does not progress such locks, and a peer
+/// waited forever for its lock. A probe that finds a message may return without progress. Therefore this
+/// probe uses a tag that programs hardly use. Every MPI library allows this tag.
 void make_progress_of_mpi() {
   constexpr int kUnusedTag = 32767;
   int found = 0;
@@ -55,8 +55,8 @@ void make_progress_of_mpi() {
 }
 
 /// Returns false if the program uses sessions without MPI_Init. Such a program has no MPI_COMM_WORLD. MPI
-/// also frees its attribute keys with its last session, and the library would not notice that. The result is
-/// the same on all ranks, because all ranks call MPI_Init.
+/// also frees attribute keys with the program's last session, and the library would not notice that. The
+/// result is the same on all ranks, because either all ranks call MPI_Init or none does.
 bool has_world() {
   int initialized = 0;
   int finalized = 0;
@@ -208,8 +208,8 @@ int Communicator::wait(Pending& pending) const {
   return pending.error;
 }
 
-/// A rank that did not communicate with the lost rank is only told that the team has failed. Its line
-/// therefore refers to the lines of other ranks.
+/// A rank that did not communicate with the lost rank is only told that the team has failed. The line that
+/// such a rank prints therefore refers to the lines of other ranks.
 void Communicator::report_failure(Call call, int error) const {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;

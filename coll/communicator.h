@@ -1,7 +1,7 @@
-// The library's data about a communicator: the team of its ranks, or the decision that MPI handles its calls.
-// All ranks of the communicator decide together, at the first call that the library could take over. For this
-// they exchange the names of their endpoints by a collective of MPI, so that all ranks decide alike. The data
-// is an attribute of the communicator, so MPI frees it with the communicator.
+// The library's data about a communicator: the team of its ranks, or the decision that MPI handles the
+// communicator's calls. All ranks of the communicator decide together, at the first call that the library
+// could take over. For this they exchange the names of their endpoints by a collective of MPI, so that all
+// ranks decide alike. The data is an attribute of the communicator, so MPI frees it with the communicator.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ namespace coll {
 
 class Communicator {
  public:
-  /// Returns the data of a communicator, or null if MPI handles its calls. This is so for an
-  /// intercommunicator, for a communicator with one rank or without a team, and in a program that uses only
+  /// Returns the data of a communicator, or null if MPI handles its calls. MPI handles the calls of an
+  /// intercommunicator, of a communicator with one rank or without a team, and of a program that uses only
   /// sessions.
   static Communicator* of(MPI_Comm comm);
   /// Closes all teams and the endpoint of this process. MPI handles all later calls. `together`: true if all
-  /// ranks call this function. It then first waits for all ranks, so that no rank loses a member in the
-  /// middle of an operation.
+  /// ranks call this function. If so, the function first waits for all ranks, so that no rank loses a member
+  /// in the middle of an operation.
   static void end_all(bool together);
   ~Communicator();
 

@@ -28,8 +28,8 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// Computes the number of bytes of one call. Returns false if the arguments are invalid. MPI then handles the
-/// call and reports the error.
+/// Computes the number of bytes of one call. Returns false if the arguments are invalid. In this case MPI
+/// handles the call and reports the error.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
@@ -115,9 +115,9 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
 /// this many bytes, each rank gathers all pairs and lets MPI combine them in rank order.
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
-/// Computes the size of the pairs in memory, including gaps. Returns false if the operation is not one of
-/// these two, or the size exceeds kGatheredMax. MPI defines these operations only for predefined types, so
-/// all ranks have the same type.
+/// Computes the size of the pairs in memory, including gaps. Returns false if the operation is neither
+/// MPI_MINLOC nor MPI_MAXLOC, or if the size exceeds kGatheredMax. MPI defines these operations only for
+/// predefined types, so all ranks have the same type.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
   MPI_Aint begin = 0;

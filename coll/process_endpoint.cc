@@ -23,8 +23,8 @@ std::string failure;
 }  // namespace
 
 Team::~Team() {
-  // fi_close() returns -FI_EBUSY while a peer still reads the buffer of an aborted operation. That takes only
-  // a moment.
+  // fi_close() returns -FI_EBUSY while a peer still reads the buffer of an aborted operation. The read takes
+  // only a moment.
   while (fi_close(&mc_->fid) == -FI_EBUSY) {
   }
 }
@@ -61,8 +61,8 @@ bool ProcessEndpoint::open(std::string& reason) {
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
   // With manual progress, messages of a rank that has finished its part of an operation and computes may wait
-  // for up to 10 ms. With automatic progress, a separate thread would handle each arrival. It would take
-  // processor time from ranks that are about to handle the arrival themselves.
+  // for up to 10 ms. With automatic progress, a separate thread would handle each arrival. This thread would
+  // take processor time from ranks that are about to handle the arrival themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
   hints->fabric_attr->prov_name = strdup(kProvider);

@@ -1,6 +1,6 @@
 // The library's endpoint in this process, separate from MPI's own endpoint. All communicators share it, and
 // each has a collective team of the endpoint. Several threads may wait at once, each for its own operation. A
-// thread may read the completion of another thread's operation. It then marks that operation as done.
+// thread that reads the completion of another thread's operation marks that operation as done.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -80,9 +80,9 @@ class ProcessEndpoint {
 
   fid_ep* ep() const { return ep_.get(); }
   const Name& name() const { return name_; }
-  /// Creates a team of these peers, in this order, and waits until all have joined. All peers must call it
-  /// with the same key. Two teams of the same peers must have different keys. Calls `idle` repeatedly while
-  /// it waits. Returns null on failure.
+  /// Creates a team of these peers, in this order, and waits until all have joined. All peers must call this
+  /// function with the same key. Two teams of the same peers must have different keys. Calls `idle`
+  /// repeatedly while it waits. Returns null on failure.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
   /// Returns a member of the team that this process has lost, and the cause. If it has lost none, the cause

@@ -8,8 +8,8 @@
 
 namespace coll {
 
-/// Returns false if the provider cannot combine such elements, or if MPI does not allow the operation for the
-/// type. MPI then handles the call and reports the error.
+/// Returns false if the provider cannot combine elements of this type, or if MPI does not allow the operation
+/// for the type. In this case MPI handles the call and reports the error.
 bool translate(MPI_Datatype type, MPI_Op op, fi_datatype& fi_type, fi_op& fi_operation);
 
 }  // namespace coll

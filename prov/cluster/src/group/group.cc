@@ -153,8 +153,8 @@ bool Group::complete() const {
   });
 }
 
-/// Removes the member from the listeners of this side's stream. `why`: ok, or the status with which messages
-/// that it lacks fail.
+/// Removes the member from the listeners of this side's stream. `why`: ok, or the status with which the
+/// messages that the member has not received fail.
 void Group::stop_sending_to(Member& member, Status why) {
   stream_.remove(member, why);
   static_cast<Listener&>(member) = {.name = member.name, .carrier = member.carrier, .posted = member.posted};
@@ -215,8 +215,8 @@ void Group::on_end(Member& member, const Segment& segment) {
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
              member.stream_end == Member::kNoEnd) {
-    // While this side is leaving, it answers questions with group_end. The member then answers with group_end
-    // too, which does not mean that it has removed this side.
+    // While this side is leaving, it answers questions with group_end. The member answers with a group_end of
+    // its own, which does not mean that the member has removed this side.
     if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }

@@ -82,7 +82,7 @@ class Group {
   /// member once the member has a carrier.
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
   void lose(Member& member, Status why);
-  /// Returns true once this member and every member of the roster have exchanged their joins and starts.
+  /// Returns true once this side and every member of the roster have exchanged their joins and starts.
   /// Without a roster, this must be true for every known member, and existing members must have had time to
   /// answer.
   bool complete() const;
@@ -113,11 +113,11 @@ class Group {
   bool leaving() const { return leaving_; }
   bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
 
-  /// Sends everything that is due. Returns false if it has not served any member. `link`: null if there is no
-  /// multicast. `unread`: true if arrived frames still wait to be read. The group then reports no frames as
+  /// Sends everything that is due. Returns false if no member was served. `link`: null if there is no
+  /// multicast. `unread`: true if arrived frames still wait to be read. If so, the group reports no frames as
   /// missing.
   bool run(Time now, link::Link* link, bool unread = false);
-  /// Called if run() has thrown for lack of memory. The next run() then serves all members.
+  /// Called if run() has thrown for lack of memory. Makes the next run() serve all members.
   void take_up() { next_service_ = {}; }
   /// Called after run(). Calls visit(member) for each member whose carrier has new segments. The caller marks
   /// these carriers, so that the engine sends the segments. The group keeps a member that has left until this
@@ -149,7 +149,7 @@ class Group {
   SpareBodies spare_bodies_;  ///< shared by all streams that this side receives
   Announcer announcer_;
   std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
-  // meet() reserves space in the next three lists for all members, so that to add a member needs no memory.
+  // meet() reserves space in the next three lists for all members, so that adding a member needs no memory.
   MemberList touched_;  ///< members that the next run() serves
   MemberList posted_;
   News news_;

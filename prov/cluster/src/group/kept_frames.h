@@ -83,11 +83,11 @@ class KeptFrames {
   std::size_t send(Time now, link::Link& link, const link::Path& path,
                    std::span<const std::uint64_t> sequences, bool report);
   /// Retransmits a frame by multicast although no listener has reported it as missing. Returns false if the
-  /// frame was not sent, for example because its repair is due anyway.
+  /// frame was not sent, for example because a repair of the frame is already due.
   bool repeat(Time now, link::Link& link, const link::Path& path, std::uint64_t sequence);
   /// Sends a frame to one listener by unicast, in several parts if the path to the listener carries only
-  /// shorter frames. Returns false if the carrier has no space for the whole frame. The next call for the
-  /// same frame then sends the rest.
+  /// shorter frames. Returns false if the carrier has no space for the whole frame. In this case the next
+  /// call for the same frame sends the rest.
   bool post(Listener& listener, std::uint64_t sequence) const;
 
  private:

@@ -14,7 +14,7 @@ namespace cluster::group {
 inline constexpr std::size_t kStreamWindow = 1024;
 /// A body is this much shorter than a frame, so that a frame of a flow can carry the body in a group_repair.
 inline constexpr std::size_t kBodyOverhead = 96;
-/// A member sends a report after this many frames. It sends one at once if the sender asks for it.
+/// A member sends a report after this many frames. It sends a report at once if the sender asks for one.
 inline constexpr std::size_t kFramesPerStatus = 64;
 /// The longest delay of a report that no sender waits for. A delay saves reports, each of which costs a frame
 /// and may wake a process.
@@ -40,8 +40,8 @@ inline constexpr Duration kAskIdle = 2 * kStatusDelay;
 /// If no message waits and no further frame follows for this time, the sender sends the newest frame again. A
 /// receiver cannot detect the loss of the newest frame, because it sees no gap.
 inline constexpr Duration kRepeatNewest = 4ms;
-/// After this many consecutive reports without a frame received by multicast, the sender sends to that member
-/// by unicast...
+/// After a member has sent this many consecutive reports without a frame received by multicast, the sender
+/// sends to that member by unicast...
 inline constexpr unsigned kUnheardMax = 4;
 /// ...and still sends one frame in this many by multicast, to detect when multicast reaches the member again.
 inline constexpr std::uint64_t kProbeInterval = 64;

@@ -32,7 +32,7 @@ struct Role {
 
 /// Reassembles a body that a member sends in parts (group_repair), because the path from that member carries
 /// only shorter frames. Keeps at most one body. The first part of another body replaces it. Any other part
-/// that does not continue it is dropped, and the receiver reports the frame as missing again.
+/// that does not continue the kept body is dropped, and the receiver reports the frame as missing again.
 class RepairParts {
  public:
   /// Adds a part. Returns the whole body if this part completes it, and otherwise an empty span. The result

@@ -10,7 +10,7 @@
 //                               below half of the rate at which this stream alone last filled the path.
 //   fewer, and no queue         If the pace, and not this side's own work, limited the speed, it increases by
 //                               a sixteenth (until the first loss by a third). Losses without a queue come
-//                               from a bad cable or a late member, so they do not prevent this.
+//                               from a bad cable or a late member, so they do not prevent the increase.
 //
 // Frames are sent in bursts of kBurst frames, or of as many as the pace allows in kBurstTime. Longer bursts
 // are queued or dropped by shapers, and may overflow the buffer of a switch port. After a delay on this side,
@@ -41,7 +41,7 @@ class Pace {
   static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many is tolerated
   /// A longer increase of the round trip shows a queue, as for flows (multipath/congestion_controller.h).
   static constexpr Duration kQueue = 100us;
-  /// The number of trains after one with losses before the pace may increase.
+  /// After a train with losses, the pace may increase only after this many further trains.
   static constexpr unsigned kHoldTrains = 2;
 
   Duration interval() const { return pacer_.interval(); }
@@ -64,8 +64,8 @@ class Pace {
     follows_ = true;
     pacer_.on_sent(now, frames);
   }
-  /// Called when there is no frame to send, or a window is full. The next frames then do not wait for the
-  /// pace.
+  /// Called when there is no frame to send, or a window is full. The first frames after the pause do not wait
+  /// for the pace.
   void on_pause() { follows_ = false; }
   /// Called with the time from the transmission of a frame to the report of the slowest listener. Only frames
   /// that were never repaired are measured.
@@ -73,8 +73,8 @@ class Pace {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);
   }
-  /// Returns true if the current train is complete when all listeners have every frame before `reached`. The
-  /// caller then calls judge().
+  /// Returns true if the current train is complete when all listeners have every frame before `reached`. If
+  /// so, the caller calls judge().
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }

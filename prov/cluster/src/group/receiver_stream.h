@@ -3,7 +3,7 @@
 // multicast, and may be lost, duplicated or reordered. Repairs arrive by multicast, or in a segment over the
 // carrier between the two members.
 //
-// Invariant: delivered() <= arrived() <= end(), and the stream keeps only the kStreamWindow bodies from
+// Invariant: delivered() <= arrived() <= end(), and the stream keeps at most the kStreamWindow bodies from
 // delivered() on.
 #pragma once
 
@@ -21,9 +21,9 @@
 
 namespace cluster::group {
 
-/// Memory for the bodies that the streams of a group keep until delivery. It keeps some freed memory for
-/// later bodies. This is effective because most bodies of a long message have full length, and are delivered
-/// in the same turn in which they arrive.
+/// Memory for the bodies that the streams of a group keep until delivery. This pool keeps some freed memory
+/// for later bodies. This is effective because most bodies of a long message have full length, and are
+/// delivered in the same turn in which they arrive.
 class SpareBodies {
  public:
   using Body = std::unique_ptr<std::byte[]>;

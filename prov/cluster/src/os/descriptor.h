@@ -63,10 +63,10 @@ class Descriptor {
 
 /// A forked child must not keep the descriptors of its parent. Otherwise the parent's ports, names and
 /// connections would outlive the parent, and its peers would wait for a dead process. Therefore the fork
-/// guard closes these descriptors in the child before fork() returns there. The child must neither use nor
-/// destroy its copies of the parent's objects (base/process_generation.h). vfork and clone create a child
-/// without calling fork handlers. Such a child keeps the descriptors until exec() closes them. For this
-/// reason peers on this node also watch the process itself (os/peer_process.h).
+/// guard closes these descriptors before fork() returns in the child. The child must neither use nor destroy
+/// its copies of the parent's objects (base/process_generation.h). vfork and clone create a child without
+/// calling fork handlers. Such a child keeps the descriptors until exec() closes them. For this reason peers
+/// on this node also watch the process itself (os/peer_process.h).
 struct ForkHandlers {
   void (*prepare)();
   void (*in_parent)();

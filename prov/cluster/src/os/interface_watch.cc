@@ -203,8 +203,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
 
 /// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
 /// network, each time to a different one. When the hardware address changed, the kernel forgot the hardware
-/// addresses of all other hosts. To send the datagram, it must therefore ask all hosts for the hardware
-/// address of that host. This question contains the new hardware address of this node.
+/// addresses of all other hosts. Therefore the kernel must ask all hosts for the hardware address of the
+/// other host before it can send the datagram. This question contains the new hardware address of this node.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);

@@ -3,8 +3,8 @@
 // The watch counts the changes. In every turn a link compares this count with the one it saw last. If they
 // differ, the link reads its interface again.
 //
-// An address that links use may get another hardware address or move to another interface. The watch then
-// announces the new hardware address to the other hosts of the network, at once and a few more times.
+// An address that links use may get another hardware address or move to another interface. In this case the
+// watch announces the new hardware address to the other hosts of the network, at once and a few more times.
 // Otherwise their kernels would send to the old hardware address for up to a minute. A process without
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
 // From such a question, hosts also learn the hardware address of the IPv4 address that asks.
@@ -115,7 +115,8 @@ class WatchedInterface {
   }
 
  private:
-  /// Reached after about 0.1 s in a session, 0.3 s while no session is open.
+  /// A path without answers has this many timeouts after about 0.1 s in a session, and after 0.3 s while no
+  /// session is open.
   static constexpr unsigned kDoubtsToAsk = 8;
 
   void ask_for(const link::Path& path);

@@ -45,8 +45,8 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 
 /// Returns the number of receive queues of the interface, or 1 if the driver reports none. A device with
 /// several queues distributes IP traffic by addresses and ports, but puts all frames of an unknown EtherType
-/// into the first queue. Then frames of different queues are reordered, and one processor receives all frames
-/// of that EtherType.
+/// into the first queue. As a result, frames of different queues are reordered, and one processor receives
+/// all frames of that EtherType.
 std::size_t receive_queues(const std::string& interface);
 
 /// A route that makes an address local although no interface lists this address. Examples are 127.0.1.1, to

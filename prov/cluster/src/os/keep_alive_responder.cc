@@ -18,7 +18,7 @@ namespace cluster::os {
 namespace {
 
 // The thread answers at most 64 keep-alives per 5 ms; the others wait. Therefore a flood does not wake the
-// thread for every frame, and leaves it time for its other clients.
+// thread for every frame, and leaves the thread time for its other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
@@ -31,8 +31,8 @@ struct Answered {
 
 /// Receives one datagram and answers it if it is a keep-alive. Returns false if no datagram was waiting.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  // Large, because a keep-alive that probes a path is as long as the frames on that path. Static, because
-  // only the progress thread runs this function.
+  // The buffer is large, because a keep-alive that probes a path is as long as the frames on that path. It
+  // can be static, because only the progress thread runs this function.
   static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;

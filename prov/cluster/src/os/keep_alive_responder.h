@@ -1,7 +1,7 @@
-// Answers keep-alives ("is this process alive?") for one endpoint while its application computes. Without it,
-// peers would mistake a busy process for a dead one. The kernel steers keep-alives to a separate socket
-// (os/udp_port.h). The background thread (os/progress_thread.h) answers them without using the endpoint's
-// engine.
+// Answers keep-alives ("is this process alive?") for one endpoint while its application computes. Without a
+// responder, peers would mistake a busy process for a dead one. The kernel steers keep-alives to a separate
+// socket (os/udp_port.h). The background thread (os/progress_thread.h) answers them without using the
+// endpoint's engine.
 #pragma once
 
 #include <array>

@@ -277,8 +277,8 @@ bool find_functions(void* library, const std::string& kind, GcmFunctions& f) {
          find(library, ("aes_gcm_dec_128_" + kind).c_str(), f.open);
 }
 
-/// Returns true if `library` seals and opens test frames, including an empty one, as `other` does. It must
-/// also reject a wrong tag.
+/// Returns true if `library` seals and opens test frames, including an empty one, as `other` does. `library`
+/// must also reject a wrong tag.
 bool agrees(const Cryptography& other, const Cryptography& library) {
   std::array<std::byte, 700> plain;
   plain.fill(std::byte{0x5A});

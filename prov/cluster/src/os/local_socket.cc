@@ -20,8 +20,8 @@
 namespace cluster::os {
 namespace {
 
-/// Large, because all ranks of a large node may connect at the same moment. The kernel limits it to
-/// net.core.somaxconn.
+/// The queue is long, because all ranks of a large node may connect at the same moment. The kernel limits it
+/// to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 constexpr std::string_view kRefusal = "no";
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which older headers lack
@@ -33,8 +33,8 @@ int with_name(const Descriptor& socket, std::string_view name) {
   return call(socket.number(), address.get(), address.size);
 }
 
-/// More datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If more
-/// rings wait, the socket remains readable.
+/// This is more datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If
+/// more rings wait, the socket remains readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -242,8 +242,8 @@ bool LocalSocket::refused() {
   char word;
   const auto receive = [&] { return ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC); };
   ssize_t size = receive();
-  // If the other side has closed without reading all our messages, the kernel returns this error before its
-  // messages.
+  // If the other side has closed without reading all our messages, the kernel returns this error before the
+  // messages of the other side.
   if (size < 0 && errno == ECONNRESET) size = receive();
   refused_ |= size == static_cast<ssize_t>(kRefusal.size());
   return refused_;
@@ -263,13 +263,13 @@ void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
   ::poll(&watch, 1, static_cast<int>(limit.count()));
 }
 
-/// Kernels before 6.5 cannot return a handle of the process at the other end. This function then opens the
-/// process by its number. The number may meanwhile belong to another process.
+/// Kernels before 6.5 cannot return a handle of the process at the other end. With such a kernel, this
+/// function opens the process by its number. The number may meanwhile belong to another process.
 Descriptor LocalSocket::open_process(bool& ended) const {
   int number = -1;
   socklen_t size = sizeof number;
   if (::getsockopt(socket_.number(), SOL_SOCKET, kPeerPidfd, &number, &size) == 0) return Descriptor(number);
-  // The process has ended, and its parent has collected its exit status.
+  // These errors mean that the process has ended, and that its parent has collected its exit status.
   ended = errno == ESRCH || errno == EINVAL;
   if (errno != ENOPROTOOPT) return {};
   const int process = peer_process();

@@ -41,8 +41,8 @@ class LocalSocket {
   /// Connects to the listener at the name. On failure, returns an empty socket and writes the cause to
   /// `reason`. Sets `full` to true if the listener's queue of connections is full.
   static LocalSocket connect(std::string_view name, std::string& reason, bool* full = nullptr);
-  /// Accepts the next connection. Returns an empty socket if no connection is waiting; `reason` is then
-  /// empty. Sets `exhausted` to true if this process or the system has no free descriptor.
+  /// Accepts the next connection. If no connection is waiting, returns an empty socket and sets `reason` to
+  /// an empty text. Sets `exhausted` to true if this process or the system has no free descriptor.
   LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
@@ -75,9 +75,9 @@ class LocalSocket {
 
   enum class Receipt { message, nothing, end, misfit };
   /// Receives one message of exactly message.size() bytes. If `attachment` is not null, the message must
-  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message. A
-  /// refusal is a misfit too; refused() then returns true. Returns Receipt::end once the other side has
-  /// closed and all its messages have been received.
+  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message. The
+  /// message of send_refusal() is a misfit, too; after it, refused() returns true. Returns Receipt::end once
+  /// the other side has closed and all its messages have been received.
   Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
   /// Waits until a message arrives or the other side closes, but at most for `limit`.
@@ -95,7 +95,7 @@ class LocalSocket {
   /// open.
   bool peer_process_ended() const;
   /// Opens a handle (pidfd) of the process on the other side. Returns an empty descriptor on failure. Sets
-  /// `ended` to true if it failed because the process has ended.
+  /// `ended` to true if the reason of the failure is that the process has ended.
   Descriptor open_process(bool& ended) const;
 
  private:
@@ -108,8 +108,8 @@ class LocalSocket {
 
 /// The doorbell of an endpoint: a datagram socket with an abstract name. Any number of peers on this node can
 /// ring it by sending a byte, without a connection. An endpoint needs only two descriptors for the doorbells
-/// of all its peers. It rings them through the first one. It connects the second one to a doorbell to ask the
-/// kernel whether that doorbell exists.
+/// of all its peers. It rings their doorbells through the first descriptor. It connects the second descriptor
+/// to a doorbell to ask the kernel whether that doorbell exists.
 ///
 /// A ring does not say which process rang, and processes of other users can ring too. Therefore a ring only
 /// means that the endpoint must check all its peers. A ring is lost if the socket's queue is full. This does
@@ -138,14 +138,15 @@ class Doorbell {
 };
 
 /// Binds a socket to an abstract name, only to reserve the name. No process connects to it. On failure,
-/// returns an empty descriptor and sets `error` to an errno. If another process has the name, that is
+/// returns an empty descriptor and sets `error` to an errno. If another process has the name, `error` is
 /// EADDRINUSE.
 Descriptor reserve_name(std::string_view name, int& error);
 
 // Any user of a node can take an abstract name before the process that should have it. If a process of
-// another user has the name, the listener uses an alternative: the name with a random suffix. A connecting
-// process may then find another user at the name. It looks for alternatives in the kernel's table of sockets,
-// and connects to the first whose listener runs as its own user. The kernel reports the user of the listener.
+// another user has the name, the listener uses an alternative: the name with a random suffix. If a connecting
+// process finds a process of another user at the name, it looks for alternatives in the kernel's table of
+// sockets, and connects to the first one whose listener runs as the user of the connecting process. The
+// kernel reports the user of the listener.
 //
 // A user who takes many names and alternatives costs other users time: at most kAlternativesMax connections
 // for each peer. If none of these finds the listener, the endpoint uses another transport for the peer. If a
@@ -158,10 +159,9 @@ inline constexpr std::size_t kAlternativesMax = 1024;
 LocalSocket listen_as_own(std::string_view name, std::string& reason);
 /// Connects to the listener that runs as the user of this process, at the name or at an alternative. On
 /// failure, returns an empty socket and writes the cause to `reason`. `expected`: true if a process on this
-/// node should listen at the name. If no process listens there, this function then still looks for
-/// alternatives, because another user may have taken the name without listening. If `expected` is false, it
-/// does not. Sets `full` to true if the queue of an expected listener may be full. Any user can fill such a
-/// queue.
+/// node should listen at the name. If `expected` is true and no process listens there, this function looks
+/// for alternatives, because another user may have taken the name without listening. Sets `full` to true if
+/// the queue of an expected listener may be full. Any user can fill such a queue.
 LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full = nullptr);
 
 }  // namespace cluster::os

@@ -136,7 +136,7 @@ bool PacketLink::socket_is_due() {
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames);
-  // Leaves part of the space for the IP ring if a frame waits there, even if the other ring is full.
+  // If a frame waits in the IP ring, leaves part of the space for it, even if the other ring is full.
   const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));

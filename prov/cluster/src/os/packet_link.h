@@ -1,21 +1,21 @@
 // The packet link sends and receives raw Ethernet frames without the IP stack. To send, it writes the headers
 // itself and passes a burst to the driver by one system call. The burst also bypasses the queueing
-// discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. Its
-// packets have the same format as those of the udp link. Therefore an endpoint with a packet link can
-// communicate with one that has a udp link.
+// discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. The
+// packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
+// link can communicate with one that has a udp link.
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
 // (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
 // To poll the socket, the link makes a system call. Therefore it polls the socket only on every
-// kPollsPerSocketPoll-th poll. After the socket has received a frame, it does so on each of the next
+// kPollsPerSocketPoll-th poll. After the socket has received a frame, the link polls it on each of the next
 // kSocketPollsAfterTraffic polls. The link also sends through the socket as long as it does not know the
-// hardware address of the destination. The kernel then finds the route and the address. The link learns the
-// hardware address from the answer.
+// hardware address of the destination. In this case the kernel finds the route and the address. The link
+// learns the hardware address from the answer.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would
 // receive frames before the administrator's ingress filters could drop them. The link polls the ring of the
-// EtherType path first. A peer sends frames on that path before those that arrive in the other ring during
-// the poll (multipath/path_manager.h).
+// EtherType path first, because the frames in it are older: a peer sends on that path only after all its
+// frames on the IP path are acknowledged (multipath/path_manager.h).
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,8 @@ constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
 // Large enough for an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size is a
-// multiple of a cache line but not a power of two. If it were, the first lines of all slots would share one
-// cache set.
+// multiple of a cache line but not a power of two. If it were a power of two, the first lines of all slots
+// would share one cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
 // The kernel allocates each block at once; must be a power of two.
@@ -49,8 +49,8 @@ std::size_t slot_for(std::size_t bytes) {
   return (lines | 1) * kCacheLine;
 }
 
-/// Makes the kernel write an offload header in front of each frame. It says where joined frames end. Returns
-/// false if the kernel cannot write it.
+/// Makes the kernel write an offload header in front of each frame. The header says where joined frames end.
+/// Returns false if the kernel cannot write the header.
 bool ask_for_offload_headers(int socket) {
   if (!rings_know_segments()) return false;
   const int on = 1;
@@ -192,7 +192,8 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
 }
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
-/// frame. Joined frames follow one set of headers, that of the first frame.
+/// frame. The slot contains only the headers of the first frame. The payloads of all joined frames stand
+/// behind them.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);
@@ -213,7 +214,7 @@ void PacketRing::thin(const link::Thinning& thinning) {
 void PacketRing::count_losses() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;
-  // Reading the statistics resets the kernel's count. TP_STATUS_LOSING is then clear in later slots.
+  // Reading the statistics resets the kernel's count. As a result, TP_STATUS_LOSING is clear in later slots.
   if (getsockopt(socket_.number(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
     counters_.link_ring_full += stats.tp_drops;
   }

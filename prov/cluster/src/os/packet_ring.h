@@ -58,7 +58,8 @@ class PacketRing {
   /// Returns true if a frame waits in the next slot.
   bool waiting() const;
 
-  /// Returns a descriptor that is readable while a slot that has not been released contains a frame.
+  /// Returns a descriptor that is readable while the ring contains a frame whose slot was not given back to
+  /// the kernel.
   int descriptor() const { return socket_.number(); }
   /// Clears the error that the socket reports after the interface was down. The error would keep the
   /// descriptor readable.
@@ -90,9 +91,9 @@ class PacketRing {
 };
 
 // Limits the number of receive rings on an interface. The kernel runs the filters of all packet sockets on
-// every frame that arrives there. Each ring therefore adds about 90 ns to the cost of every frame, even if
-// the frame is for another program. (The kernel finds an ordinary socket by a hash of its port.) For this
-// reason an interface has only a few rings, and further endpoints use the udp link.
+// every frame that arrives on the interface. Each ring therefore adds about 90 ns to the cost of every frame,
+// even if the frame is for another program. (The kernel finds an ordinary socket by a hash of its port.) For
+// this reason an interface has only a few rings, and further endpoints use the udp link.
 //
 // An endpoint claims a ring by holding one of a few abstract UNIX socket names. Each name has at most one
 // holder in the network namespace, even if many processes start at once. The kernel releases the names of a
@@ -101,7 +102,7 @@ class PacketRing {
 
 /// Takes one of the first `rings` names for the interface `index` and the address family. The returned
 /// descriptor holds the name. Returns nullopt if all names are taken. Returns an empty descriptor if the
-/// kernel fails for another reason. The caller then opens its ring without a claim.
+/// kernel fails for another reason. With an empty descriptor, the caller opens its ring without a claim.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
 /// Returns true if the kernel can report in a ring where joined frames end (Linux 6.2). Earlier kernels

@@ -32,8 +32,8 @@ class PacketSender {
 
   /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);
-  /// The caller calls it after the address of the origin has moved to another interface, or the hardware
-  /// address or MTU of the interface has changed.
+  /// Called after the address of the origin has moved to another interface, or after the hardware address or
+  /// MTU of the interface has changed.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
 
  private:

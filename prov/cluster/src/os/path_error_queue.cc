@@ -91,7 +91,8 @@ void PathErrorQueue::remove(int socket) {
 }
 
 /// Tells the kernel whether to queue errors. If `wanted` is false, the kernel also empties the queue, but
-/// keeps the error that the next call on the socket would return. Reading SO_ERROR clears that error too.
+/// keeps the error that the next call on the socket would return. This function clears that error, too, by
+/// reading SO_ERROR.
 void PathErrorQueue::wish_for_errors(bool wanted) {
   const bool v6 = family_ == SocketAddress::Family::v6;
   const int value = wanted ? 1 : 0;

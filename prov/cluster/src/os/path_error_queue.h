@@ -3,10 +3,10 @@
 // An error queue uses space of the socket's receive buffer, and keeps the socket readable. A host that forges
 // errors can therefore take space from received frames, and can wake sleeping processes. For this reason the
 // engine and the keep-alive responder empty the queues as soon as a call on a socket reports an error. This
-// object then keeps the errors until the engine takes them. A real network sends far fewer than kPerInterval
-// errors per kInterval. If more arrive, this object tells the kernel to queue no errors for kShut. The kernel
-// then drops errors before they reach a queue. This loses no information, because a real error repeats about
-// once a second.
+// object keeps the errors until the engine takes them. A real network sends far fewer than kPerInterval
+// errors per kInterval. If more arrive, this object tells the kernel to queue no errors for kShut. During
+// this time the kernel drops errors before they reach a queue. This loses no information, because a real
+// error repeats about once a second.
 //
 // A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
 // error from each socket in turn.
@@ -29,7 +29,7 @@ class PathErrorGate {
   static constexpr Duration kInterval = std::chrono::milliseconds(5);
   static constexpr Duration kShut = std::chrono::milliseconds(100);
 
-  /// Counts an error. If the error exceeds kPerInterval, shuts the gate and returns false.
+  /// Counts an error. If the count exceeds kPerInterval, shuts the gate and returns false.
   bool admit(Time now);
   bool shut() const { return shut_; }
   /// Opens the gate if it has been shut for kShut, and returns true if it did so.

@@ -42,7 +42,7 @@ class PeerMapping {
   }
   ~PeerMapping();
 
-  /// Returns false if /proc is missing or shows another PID namespace. open() cannot work then.
+  /// Returns false if /proc is missing or shows another PID namespace. In this case open() cannot work.
   static bool possible();
   /// Maps the `length` bytes at `address` in the memory of another process. Returns an empty mapping unless
   /// all of them belong to one file in memory that the process has mapped for reading and writing.

@@ -9,7 +9,7 @@
 // membarrier, each side executes its own fence.
 //
 // A BiasedLock uses the same method inside one process: a thread that takes the lock from its owner executes
-// a fence in all threads. The owner then needs no fence.
+// a fence in all threads. Therefore the owner needs no fence.
 #pragma once
 
 #include "base/lock.h"

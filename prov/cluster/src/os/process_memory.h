@@ -62,7 +62,7 @@ bool read_process(int process, std::uint64_t address, std::span<const Bytes> sli
 bool write_process(int process, std::uint64_t address, const Gather& source);
 
 /// Returns a text for the log that says why the memory of the process was not accessible. `error`: the errno
-/// of the call, or 0 if the call read the memory of another process.
+/// of the call, or 0 if the call read the memory of a wrong process.
 std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {

@@ -6,8 +6,8 @@
 // No client may block, because the thread answers keep-alives for the whole process. If another thread holds
 // the lock of an engine, the engine's client returns at once and runs again later. The first client starts
 // the thread. The thread may still run while static destructors run, so no object that it uses is ever
-// destroyed. A forked child does not have this thread. Dropping handles of the parent has no effect there,
-// and the first client of the child starts a new thread.
+// destroyed. A forked child does not have this thread. Dropping handles of the parent has no effect in the
+// child, and the first client of the child starts a new thread.
 #pragma once
 
 #include <functional>

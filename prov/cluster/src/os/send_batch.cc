@@ -15,8 +15,8 @@ constexpr std::size_t kSuperBytesMax = 65000;
 /// limit applies if the device has never accepted a super-datagram, the second if it has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
-/// Much longer than a full queue needs until it has space for one frame. Much shorter than the time after
-/// which a silent peer is declared dead.
+/// This is much longer than a full queue needs until it has space for one frame, and much shorter than the
+/// time after which a silent peer is declared dead.
 constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace

@@ -5,8 +5,8 @@
 //
 // A batch gives up offload if the kernel or the device refuses a super-datagram but accepts its frames one by
 // one. Two errors can also have another cause:
-// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. They then refuse
-//   the single frame too (EMSGSIZE), which shows that offload was not the cause.
+// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. Such a
+//   kernel refuses the single frame too (EMSGSIZE), which shows that offload was not the cause.
 // - Without the queueing discipline (PACKET_QDISC_BYPASS), the kernel returns ENOBUFS both if a device cannot
 //   segment and if its queue is full. Therefore the batch retries. It retries kRefusalsUnproven times if the
 //   device has never accepted a super-datagram, and kRefusalsProven times if it has. If the next single frame
@@ -14,10 +14,10 @@
 //
 // A full queue soon has space again. If the kernel refuses a frame with ENOBUFS for kRefusedMax, the cause is
 // the length of the frame. For example, a bridge port behind a veth, a policer or a tap device accepts no
-// frame of that length. The batch then reports such a frame, and every frame at least as long, as sent, and
-// counts it as lost. The batch does so until the kernel accepts a single frame of that length. The
-// reliability layer retransmits lost frames and adapts to the losses. An accepted super-frame is no evidence,
-// because a veth accepts it without checking the length of its segments.
+// frame of that length. Until the kernel accepts a single frame of that length, the batch drops every frame
+// that is at least as long. It reports such a frame as sent, and counts it as lost. The reliability layer
+// retransmits lost frames and adapts to the losses. An accepted super-frame is no evidence, because a veth
+// accepts it without checking the length of its segments.
 #pragma once
 
 #include <sys/socket.h>

@@ -47,8 +47,8 @@ Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& 
   return bytes;
 }
 
-/// Called after a failed system call. Throws if the system is short of memory or descriptors, so that the
-/// call may succeed later.
+/// Called after a failed system call. Throws if the system is short of memory or descriptors, because in this
+/// case the same call may succeed later.
 void throw_if_short_of_memory() {
   if (errno == ENOMEM || errno == ENFILE || errno == EAGAIN) throw std::bad_alloc();
 }

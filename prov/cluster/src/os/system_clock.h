@@ -26,7 +26,7 @@ class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}
 
-  /// Reads the difference again if it is old. The caller calls it before a batch of time_of() calls.
+  /// Reads the difference again if it is old. Called before a batch of time_of() calls.
   void refresh() {
     const std::uint64_t ticks = clock_.ticks();
     if (ticks - read_at_ < kEvery) return;

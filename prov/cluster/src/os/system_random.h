@@ -19,7 +19,7 @@ class SystemRandom final : public Random {
   void refill();
 
   SpinLock lock_;
-  // 256 bytes: getrandom never returns less than a request of this size.
+  // 256 bytes, because getrandom() always fills a buffer of at most this size.
   std::array<std::uint64_t, 32> buffer_{};
   std::size_t left_ = 0;
   unsigned generation_ = 0;  ///< generation of the process that filled the buffer

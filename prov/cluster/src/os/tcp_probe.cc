@@ -64,8 +64,8 @@ void keep_alive(const Descriptor& connection) {
 int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connection) {
   connection = tcp_socket(peer);
   if (!connection) return errno;
-  // Connects from this endpoint's own address, by which the peer recognizes a member. If that is not
-  // possible, the peer's other listener accepts the connection.
+  // Connects from this endpoint's own address, by which the peer recognizes a host in its address vector. If
+  // that is not possible, the peer's other listener accepts the connection.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
@@ -74,7 +74,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
   // If the peer's address is on this node and its port is free, the kernel may bind the connection to that
-  // very port. The connection then connects to itself.
+  // very port. In this case the connection connects to itself.
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);

@@ -1,15 +1,15 @@
 // The process probe (link/process_probe.h) over TCP. Each endpoint listens on the TCP port with the same
-// number as its UDP port. No data is ever sent there. As long as the process exists, even if it is stopped,
-// its kernel accepts connections and acknowledges TCP keep-alives. When the process has ended, the kernel
-// resets the connections. Unlike ICMP errors, these answers have no rate limit, and a forger has to guess a
-// sequence number.
+// number as its UDP port. No data is ever sent to that port. As long as the process exists, even if it is
+// stopped, its kernel accepts connections and acknowledges TCP keep-alives. When the process has ended, the
+// kernel resets the connections. Unlike ICMP errors, these answers have no rate limit, and a forger has to
+// guess a sequence number.
 //
 // While an endpoint suspects that a peer has died, it keeps one connection to that peer. The peer's progress
 // thread accepts connections and closes those that the other side has closed (keep_clear). It also closes
-// those of unreachable hosts, which the kernel detects by its own keep-alives. Any host can fill the queue of
-// a listener, and a stopped process does not empty it. Therefore there are two listeners: one for the hosts
-// of members, which the kernel recognizes by their addresses, and one for all others. If another program uses
-// the port, or a firewall blocks the connection, the probe has no answer.
+// those of unreachable hosts, which the kernel detects by TCP keep-alives. Any host can fill the queue of a
+// listener, and a stopped process does not empty it. Therefore there are two listeners: one for the hosts in
+// the address vector, which the kernel recognizes by their addresses, and one for all others. If another
+// program uses the port, or a firewall blocks the connection, the probe has no answer.
 //
 // The engine calls all methods while it holds its lock. Only keep_clear() runs on the progress thread.
 #pragma once

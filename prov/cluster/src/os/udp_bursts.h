@@ -73,8 +73,8 @@ class AsideReceiver {
   AsideReceiver(std::shared_ptr<UdpPort> port, const Environment& environment)
       : port_(std::move(port)), environment_(environment) {}
 
-  /// The link calls it with the result of UdpPort::thin(). At the end of a flood, the receiver reads all
-  /// waiting frames before it frees the buffers.
+  /// Called with the result of UdpPort::thin(). At the end of a flood, the receiver reads all waiting frames
+  /// before it frees the buffers.
   void begin_or_end(const link::Thinning& in_effect);
   /// Does what Link::receive_burst() does. The frames stay valid until the next call.
   std::size_t receive(std::span<link::InFrame> frames) {

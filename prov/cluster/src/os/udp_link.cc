@@ -104,10 +104,10 @@ class GroupJoiner final : public link::MulticastJoiner {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
-      // If a member may be on this host, the kernel must also deliver group frames here. Each such copy costs
-      // as much as sending the frame to another host, and the sender discards the copy for itself. All groups
-      // send through one socket. Therefore, if one group needs copies, the kernel makes copies for all
-      // groups.
+      // If a member may be on this host, the kernel must also deliver a copy of each group frame here. Each
+      // copy costs as much as sending the frame to another host, and the sender discards the copy for itself.
+      // All groups send through one socket. Therefore, if one group needs copies, the kernel makes copies for
+      // all groups.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);

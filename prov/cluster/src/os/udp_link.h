@@ -28,7 +28,7 @@ std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
 /// Returns the new frame_max() of a link after the MTU of its interface has changed. The result is at most
 /// `opened`, the limit when the link was opened, because buffers have that size.
 std::size_t frame_max_renewed(std::size_t opened, unsigned mtu, SocketAddress::Family family);
-/// Returns the MTU that frames of `frame_max` bytes need. The inverse of frame_max_within().
+/// Returns the MTU that frames of `frame_max` bytes need. This is the inverse function of frame_max_within().
 std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

@@ -13,8 +13,8 @@
 namespace cluster::os {
 namespace {
 
-// Large enough for bursts of many small frames, for which the kernel accounts at least 768 bytes each. Small
-// enough that a receiver that reads nothing does not fill the machine's memory.
+// This size is enough for bursts of many small frames, for which the kernel accounts at least 768 bytes each.
+// On the other hand, a receiver that reads nothing does not fill the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
 constexpr int kAsideBuffer = 64 * 1024;  // twice the frames that one read of the socket takes

@@ -28,7 +28,7 @@ class UdpPort {
 
   /// Opens a socket that receives frames to a multicast group. `group`: the address and port of the group.
   /// `interface`: the index of the interface that has the address of `of`. Several endpoints of a node may
-  /// share the group's port; each receives its own copy. From then on, `of` sends frames to groups through
+  /// share the group's port; each receives its own copy. After this call, `of` sends frames to groups through
   /// that interface.
   static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
                                              int& error);
@@ -54,8 +54,8 @@ class UdpPort {
   void bind_egress(int index);
 
   /// Makes the main socket drop frames that arrive on the interface, because a ring receives them. Returns
-  /// false if the kernel refuses. Nothing undoes this, because a forked child that closes its copy of the
-  /// socket must not change the parent's socket.
+  /// false if the kernel refuses. Nothing removes this filter later, because a forked child that closes its
+  /// copy of the socket must not change the parent's socket.
   bool ignore_interface(int index);
 
   /// Called after the address of the port has moved to this interface. bind_egress() and ignore_interface(),
@@ -68,9 +68,9 @@ class UdpPort {
   /// Returns the socket in which frames wait aside, or -1 before the first flood.
   int aside_socket() const { return aside_socket_.number(); }
 
-  /// Opens the socket of the keep-alive responder. On failure, returns -1 and sets `error` to an errno. It
-  /// must be called before the first flood. Neither this function nor close_keep_alive_socket() may run while
-  /// another thread uses a link on this port.
+  /// Opens the socket of the keep-alive responder. On failure, returns -1 and sets `error` to an errno. This
+  /// function must be called before the first flood. Neither this function nor close_keep_alive_socket() may
+  /// run while another thread uses a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
 

@@ -57,8 +57,9 @@ class Alarm {
   /// time in the past it is readable at once.
   void set(Time when);
   /// Like set(), but the alarm may be readable once before `when`. Some deadlines move to a later time with
-  /// each message. This function then makes a system call only when an earlier deadline has passed, and not
-  /// for each message. In a virtual machine this also saves an exit to the hypervisor each time.
+  /// each message. For such a deadline, this function makes a system call only when an earlier deadline has
+  /// passed, and not for each message. In a virtual machine this also saves an exit to the hypervisor each
+  /// time.
   void set_lazily(Time when, Time now) {
     if (set_ <= now || set_ > when) set(when);
   }

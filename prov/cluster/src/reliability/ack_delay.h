@@ -1,6 +1,6 @@
-// The longest time for which an acknowledgement waits for a frame that can carry it. A sender has to know the
-// limit of its peer. Without it, the sender's tail loss probe might leave earlier, and retransmit a frame
-// that was not lost.
+// The longest time for which an acknowledgement waits for a frame that can carry it. A sender has to know
+// this limit of its peer. Otherwise the sender's tail loss probe might leave before the acknowledgement, and
+// retransmit a frame that was not lost.
 #pragma once
 
 #include "base/units.h"
@@ -9,8 +9,9 @@ namespace cluster::reliability {
 
 inline constexpr Duration kAckDelay = 25us;
 /// The limit of an endpoint with FI_COLLECTIVE (wire/opening.h: kAcksLate). A member of a group replies only
-/// after it has received the messages of all other members. A barrier of eight ranks on two processors takes
-/// 110 us, or 220 us if other processes compete for the processors.
+/// after it has received the messages of all other members, so the frame that can carry the acknowledgement
+/// leaves late. A barrier of eight ranks on two processors takes 110 us, or 220 us if other processes compete
+/// for the processors.
 inline constexpr Duration kAckDelayLate = 200us;
 /// The limit of an endpoint with FI_COLLECTIVE and several rails. It is shorter, because the sender measures
 /// the capacity of each rail by the acknowledgements.

@@ -4,7 +4,7 @@
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
 // received every frame before it. Otherwise the application might end while the peer still misses an earlier
-// frame. Then the peer could not deliver the segment, although its token was reported.
+// frame. In that case the peer could not deliver the segment, although its token was reported.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class AckProcessor {
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:
-  /// The values of the last acknowledgement. If a new one has the same values, the peer has only repeated it.
+  /// The values of the last acknowledgement. A new acknowledgement with the same values is a repetition.
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;

@@ -155,15 +155,15 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A frame with none of these shows only that its sender knows the session number. That number alone is
-  // easier to guess than the number and a sequence together.
+  // A frame with none of the following parts shows only that its sender knows the session number. That number
+  // alone is easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
     // An old frame does not show at which address the peer is, because a forger can easily guess one of the
-    // many old sequences. The same holds for a part of an incomplete frame, because it may have any sequence
-    // that has not arrived.
+    // many old sequences. The same holds for a part of an incomplete frame, because such a part may have any
+    // sequence that has not arrived.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -279,13 +279,14 @@ FlowStats Flow::stats() const {
 }
 
 /// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
-/// frames carry session 0 and a sequence, and anyone can guess both. So the reset must quote our session,
-/// which those frames carry in their opening. Once the peer is known, a reset with our session no longer
-/// counts: the flow retransmits the refused frames, and the peer can refuse them again.
+/// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
+/// carry in their opening. Once the peer is known, a reset with our session no longer counts: the flow
+/// retransmits the refused frames, and the peer can refuse them again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // The peer refuses a frame of another incarnation with the same name and session number as ours.
+  // True if the peer has refused a frame of another incarnation with the same name and session number as
+  // ours.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -96,21 +96,21 @@ class Flow {
 
   // --- down ---
   /// Answers an opening whose sender is not proven to be the peer: any host can write a frame of session 0 in
-  /// the peer's name. The answer is only the opening of this side. If the peer then sends frames to our
-  /// session, it has received the answer at its address. It then also retransmits its first frames.
+  /// the peer's name. The answer is only the opening of this side. If the peer later sends frames to our
+  /// session, the answer has reached the peer's address. The peer also retransmits its first frames.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
   /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
   /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
-  /// has waited for a processor.
+  /// has waited for a processor between two bursts.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
   /// Handles a frame that wire::admit() has accepted. The frame is addressed to this session, or carries the
   /// opening of our peer. `arrived`: when this node received the frame, perhaps long before `now`; kNever if
   /// that is unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
-  /// returned true. The caller delivers such a run itself. In every case it then calls receiver().next()
-  /// until that returns false, before it calls anything else.
+  /// returned true. The caller delivers such a run itself. In every case, the caller then calls
+  /// receiver().next() until it returns false, before it calls any other function of the flow.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Appends the tokens of segments that the peer has acknowledged.
@@ -120,7 +120,7 @@ class Flow {
   /// Returns when to call on_timer(), or kNever if nothing is pending.
   Time deadline() const;
   /// Runs the timers: liveness, loss detection, tail loss probe, retransmission timeout, and the timeout
-  /// after a fin. The caller then calls transmit(), which also sends a delayed acknowledgement.
+  /// after a fin. After this call, the caller calls transmit(), which also sends a delayed acknowledgement.
   void on_timer(Time now);
 
   // --- life ---

@@ -21,11 +21,12 @@ namespace cluster::reliability {
 
 /// Size of the headroom: the header and the largest blocks that may follow it.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         // One of them may be the sibling; the name has no block of its own.
+                                         // One may be the sibling's; the name has no rail block.
                                          wire::kRailsMax * sizeof(wire::RailBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
 
-/// The most pieces of user memory to which a frame may refer. A link takes a few more pieces in a frame.
+/// The most pieces of user memory to which a frame may refer. A link takes a few more pieces in a frame,
+/// because headers are pieces, too.
 inline constexpr std::size_t kPayloadPiecesMax = 8;
 
 struct FrameBody {
@@ -43,7 +44,8 @@ struct FrameBody {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
-  /// Replaces the content by one padding segment of `size` bytes, or by its bare header if that is longer.
+  /// Replaces the content by one padding segment of `size` bytes. If the segment header alone is longer, the
+  /// segment is only the header.
   void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
@@ -59,7 +61,7 @@ struct FrameBody {
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  /// True if all segments are `done`. Then the frame may wait until the owed acknowledgement is due.
+  /// True if all segments are `done`. If so, the frame may wait until the owed acknowledgement is due.
   bool only_answers = false;
   bool awaits_answer = false;          ///< true if the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
@@ -90,14 +92,15 @@ class BodyPool {
   explicit BodyPool(std::size_t frame_max)
       : segment_bytes_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 
-  /// Returns a body for a whole frame of segments.
+  /// Returns a body with space for the segments of the longest frame.
   std::unique_ptr<FrameBody> take() { return take(whole_, segment_bytes_); }
   /// Returns a body for the header of one segment whose payload lies in user memory.
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
     FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
-    // Flows that end call this, too, so a lack of memory must not throw: the body is then freed.
+    // Flows that end call this function, too, so it must not throw. If there is no memory for the list, the
+    // body is freed.
     if (list.size() < kFreeBodiesMax) enough_memory_for([&] { list.push_back(std::move(body)); });
   }
 

@@ -47,8 +47,9 @@ FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::
 ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count) {
   switch (window_.place_of(view.sequence)) {
     case ReceiveWindow::Place::outside: ++counters_.refused_window; return ReceiveResult::refused;
-    // The transmission number of such a frame is ignored. If it were forged and larger than all the peer's
-    // numbers, this side would acknowledge it from then on. The peer would refuse all these acknowledgements.
+    // The transmission number of a late frame is ignored. If the number were forged and larger than all the
+    // peer's numbers, this side would acknowledge it from then on. The peer would refuse all these
+    // acknowledgements.
     case ReceiveWindow::Place::late: ++counters_.frames_duplicate; return ReceiveResult::late;
     case ReceiveWindow::Place::within: break;
   }
@@ -82,7 +83,7 @@ ReceiveResult FrameReceiver::take(Time now, const wire::FrameView& view, Time ar
 
 /// Called for a duplicate. Returns true if the peer has retransmitted the frame because the acknowledgement
 /// was lost. Soon after an acknowledgement this is not certain, because the duplicate may have left before
-/// the acknowledgement arrived. So within a round trip the function returns false.
+/// the acknowledgement arrived. So within a round trip after an acknowledgement, the function returns false.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
@@ -111,7 +112,7 @@ bool FrameReceiver::next(ConstBytes& segments) {
 }
 
 /// Acknowledges the frame at once. After many retransmissions the peer may be in a long backoff, so waiting
-/// for the next one would take too long.
+/// for the next retransmission would take too long.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);

@@ -30,7 +30,7 @@ namespace cluster::reliability {
 /// incomplete, it drops the oldest. Each drop costs a retransmission.
 class PartAssembly {
  public:
-  /// Adds the part `view`. Returns true if the frame is now complete. Then `view` becomes the whole frame,
+  /// Adds the part `view`. Returns true if the frame is now complete. If so, `view` becomes the whole frame,
   /// valid until the next call.
   bool complete(wire::FrameView& view);
 
@@ -58,14 +58,14 @@ enum class ReceiveResult : std::uint8_t {
   accepted,     ///< new data from a validated address: call next()
   nothing_new,  ///< a duplicate or a bare acknowledgement of this session
   late,         ///< older than all frames that the peer may still retransmit
-  incomplete,   ///< a part of a frame of which other parts are missing
+  incomplete,   ///< a part of a frame whose other parts have not all arrived
   refused,      ///< a frame of another session or outside the window, which is dropped and counted
 };
 
 class FrameReceiver {
  public:
-  /// The receiver ends the flow by `status` (with the cause `reset`) once the peer has closed it and all
-  /// frames are delivered.
+  /// The receiver ends the flow by `status` (with the cause `reset`) once the peer has closed the flow and
+  /// all frames are delivered.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 

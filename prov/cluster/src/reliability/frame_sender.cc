@@ -10,7 +10,7 @@ namespace cluster::reliability {
 using namespace wire::frame_flag;
 
 /// Selects as many frames as the link takes in one burst. If the first burst were shorter, the peer could
-/// begin earlier, but that costs more than it saves.
+/// begin earlier, but an additional burst costs more than this saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -49,8 +49,8 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
 }
 
-/// While more frames follow, the peer acknowledges after a number of frames. If the window is too small for
-/// that number, this side asks for an acknowledgement.
+/// While more frames follow, the peer acknowledges after a fixed number of frames. If the window is too small
+/// for that number, this side asks for an acknowledgement.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
   if (!selection.frames_left) return selection.completion_awaited;
@@ -311,7 +311,7 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      // Over a proven path, the responder may answer.
+      // Over a proven path, the keep-alive responder may answer instead of the engine.
       const bool proven = paths_[due->path].validator.proven();
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),

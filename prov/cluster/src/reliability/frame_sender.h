@@ -9,8 +9,8 @@
 // Two kinds of frames may leave although the windows are full: a frame that a tail loss probe or a
 // retransmission timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too
 // long for the path leaves in parts, which together are one transmission. While the peer's session is
-// unknown, a frame leaves without its segments and is named a call: the peer would not accept the segments,
-// and the frame might be too long.
+// unknown, a frame leaves without its segments, because the peer would not accept them and the frame might be
+// too long. Such a frame is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
@@ -36,10 +36,10 @@
 
 namespace cluster::reliability {
 
-/// Selects which frames of one flow leave next, and on which path. First is the frame that a tail loss probe
-/// or a retransmission timeout repeats. It leaves even if the windows are full, and over another path if
-/// there is one. Then follow lost frames, then new ones. The frame sender sends the selection. If the link
-/// does not take all frames, the sender puts the others back.
+/// Selects which frames of one flow leave next, and on which path. The frame that a tail loss probe or a
+/// retransmission timeout repeats is selected first. It leaves even if the windows are full, and over another
+/// path if there is one. Lost frames follow, then new ones. The frame sender sends the selection. If the link
+/// does not take all frames, the frame sender puts the rest back.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -47,7 +47,7 @@ class FrameSelector {
 
   struct Pick {
     Sequence sequence;
-    bool repeat = false;     ///< true if repeat() has asked for it
+    bool repeat = false;     ///< true if repeat() has named this frame
     bool from_lost = false;  ///< true if it was in the queue of lost frames
 
     bool retransmission() const { return repeat || from_lost; }
@@ -67,9 +67,9 @@ class FrameSelector {
   Selection select(Time now);
   /// Returns true if the peer should acknowledge the last frame of the selection at once.
   bool wants_ack(const Selection& selection) const;
-  /// Called if the link did not take this frame. It will be selected again.
+  /// Called if the link did not take this frame. Makes select() select the frame again.
   void put_back(const Pick& pick);
-  /// The next selection contains this frame, even if the windows are full.
+  /// Makes the next selection contain this frame, even if the windows are full.
   void repeat(Sequence frame) { repeat_ = frame; }
 
  private:
@@ -98,8 +98,9 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Called instead of send_bursts() if everything that is left to send may wait. Until the next turn,
-  /// deadline() returns kNever: the acknowledgement has a deadline of its own.
+  /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
+  /// acknowledgement. Until the next turn, deadline() returns kNever, because the AckScheduler has the
+  /// deadline of the acknowledgement.
   Outcome skip_turn(Time now) {
     link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};
@@ -112,7 +113,7 @@ class FrameSender {
   /// Sends several copies of a fin, because a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
-  /// Sends all challenges whose time has come. Called after send_bursts(), with its outcome. `new_paths`:
+  /// Sends all challenges that are due. Called after send_bursts(), with its outcome. `new_paths`: true if
   /// paths have joined in this turn.
   void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                        link::Link& link);
@@ -154,7 +155,7 @@ class FrameSender {
                       wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
-  /// A frame in parts. The link has taken only the first of the parts.
+  /// A frame that leaves in parts. The link has taken the first `left` parts, but not yet all.
   struct CutFrame {
     Sequence sequence{};
     /// The most bytes of a part, block included. With another size the frame is cut into other parts.

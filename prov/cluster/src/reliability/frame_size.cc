@@ -18,8 +18,8 @@ void FrameSize::send_pmtu_probe(SendQueue& queue) {
   singly_before_ = queue.window().end();
 }
 
-/// Counts the loss only if the companion has arrived, because then the path has dropped the probe for its
-/// length.
+/// Counts the loss only if the companion has arrived: in this case the path has dropped the probe because of
+/// its length.
 void FrameSize::on_pmtu_probe_lost(FrameBody& body) {
   body.set_padding(0);
   padded_ = false;

@@ -6,9 +6,10 @@
 //
 // If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
 // hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after
-// a second black hole at most least(), which every path carries. Then the search begins again, because an
-// outage or a computing peer may have caused the same symptom. Queued and outstanding frames keep their
-// sequences, so frames that have become too long leave in parts (PartEncoder).
+// a second black hole at most least(), which every path carries. If the search for the longest frame was
+// complete, it begins again, because an outage or a computing peer may have caused the same symptom. Queued
+// and outstanding frames keep their sequences, so frames that have become too long leave in parts
+// (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -129,7 +130,7 @@ class FrameSize {
   std::optional<Sequence> companion_;  ///< the companion of the last probe
   bool padded_ = false;                ///< the outstanding probe still has its padding
   bool companion_arrived_ = false;
-  unsigned lost_ = 0;  ///< how many probes of this size were lost because of their length
+  unsigned lost_ = 0;  ///< how many probes of probe_size() were lost because of their length
 };
 
 }  // namespace cluster::reliability

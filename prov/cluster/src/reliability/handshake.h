@@ -84,8 +84,8 @@ class Handshake {
   /// shows that the peer has our opening, and that it keeps a session for us. A frame with only an opening
   /// does not show that the peer keeps a session.
   void confirm(const wire::FrameView& view);
-  /// Returns a handshake for the answer to `caller`. This is an opening whose sender is not proven to be the
-  /// peer, so this handshake itself does not change.
+  /// Returns a handshake for the answer to `caller`, an opening whose sender is not proven to be the peer.
+  /// Therefore this handshake itself does not change.
   Handshake towards(const wire::Opening& caller) const;
   /// Forgets the peer's opening. Called if the peer's session has ended before the peer showed that it
   /// received our opening. From then on this side accepts the opening of the peer's next session.
@@ -130,7 +130,7 @@ class Handshake {
 
  private:
   /// How many ended sessions this side remembers. A late frame could revive an older session only if the peer
-  /// had restarted more often than this, each time with its clock set back.
+  /// had restarted more times than this, each time with its clock set back.
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {

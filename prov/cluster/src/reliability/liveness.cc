@@ -132,8 +132,8 @@ void Liveness::note_error(Time now, Status error, bool known) {
   last_error_ = now;
 }
 
-/// Returns true even while the peer's kernel says that the process exists. A keep-alive then shows whether
-/// the process runs. If the process only computes, its responder answers the keep-alive.
+/// Returns true even while the peer's kernel says that the process exists. In this state, a keep-alive shows
+/// whether the process runs. If the process only computes, its responder answers the keep-alive.
 bool Liveness::keep_alive_due(Time now) const {
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
   return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
@@ -159,8 +159,8 @@ void Liveness::on_met(bool kernel_answers) {
   if (!may_probe()) probe_active_ = false;
 }
 
-/// Returns true if this side should ask the peer's kernel. Once it has asked, it goes on until it hears the
-/// peer itself.
+/// Returns true if this side should ask the peer's kernel. Once this side has asked, it asks again and again
+/// until it hears the peer itself.
 bool Liveness::wants_probe(Time now) const {
   if (!may_probe() || !expecting_) return false;
   return probe_active_ || refused() || idle_by(now) >= before_probe();

@@ -10,8 +10,8 @@
 // Silence counts only while this side itself runs. If a check is late, at most kLateMax of the delay counts.
 // Of the time until the deadline of the check, only a share counts. The later the check, the smaller is this
 // share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
-// nodes, a peer that waits for a processor gets more time. The ages of ICMP errors do not contain the rest of
-// the delay either, because during that time this side could not read the peer's answers.
+// nodes, a peer that waits for a processor gets more time. The ages of ICMP errors do not contain the
+// uncounted part of the delay either, because during that time this side could not read the peer's answers.
 #pragma once
 
 #include <algorithm>
@@ -46,12 +46,14 @@ struct Verdict {
   Suspicion suspicion;
   PeerState state;
   Status status;
-  /// How long the suspicion must last; for port_closed and host_unreachable since the first error.
+  /// How long the suspicion must last. For port_closed and host_unreachable, this time begins with the first
+  /// error.
   Duration lasts;
 };
 
 inline constexpr Duration kPeerTimeout{-1};  ///< stands for the peer timeout that the user has set
-/// Stands for the stuck timeout that the user has set; 0 means forever.
+/// Stands for the stuck timeout that the user has set. If the user has set 0, the suspicion never ends the
+/// session.
 inline constexpr Duration kStuckTimeout{-2};
 inline constexpr Duration kStartingTolerated = 950ms;
 inline constexpr Duration kRefusedTolerated = 300ms;
@@ -69,7 +71,8 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
     // This is a soft error (RFC 1122 4.2.3.9).
     {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
-    // There is no row for an unmet peer, because it may have no port for such questions.
+    // There is no row for an unmet peer, because an unmet peer may have no port for the questions to its
+    // kernel.
     {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
     // A firewall may refuse the connection while the peer is silent for a moment. So the peer and its kernel
     // must both be silent for this time.
@@ -82,7 +85,8 @@ enum Matter : std::uint8_t {
   kEngineSilence = 2,  ///< the silence of the engine, as in Suspicion::stuck
   kReported = 4,       ///< the silence of engine and responder, which the log reports
   kErrors = 8,         ///< ICMP errors, and the doubt whether the peer's port is open
-  /// Like kErrors, but only once before the next sign of life, because an opening may be forged.
+  /// Like kErrors, but evidence ends them only once until the next sign of life, because an opening may be
+  /// forged.
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
   kProbe = 64,    ///< the reason to ask the peer's kernel
@@ -103,8 +107,8 @@ enum class Evidence : std::uint8_t {
 
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
-/// since the question goes on. An answer ends errors only if the first of them came before the question. It
-/// ends a refusal or the probe only if this side asked less than before_probe() ago.
+/// since the question goes on. An answer ends errors only if the first of them arrived before the question
+/// left. An answer ends a refusal or the probe only if this side asked less than before_probe() ago.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -138,15 +142,15 @@ class Liveness {
   explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none)
       : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes) {}
 
-  /// Called for each frame of our session with a valid sequence or acknowledgement. `by_ethertype`: it came
-  /// over an EtherType path.
+  /// Called for each frame of our session with a valid sequence or acknowledgement. `by_ethertype`: the frame
+  /// arrived over an EtherType path.
   void on_sign_of_life(Time now, bool by_ethertype);
   enum class By : std::uint8_t { engine, responder };
   /// Called for an answer of the peer's engine or responder. `asked`: when the question left.
   void on_answer(Time now, Time asked, By by);
   /// Called for an opening or a connection over shared memory in the peer's name, which may be forged.
   void forget_path_errors();
-  /// Says whether the peer owes an acknowledgement from now on.
+  /// Called with true when the peer begins to owe an acknowledgement, and with false when it owes nothing.
   void set_expecting(Time now, bool owed);
   /// Called for an ICMP error that quotes a frame of ours. `known`: the peer has answered in this session.
   /// Returns true if the caller should retransmit a frame after kRetryAfter.
@@ -202,8 +206,8 @@ class Liveness {
   /// The silence after which the first keep-alive leaves. It is so short that an answer can arrive within the
   /// peer timeout.
   Duration before_keep_alive() const { return std::min(kIdleBeforeKeepAlive, peer_timeout_ / 4); }
-  /// The silence after which this side first asks the peer's kernel. An answer can arrive within the peer
-  /// timeout.
+  /// The silence after which this side first asks the peer's kernel. It is so short that an answer can arrive
+  /// within the peer timeout.
   Duration before_probe() const { return std::min(kIdleBeforeProbe, peer_timeout_ / 2); }
   Duration idle_by(Time now) const;
   void count_idle(Time now);

@@ -17,10 +17,10 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for its acknowledgement. If this side replied within kReplyWait to the
-/// last such frames, the acknowledgement waits for the reply, at most kReplyWait (TCP stacks call this
-/// "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time before
-/// it replies.
+/// A frame may say that the peer waits for an acknowledgement. If the last acknowledgement for which the peer
+/// waited could leave with a reply, the next one also waits for a reply, at most kReplyWait (TCP stacks call
+/// this "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time
+/// before it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -69,8 +69,8 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only after data has followed within kFollowsWithin for kInTimeMin times in a row. After a useless wait,
-/// kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
+/// only after data has followed answers within kFollowsWithin, kInTimeMin times in a row. After a useless
+/// wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
   /// Called if only answers are left to send. Returns true if they should wait until the owed acknowledgement
@@ -143,7 +143,7 @@ class OutgoingAck {
 
  private:
   bool any_;            ///< true if any frame has arrived
-  bool gap_;            ///< true if there are ranges, which the frame must then carry
+  bool gap_;            ///< true if there are ranges; a frame without them acknowledges nothing
   bool spurious_news_;  ///< true if the peer does not know the present number of spurious retransmissions
   Sequence ack_;
   TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived

@@ -3,10 +3,10 @@
 // about all frames before it. Then follow retransmission timeouts (RTO, RFC 6298 section 5), each twice as
 // long as the last.
 //
-// If the peer has answered before, the first kBackoffMax timeouts are at most kBackedOffMax apart. When
-// hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this limit that
-// flow does not fall behind by a second. If turns are late (TurnDelay), each timeout is long enough for the
-// peer's turns.
+// If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
+// apart. When hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this
+// limit that flow does not fall behind by a second. If turns are late (TurnDelay), each timeout is long
+// enough for late turns of the peer, too.
 //
 // Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
 // acknowledged frame also ends the backoff.
@@ -41,7 +41,7 @@ class TurnDelay {
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
-  /// From now on the timers of the endpoint ignore that turns are late.
+  /// Makes the timers of the endpoint ignore from now on that turns are late.
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
@@ -80,7 +80,7 @@ class RetransmissionTimer {
   /// Called when the peer has acknowledged frames that it had not acknowledged before. `outstanding`: other
   /// frames are not acknowledged yet.
   void on_progress(Time now, bool outstanding);
-  /// Called when the peer has probably dropped frames. The timer then fires at `when` at the latest.
+  /// Called when the peer has probably dropped frames. Makes the timer fire at `when` at the latest.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
   /// Returns how long an answer may take because turns are late, as estimated when the timer was last
   /// restarted.
@@ -97,7 +97,7 @@ class RetransmissionTimer {
 
  private:
   static constexpr Duration kTlpMin = 20us;
-  static constexpr unsigned kDoublingsMax = 13;  ///< 200 us is more than a second after this many doublings
+  static constexpr unsigned kDoublingsMax = 13;  ///< 200 us, doubled this many times, is more than a second
   static constexpr unsigned kBackoffMax = 20;    ///< timeouts in a row that count for the backoff
   static constexpr Duration kBackedOffMax = 32ms;
   static constexpr Duration kCallMax = 250ms;

@@ -15,8 +15,9 @@
 // the next frame that this side sends, or when the acknowledgement is due (Flow::transmit).
 //
 // Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
-// receiver for a missing frame. Only answers may join a frame of either kind. They wait only in the rare case
-// of a retransmission, and an answer that joins a frame needs no frame of its own.
+// receiver for a missing frame. Only answers may join a frame of either kind, because an answer that joins a
+// frame needs no frame of its own. An answer in an ordered frame waits at the receiver only in the rare case
+// that an earlier frame is lost.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +54,8 @@ class SendQueue final : public carrier::Carrier {
   /// posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
-  /// Returns true if the open frame should wait for further segments. That is so if a segment as long as the
-  /// last one fits into it, frames are in flight, and no frame is queued.
+  /// Returns true if the open frame should wait for further segments: a segment as long as the last one fits
+  /// into the frame, other frames are in flight, and no frame is queued.
   bool may_coalesce() const;
   /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }

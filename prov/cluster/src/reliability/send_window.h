@@ -7,8 +7,8 @@
 //
 // `first` is the peer's cumulative acknowledgement. A frame keeps its sequence in all transmissions; each
 // transmission has a number of its own. Lost frames wait in a queue for their retransmission, in the order in
-// which they were declared lost. A frame in the queue may be acknowledged or retransmitted meanwhile. It then
-// leaves the queue when it reaches the front.
+// which they were declared lost. A frame in the queue may be acknowledged or retransmitted meanwhile. Such a
+// frame leaves the queue when it reaches the front.
 //
 // Invariants: a frame either has a body or belongs to a run that describes it (FrameRun). A run is kept until
 // all of its frames are acknowledged, so there are never more runs than frames. The front of the lost queue
@@ -77,8 +77,8 @@ struct AckedStretch {
 
 class SendWindow {
  public:
-  /// The window holds at most `capacity` frames, with sequences from `first` on. It allocates memory when it
-  /// needs it.
+  /// The window holds at most `capacity` frames, with sequences from `first` on. Memory is allocated only
+  /// when frames need it.
   SendWindow(std::size_t capacity, Sequence first);
 
   Sequence first() const { return first_; }

@@ -1,7 +1,7 @@
 // Encodes a frame of a session when it is sent. In front of the stored segments it writes the header, the
-// acknowledgement and, until the peer has it, the opening. So a retransmission carries current values. A
-// frame has a body of its own or belongs to a run. A frame that has become too long for the path is cut into
-// parts.
+// acknowledgement and, until the peer has received it, the opening. So a retransmission carries current
+// values. A frame has a body of its own or belongs to a run. A frame that has become too long for the path is
+// cut into parts.
 #pragma once
 
 #include <array>

@@ -9,12 +9,12 @@
 //
 // Invariants: each counter seals only one frame, even if that frame is lost. After kFramesPerKey counters the
 // next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6). So a frame's counter
-// also determines its key. Once an association has opened a frame, it lives as long as the endpoint, because
-// only its window knows which frames have already arrived.
+// also determines its key. An association that has opened a frame lives as long as the endpoint, because only
+// the association's window knows which frames have already arrived.
 //
-// A sender also has one association for its frames to each multicast group (group_seal.h). The group is then
-// the peer. A receiver may join the group at any time, so the first counter that it receives may have any
-// value.
+// A sender also has one association for its frames to each multicast group (group_seal.h). In such an
+// association the group takes the place of the peer. A receiver may join the group at any time, so the first
+// counter that it receives may have any value.
 //
 // While a job changes its key, the two sides may start to use different keys at the same time. So there is
 // one association for each key that both sides have. On the wire, sender_id() says which association sealed a
@@ -163,8 +163,8 @@ class Association {
   /// not encrypted in any mode.
   void seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
-  /// Which counters the first frame may have. A receiver may join a group at any time, so every counter is
-  /// allowed there.
+  /// Which counters the first frame may have. The first frame from a group may have any counter, because a
+  /// receiver may join the group at any time.
   enum class Begin : std::uint8_t { at_first, anywhere };
   /// Opens a whole sealed frame from the peer in place. See seal() for `clear`.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);

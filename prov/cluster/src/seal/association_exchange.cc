@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFixed =
     sizeof(wire::FrameHeader) + sizeof(AssociationBlock) + sizeof(wire::SealTrailer);
 
-/// Returns the address in the block, or an empty address if it cannot be that of an endpoint.
+/// Returns the address in the block, or an empty address if no endpoint can have that address.
 SocketAddress address_in(const wire::RailBlock& block, std::uint32_t scope) {
   const SocketAddress address = wire::address_of(block, 0);
   if (!wire::is_endpoint_address(address)) return {};
@@ -121,8 +121,8 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 
 /// The first request uses only the first key. Until the peer answers, each later request is sent once for
 /// each key, because the peer may have only one of them. The keys must not alternate from request to request:
-/// the paths to a peer also alternate. So the only key that the peer has might always leave over a path that
-/// does not work.
+/// the paths to a peer also alternate. So the requests with the only key that the peer has might always leave
+/// over a path that does not work.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
@@ -199,8 +199,8 @@ void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   }
 }
 
-/// If a request with a new number belongs to a known association, the peer cannot open our frames. So this
-/// side makes that association current again.
+/// A peer that sends a request with a new number may be unable to open our frames. So if the request belongs
+/// to a known association, this side makes that association current again.
 Association* AssociationExchange::on_request(Time now, const AssociationFrame& frame, ConstBytes bytes,
                                              const link::Path& from) {
   Counters& counters = environment_.counters;

@@ -97,7 +97,7 @@ class AssociationExchange {
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
   /// Notes that a flood begins or ends. During a flood, this side sends notices only to peers to which it has
   /// sent something before. A notice to another source would tell the source that its frame has passed the
-  /// link, and so that it has guessed the mark (link/link.h).
+  /// link, and therefore contained the right mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
   /// Handles a frame that is not sealed. A notice tells its sender that this process has a key.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);
@@ -108,8 +108,8 @@ class AssociationExchange {
   static constexpr Duration kNoticeInterval = 100ms;
   static constexpr Duration kUnknownInterval = 1ms;
   static constexpr Duration kWarningInterval = 60s;
-  /// If no answer has arrived for this time, this side logs a warning with the possible reasons. One is that
-  /// the peer has no key or another key, and drops the requests.
+  /// If no answer has arrived for this time, this side logs a warning with the possible reasons. One reason
+  /// is that the peer has no key or another key, and drops the requests.
   static constexpr Duration kSilenceMax = 1s;
   /// If two requests are further apart than this, they belong to different attempts.
   static constexpr Duration kAttemptGap = 10s;
@@ -142,7 +142,8 @@ class AssociationExchange {
     Time since{};
   };
   OtherKey other_key_;  ///< the last peer whose request used a key that this process does not have
-  /// Limits the responses. Each costs this side some microseconds, and even a recorded request causes one.
+  /// Limits the responses. Each response costs this side some microseconds, and even a recorded request
+  /// causes a response.
   Allowance responses_{250us, 1024};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };

@@ -68,7 +68,7 @@ void AssociationTable::drop(const Name& name) {
   if (found == associations_.end() || found->second->confirmed) return;
   for (const SocketAddress& address : found->second->peer().addresses) {
     const auto senders = senders_.find(address);
-    // An earlier pass has erased the list, because the peer names an address twice.
+    // If the peer names an address twice, an earlier pass has already erased the list.
     if (senders == senders_.end()) continue;
     std::erase(senders->second, found->second.get());
     if (senders->second.empty()) senders_.erase(senders);

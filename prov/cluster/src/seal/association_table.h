@@ -59,7 +59,7 @@ class AssociationTable {
   /// Returns the association with this salt and key, or null.
   Association* find(const Salt& salt, const KeyId& key);
   /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
-  /// address with it.
+  /// address with the new one.
   Association* add(std::unique_ptr<Association> association);
   /// Confirms the association. From now on it seals the frames to all addresses of the peer.
   void make_current(Association& association);

@@ -11,8 +11,9 @@
 //
 // The key does not identify a member: each process with the job key can seal frames in the name of every
 // member. A receiver also cannot tell whether a frame is fresh: a frame that was recorded before the receiver
-// joined the group opens once. So the group checks the stream and the membership that the frame names. It
-// accepts the frame only if the sender has named the same two over the flow between the two members.
+// joined the group opens once. So the receiving group (group/group.h) checks the stream and the membership
+// that the frame names. It accepts the frame only if the sender has named the same stream and membership over
+// its flow to the receiver.
 //
 // Invariants: each counter seals only one frame. A frame opens at most once at each receiver. Frames that do
 // not open use no memory, and the work for them is bounded.
@@ -53,13 +54,13 @@ class GroupSender {
 };
 
 /// Opens the frames of one group for an endpoint. All groups of the endpoint share `trials`, which limits how
-/// often keys are made for unknown senders, because their frames may be forged.
+/// many keys are made for unknown senders, because their frames may be forged.
 class GroupOpener {
  public:
   /// If this many senders are known, a new sender displaces the one that has been silent for the longest
   /// time, but only if that time is at least kSilent. Frames recorded from earlier processes open, too, so
-  /// they also count as new senders. They must not displace a living member, because recorded frames of that
-  /// member would then open again. A living member is never silent for kSilent.
+  /// these processes also count as new senders. They must not displace a living member. Otherwise recorded
+  /// frames of that member would open again. A living member is never silent for kSilent.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 
@@ -101,10 +102,10 @@ class GroupOpener {
   Time full_until_{};                                   ///< before this time no sender may be displaced
 };
 
-/// Receives multicast frames for an endpoint with a key. It returns only frames that a process with the key
-/// has sealed for the group, each of them once, opened. (SealedLink seals the frames that the endpoint
-/// sends.) To the caller, the network seems to lose all frames that are forged, altered, replayed or not
-/// sealed.
+/// Receives multicast frames for an endpoint with a key. It opens the frames, and returns only those that a
+/// process with the key has sealed for the group, each of them once. (SealedLink seals the frames that the
+/// endpoint sends.) To the caller, the network seems to lose all frames that are forged, altered, replayed or
+/// not sealed.
 class SealedGroups final : public link::MulticastJoiner {
  public:
   /// `name` is the name of this endpoint. Its own frames also arrive, and are dropped.

@@ -2,7 +2,7 @@
 // key is a member of the job. The key does not protect members from each other, because each of them can
 // pretend to be another.
 //
-//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: tells the key
+//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: names the key
 //                                                           request key    association requests
 //                                                           keep-alive key keep-alives and their answers
 //                                                           memory key     connections inside a node

@@ -111,8 +111,8 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 
 /// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
 /// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
-/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the library seals a
-/// frame in one piece faster.
+/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the cryptographic
+/// library seals a frame in one piece faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
@@ -135,8 +135,8 @@ std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame>
   return std::span(sealed_).first(count);
 }
 
-/// Sends a keep-alive. If there is no association yet, the peer may have any of our keys. So it gets one
-/// keep-alive for each key, as with requests (association_exchange.h).
+/// Sends a keep-alive. If there is no association yet, the peer may have any of our keys. So the peer gets
+/// one keep-alive for each key, as with requests (association_exchange.h).
 void SealedLink::send_keep_alive(const link::OutFrame& frame) {
   Route& route = table_.route(frame.path->to);
   if (route.current != nullptr) return send_keep_alive(frame, route, route.current->key());

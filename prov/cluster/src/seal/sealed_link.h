@@ -1,6 +1,6 @@
 // A link that seals the frames of its user with a key of the job. It returns only frames that a member of the
-// job has sealed for this process, each of them once, and drops all others. So to its user it looks like a
-// link that loses all forged, damaged and replayed frames.
+// job has sealed for this process, each of them once, and drops all others. To its user, the network seems to
+// lose all forged, damaged and replayed frames.
 //
 //   frame header | what the frame carries ... | SealTrailer
 //
@@ -14,8 +14,8 @@
 // link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one call are
 // sealed together. Frames of equal size still have equal sizes when they are sealed.
 //
-// Invariants: the link returns a frame only if the frame has the flag and has opened with a new counter. The
-// source of the frame is then one of the addresses of the peer that sealed it.
+// Invariants: the link returns a frame only if the frame has the flag and has opened with a new counter. In
+// addition, the source of the frame must be one of the addresses of the peer that sealed it.
 #pragma once
 
 #include <array>

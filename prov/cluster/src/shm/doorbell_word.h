@@ -1,19 +1,19 @@
 // A word in shared memory. With it, one end of a ring (the sleeper) asks the other end (the waker) to ring
-// its doorbell (os/local_socket.h). The reader of the ring waits for the next segment, the writer waits for
-// space.
+// the sleeper's doorbell (os/local_socket.h). A sleeping reader waits for the next segment, and a sleeping
+// writer waits for space.
 //
-// No wake is missed. The sleeper calls request() and os::fence_processes(), checks once more whether it must
-// sleep, and sleeps. The waker writes the segment or the space for which the sleeper waits, then calls
-// take_request(). Each side must execute a full fence between its write and its read. Then either the sleeper
-// finds what the waker has written, or the waker finds the request. If both processes take part in
+// No wake is missed. The sleeper calls request() and os::fence_processes(), checks once more that there is
+// nothing to do, and sleeps. The waker writes the segment or the space for which the sleeper waits, then
+// calls take_request(). Each side must execute a full fence between its write and its read. Then either the
+// sleeper finds what the waker has written, or the waker finds the request. If both processes take part in
 // os/process_fence.h, the sleeper's fence is a fence for both of them. kFenced says that the sleeper takes
 // part. Otherwise take_request() executes a fence, too.
 //
-// A waker that finds a request clears the request before it rings the doorbell, so it rings only once per
-// request. The sleeper clears its doorbell only before it makes a new request, so the doorbell stays readable
-// until then. Therefore, while a thread sleeps on the descriptor, one of three things is true: the request is
-// set, the descriptor is readable, or the waker is about to ring the doorbell. (LocalDeaths notices if the
-// waker has died.)
+// A waker that finds a request clears the request before it rings the doorbell, so the waker rings only once
+// per request. The sleeper clears its doorbell only before it makes a new request. So a doorbell that was
+// rung stays readable until the next request. Therefore, while a thread sleeps on the descriptor, one of
+// three things is true: the request is set, the descriptor is readable, or the waker is about to ring the
+// doorbell. (LocalDeaths notices if the waker has died.)
 #pragma once
 
 #include <atomic>
@@ -31,15 +31,15 @@ class DoorbellWord {
   void announce_fence() {
     if (fenced_) word_.fetch_or(kFenced, std::memory_order_seq_cst);
   }
-  /// Called by the sleeper to request its doorbell. Returns true if this is a new request. The sleeper must
-  /// then execute a fence.
+  /// Called by the sleeper to request its doorbell. Returns true if this is a new request. If so, the sleeper
+  /// must execute a fence.
   bool request() {
     const std::uint32_t wanted = kRequested | (fenced_ ? kFenced : 0);
     return (word_.exchange(wanted, std::memory_order_seq_cst) & kRequested) == 0;
   }
 
-  /// Called by the waker to clear the request. Returns true if there was one. The waker must then ring the
-  /// doorbell now.
+  /// Called by the waker to clear the request. Returns true if there was one. If so, the waker must ring the
+  /// doorbell.
   bool take_request() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint32_t word = word_.load(std::memory_order_relaxed);

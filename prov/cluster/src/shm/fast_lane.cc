@@ -22,8 +22,8 @@ void FastLane::review(LocalPeer& peer) const {
 }
 
 /// Stores the message as protocol::EagerProtocol stores a whole message. If that is not possible, for example
-/// because there is no memory, does nothing and returns false. The general path then finds the message in the
-/// ring.
+/// because there is no memory, does nothing and returns false. In this case the general path finds the
+/// message in the ring.
 bool FastLane::store(LocalPeer& peer, const shm::ShortMessage& message) const {
   const wire::EagerHeader& header = message.header;
   protocol::Channel& channel = peer.channel;

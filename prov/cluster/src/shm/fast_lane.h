@@ -28,9 +28,9 @@
 // after which this side must grant credit. If a counter is bound, the lane leaves all messages.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
-// peer knows the id of this request, so the lane need not return it to the pool and take a new one. A receive
-// takes the general path if a message is stored, or if the posted receives are indexed because there are
-// many.
+// peer knows the id of this request, so the lane need not return the request to the pool and take a new one.
+// A receive takes the general path if a message is stored, or if the posted receives are indexed because
+// there are many.
 //
 // send(), receive() and post() run under the engine lock, and leave no work for the engine. So a turn that
 // needs only these functions may skip the rest (EventLoop::run_calm).
@@ -65,7 +65,7 @@ class FastLane : protocol::MessengerParts {
   /// Decides where later arrivals are reported. Called when the endpoint's bindings have changed.
   void attach();
   static void close(Peer& peer) { peer.lane = nullptr; }
-  /// Opens the peer's lane if the conditions for "Down" hold. The lane must be closed.
+  /// Opens the peer's lane if the conditions under "Down" above hold. The lane must be closed.
   void review(LocalPeer& peer) const;
 
   /// Sends the message. If the lane cannot take the message, does nothing and returns false.
@@ -136,7 +136,7 @@ class FastLane : protocol::MessengerParts {
   static constexpr std::uint8_t kPatience = 16;  ///< how many times a message may be left in the ring
 
   /// Delivers the message to a receive other than the oldest, stores it, or leaves it in the ring. Reads the
-  /// message from the ring again. So receive() need not pass it on, and can keep it in registers.
+  /// message from the ring again. So receive() need not pass the message on, and can keep it in registers.
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;

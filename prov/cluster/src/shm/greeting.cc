@@ -119,7 +119,7 @@ HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file)
   return receive_signed(hello, file);
 }
 
-/// Answers the connector's request. Returns `message` if the answer was sent. The next message is then the
+/// Answers the connector's request. Returns `message` if the answer was sent. If so, the next message is the
 /// hello.
 HelloReceiver::Receipt HelloReceiver::answer() {
   seal::ProofRequest request;

@@ -40,7 +40,7 @@ struct KeyedName {
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
 /// A connection, and the key with which its socket name was made. The listener may hold an alternative to
-/// that name (os/local_socket.h). The kernel says which name it is.
+/// that name (os/local_socket.h). The kernel says which name the listener holds.
 struct KeyedSocket {
   os::LocalSocket socket;                   ///< empty if there is no connection
   std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key
@@ -113,7 +113,8 @@ class HelloReceiver {
 
   const os::LocalSocket& socket() const { return socket_; }
   os::LocalSocket take_socket() { return std::move(socket_); }
-  /// Returns true once this side has answered the connector's request. The next message is then the hello.
+  /// Returns true once this side has answered the connector's request. From then on, the next message is the
+  /// hello.
   bool answered() const { return answered_; }
   /// Reads the connector's messages that have arrived, and answers a request. Returns `message` once the
   /// hello has arrived and is authentic.

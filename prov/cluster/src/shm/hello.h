@@ -30,7 +30,7 @@ struct Hello {
 
   std::uint64_t magic = 0;
   std::uint64_t epoch = 0;     ///< later incarnations of one address have larger epochs
-  Proof proof;                 ///< shows which process's memory is that of the writer
+  Proof proof;                 ///< shows which process is the writer
   std::uint64_t doorbell = 0;  ///< the number of the writer's doorbell
   std::uint32_t layout_version = 0;
   Geometry geometry;

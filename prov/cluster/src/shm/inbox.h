@@ -29,17 +29,18 @@ class Inbox {
   /// RingInbox.
   virtual RingInbox* ring() { return nullptr; }
 
-  /// Returns true if peek() found nothing the last time, and would still find nothing. The call costs only
-  /// one load, because a caller may have many inboxes.
+  /// Returns true if peek() found nothing the last time, and would still find nothing. A caller may have many
+  /// inboxes, so this call costs only one load.
   bool unchanged() const { return settled_ && load() == idle_; }
   /// Returns true if peek() would find a segment. Valid after pop(). The call also costs only one load.
   bool has_next() const { return load() == ready_; }
   /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
-  /// false if the peer is taking segments back now. Afterwards the peer rings the doorbell if this side has
-  /// requested it.
+  /// false if the peer is taking segments back now. When the peer has finished, it rings the doorbell if this
+  /// side has requested that.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
-  /// Called if the peer has died, perhaps while it took segments back. The rest of the ring can then be read.
+  /// Called if the peer has died, perhaps while it took segments back. After this call, the rest of the ring
+  /// can be read.
   virtual void ignore_writer() {}
   /// Shows the next segment. Returns false if there is none. If the ring is idle, the call reads only one
   /// cache line.
@@ -55,7 +56,7 @@ class Inbox {
   virtual std::uint64_t peer_epoch() const = 0;
   /// Returns the peer's memory, or null if this process may not access it.
   virtual carrier::CrossMemory* memory() = 0;
-  /// Returns true if the peer has broken the rules of the ring. The caller must then drop the inbox.
+  /// Returns true if the peer has broken the rules of the ring. If so, the caller must drop the inbox.
   virtual bool broken() const = 0;
   /// Returns true once the peer is gone (a system call). The segments that it has written can still be read.
   virtual bool peer_gone() = 0;
@@ -69,8 +70,8 @@ class Inbox {
   virtual int process_descriptor() const = 0;
   /// Returns false if even peer_gone() cannot tell whether the process has ended.
   virtual bool process_observable() const { return true; }
-  /// Asks the peer to ring the doorbell after its next segment. Returns true if this is a new request. Before
-  /// the caller sleeps, it must then call os::fence_processes() and peek() once more.
+  /// Asks the peer to ring the doorbell after its next segment. Returns true if this is a new request. If so,
+  /// the caller must call os::fence_processes() and peek() once more before it sleeps.
   virtual bool request_doorbell() = 0;
 
  protected:

@@ -17,20 +17,20 @@
 // block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
 // same time. This alignment also avoids slow copies: on some processors (AMD Zen 4), a string copy is 15
 // times slower if source and target are 1 to 15 bytes apart modulo 4096. A block that would cross the end of
-// the arena begins at its start instead, and the skipped bytes belong to the block. Blocks are freed in the
-// order of their slots. Only the writer knows where they end, because the reader returns only a number of
-// slots.
+// the arena begins at the start of the arena instead, and the skipped bytes belong to the block. Blocks are
+// freed in the order of their slots. Only the writer knows where blocks end, because the reader returns only
+// a number of slots.
 //
-// Return of slots. The reader counts the slots that it has taken in `head`, which has a cache line of its
-// own. When the writer reads `head`, that costs a cache miss. So the writer reads it only if the last known
-// value says that the ring is full. The reader publishes `head`
+// Return of slots. `head` is the reader's count of the slots that it has taken, and has a cache line of its
+// own. Each read of `head` costs the writer a cache miss. So the writer reads it only if the last known value
+// says that the ring is full. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it looks and finds nothing, or only the segment that it has already found.
 // (If a reader takes the last segment and never looks again, the ring seems to be in use. But progress loops
 // look until they find nothing.) So while the writer waits, the reader still has segments to take, or it
 // publishes everything when it looks again. Because of (2), the arena of a waiting writer is empty at some
-// time. In an empty arena, a block needs at most twice its length, because the skipped bytes are at most its
-// length. So a payload of up to half the arena never waits forever.
+// time. In an empty arena, a block occupies at most twice the length of its payload, because fewer bytes are
+// skipped than the payload contains. So a payload of up to half the arena never waits forever.
 //
 // Long messages are cut into pieces of payload_max bytes. So the writer copies one piece into the arena while
 // the reader copies the previous piece out of it, and both pieces stay in fast caches. In measurements,
@@ -47,11 +47,11 @@
 // the next segment to `next`, because `head` may be behind. Some segments get no answer. If the reader cannot
 // execute such a segment, it writes a refusal to `refusals` before it publishes a `head` behind the segment.
 //
-// Sleep. Each side may ask the other to ring its doorbell, and has a word for that (doorbell_word.h). The
-// reader waits for the next segment, the writer waits for space. The reader's word has a cache line of its
-// own. The writer reads it after every segment, and keeps the line in its cache. The writer's word is in the
-// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
-// the doorbell of the other end.
+// Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
+// for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's
+// word has a cache line of its own. The writer reads it after every segment, and keeps the line in its cache.
+// The writer's word is in the line of `head`, which the reader writes anyway. An end that closes says so in
+// another word, and then rings the doorbell of the other end.
 //
 // Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
 // needs two or three pages.
@@ -182,8 +182,9 @@ struct RingView {
   std::uint32_t arena_mask;
 };
 
-/// The number of the first segment, which the writer also stores in `head`. New memory is zero. So every slot
-/// must have been used before the sequence word of a segment can be 0.
+/// The number of the first segment; the writer also stores it in `head`. It lies at least two laps before the
+/// wrap. So when a segment gets the sequence word 0, every slot has been used, and none still contains the 0
+/// of new memory.
 inline constexpr std::uint32_t kFirstNumber = 0u - 2 * Geometry::kSlotsMax;
 
 /// Returns how many bytes of the arena a payload of `length` bytes occupies.

@@ -6,7 +6,8 @@
 namespace cluster::shm {
 namespace {
 
-/// With these intervals, this side detects the death of a peer within 100 ms.
+/// With the first two intervals, this side detects the death of a process within 100 ms, even without a
+/// handle.
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
@@ -45,8 +46,8 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   check_doorbells(now);
 }
 
-/// Marks peers as failed if their doorbell no longer exists. Then their process has ended or executes another
-/// program. (A child does not keep its parent's doorbell.)
+/// Marks peers as failed if their doorbell no longer exists. A missing doorbell shows that the process has
+/// ended or executes another program. (A child does not keep its parent's doorbell.)
 void LocalDeaths::check_doorbells(Time now) {
   const bool all = now - all_doorbells_checked_at_ >= kExecCheck;
   if (all) all_doorbells_checked_at_ = now;

@@ -6,10 +6,10 @@
 //   a system call      otherwise: the kernel copies
 //
 // A posted write is a segment in the ring that gets no answer. This side first checks that the region allows
-// the write. Later it finds that the target has taken the write. If a write stays in the ring for too long,
-// this side takes it back (shm/recall.h) and executes it by a system call. So a write costs a message if the
-// target polls, and a system call if the target computes or sleeps. A posted write is pending until it is
-// taken or executed.
+// the write. Later it sees in the ring that the target has taken the write. If a write stays in the ring for
+// too long, this side takes it back (shm/recall.h) and executes it by a system call. So a write costs a
+// message if the target polls, and a system call if the target computes or sleeps. A posted write is pending
+// until it is taken or executed.
 //
 //   put()     posts a write; after writes were taken back, only once the target has taken something again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
@@ -18,8 +18,8 @@
 // Invariants. writes_ keeps the pending writes in the order of their numbers, and they complete in this
 // order. Each write is executed once, either by the target or, while the target is held, by this side. A
 // write that is taken back overtakes all earlier segments in the ring. So a write with
-// AccessTerms::after_sends is posted only if the ring is empty. All later segments to the same peer use the
-// same ring.
+// AccessTerms::after_sends is posted only if the ring is empty. Segments that are posted later cannot
+// overtake the write, because all segments to a peer use the same ring.
 #pragma once
 
 #include <memory>
@@ -42,8 +42,8 @@ class PostedWrites {
   PostedWrites(protocol::RemoteAccess& reports, Counters& counters)
       : reports_(reports), counters_(counters) {}
 
-  /// Reports the writes that their targets have taken. `ticks`, if given, is the current time. Then the
-  /// function also takes back the writes to targets that have taken none for kPatience.
+  /// Reports the writes that their targets have taken. `ticks`: the current time, if known. If it is given,
+  /// the function also takes back the writes to targets that have taken none for kPatience.
   void settle(std::optional<std::uint64_t> ticks);
   /// Reports the writes that their targets have taken, and takes back the others. Returns false if a target
   /// is taking segments now. Such a target will soon have taken the rest.

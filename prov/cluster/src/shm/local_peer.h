@@ -25,7 +25,8 @@ struct LocalPeer;
 /// Receives the events of peers' descriptors.
 class PeerEvents {
  public:
-  /// Called when a descriptor of the peer is ready. The peer's connection or process may then have ended.
+  /// Called when a descriptor of the peer is ready. The reason may be that the peer's connection or process
+  /// has ended.
   virtual void peer_ready(LocalPeer& peer) = 0;
 
  protected:
@@ -43,9 +44,9 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   RingInbox* ring = nullptr;       ///< the inbox if it is a RingInbox, else null
   bool active = false;             ///< true if a segment has arrived in the inbox since the last review
   bool held = false;               ///< true if the next segment waits for space in the unexpected store
-  /// How many more times the fast lane may leave a message without a receive in the ring.
+  /// How many more times the fast lane may leave in the ring a message that no receive matches.
   std::uint8_t patience = 0;
-  // These two are used while the peer's queue of connections is full.
+  // The next two members are used while the peer's queue of connections is full.
   Time connecting_since{};
   Time next_connection{};  ///< when to try the next connection
 

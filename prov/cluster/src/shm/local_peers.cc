@@ -107,8 +107,8 @@ bool LocalPeers::deliver(LocalPeer& peer, std::size_t limit) {
     explicit Source(LocalPeer& from) : peer(from), inbox(*from.inbox) {}
 
     bool next() { return inbox.peek(*this); }
-    /// Pops the segment. Returns false after the last segment. Then the caller need not read the ring again
-    /// before the application gets this segment.
+    /// Pops the segment. Returns false after the last segment, so that the caller need not read the ring
+    /// again before the application gets this segment.
     bool taken() {
       if (segment.unanswered() && !peer.channel.incoming_write.allowed) inbox.refuse();
       inbox.pop();

@@ -62,11 +62,11 @@ class LocalPeers {
   /// Called when the unexpected store may have space. Delivers the segments that wait for it.
   void receive_held(std::uint32_t turn);
   /// Asks all peers to ring the doorbell when they post a segment or free space. Returns true if any of the
-  /// requests is new. The caller must then execute a process fence and another turn before it sleeps.
+  /// requests is new. If so, the caller must execute a process fence and another turn before it sleeps.
   bool request_doorbells();
-  /// Uses the doorbell to wake each peer that leaves segments in its ring while this side waits for it. Each
-  /// such peer is woken only once. If a peer's application has stopped polling, the peer may not have
-  /// requested the doorbell.
+  /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it, even without
+  /// a request: a peer whose application has stopped polling may not have made one. Rings each such doorbell
+  /// only once.
   void ring_unheard();
 
  private:

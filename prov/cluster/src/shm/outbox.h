@@ -2,10 +2,10 @@
 // end is gone. If there is a key, nothing is written before the peer has proved that it has the key. Until
 // then the ring seems full.
 //
-// How this side learns that the peer is gone changes over time. The ring is sent over a connection. Until the
-// peer has attached the ring, the end of this connection shows that the peer is gone or refuses the ring.
-// Later the end of the connection has no meaning, and this side opens a handle of the peer's process instead.
-// When the peer's own ring arrives, its inbox has another handle, and this end closes its own.
+// How this side learns that the peer is gone changes over time. The ring is sent over a connection. If the
+// peer closes this connection before it has attached the ring, the peer is gone or refuses the ring. Later a
+// closed connection has no meaning, and this side opens a handle of the peer's process instead. When the
+// peer's own ring arrives, the inbox of that ring has another handle, and the outbox closes its handle.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ class Outbox final : public Recall, public carrier::Lane {
   bool begin_greeting(std::string& reason);
   /// Returns the state of the greeting at the last call of advance_greeting().
   HelloSender::State greeting() const { return greeting_.state(); }
-  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. Once it
-  /// has answered, segments can be posted.
+  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. Once the
+  /// peer has answered, segments can be posted.
   HelloSender::State advance_greeting();
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
@@ -66,7 +66,7 @@ class Outbox final : public Recall, public carrier::Lane {
   /// Returns true once the peer is gone or has broken the rules of the ring (a system call).
   bool peer_gone();
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
-  /// Returns true if the peer has attached the ring. Then the connection is no longer needed.
+  /// Returns true if the peer has attached the ring. If so, the connection is no longer needed.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
   /// Returns true once no process has the peer's doorbell (system calls). If the peer's process executes
   /// another program, this is the only sign.
@@ -76,10 +76,11 @@ class Outbox final : public Recall, public carrier::Lane {
   /// Returns a descriptor that becomes readable when the peer ends the connection. Returns -1 if this side
   /// has closed the connection.
   int connection_descriptor() const { return socket_.descriptor(); }
-  /// Closes the connection. Called after the peer has attached the ring. `watch`: opens a handle of the
-  /// peer's process first.
+  /// Closes the connection. Called after the peer has attached the ring. `watch`: true to open a handle of
+  /// the peer's process first.
   void close_connection(bool watch);
-  /// Returns true if the peer has refused the connection because it could not accept it (a system call).
+  /// Returns true if the peer has refused this connection for lack of resources (a descriptor, or a place for
+  /// a new connection). Costs a system call.
   bool refused() { return socket_ && socket_.refused(); }
   /// Returns true once the process at the other end of the connection has ended, even if a child of it still
   /// holds the connection open (several system calls).

@@ -258,7 +258,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 }
 
 /// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
-/// unsuited. The other ways of access then find the reason.
+/// unsuited; the other ways of access find the reason.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -2,9 +2,9 @@
 // initiator's side of the protocol in shm/region_layout.h.
 //
 // If a region is in shared memory, this side also maps the region after some uses, and copies by loads and
-// stores (MappedRegions). For all other regions the kernel copies. Such a system call takes one or two
-// microseconds, several times as long as a segment in a ring whose reader polls. So small writes use the ring
-// as long as the peer polls (shm/local_memory.h).
+// stores (MappedRegions). For all other regions a system call copies. It takes one or two microseconds,
+// several times as long as a segment in a ring whose reader polls. So small writes use the ring as long as
+// the peer polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
@@ -134,7 +134,7 @@ class PeerRegions final : public LocalMemory {
   /// Tells the peer that this side will use nothing more, so that the peer no longer checks this side's page.
   void leave();
   /// Tests whether the kernel allows this process to copy to and from the peer's memory. Returns an empty
-  /// text if so, else the reason for the log.
+  /// text if so. Otherwise returns the reason why not, as a text for the log.
   std::string try_copies() const;
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,

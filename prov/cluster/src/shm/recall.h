@@ -1,6 +1,6 @@
 // A carrier whose segments stay in shared memory until the receiver takes them. The sender sees which
-// segments were taken, and can take back the others. So it does not depend on a receiver that has stopped
-// polling.
+// segments were taken, and can take back the others. So the sender does not depend on a receiver that has
+// stopped polling.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Recall : public carrier::Carrier {
   /// Segments are numbered in the order in which they are posted. Numbers wrap around.
   using Number = std::uint32_t;
 
-  /// Returns true if the receiver is known to have taken all segments. A receiver may say so only at its next
-  /// call after it has taken the last one.
+  /// Returns true if the receiver is known to have taken all segments. A receiver that has taken the last
+  /// segment may say so only at its next call.
   virtual bool drained() const = 0;
 
   /// Returns the number that the next posted segment will have.
@@ -37,7 +37,8 @@ class Recall : public carrier::Carrier {
   virtual bool hold() = 0;
   /// Returns the payload of a segment that was not taken. Called between hold() and resume().
   virtual ConstBytes payload(Number segment) const = 0;
-  /// Makes the segment one without effect. Called between hold() and resume().
+  /// Takes the effect of the segment away, so that the receiver only skips it. Called between hold() and
+  /// resume().
   virtual void withdraw(Number segment) = 0;
   virtual void resume() = 0;
 };

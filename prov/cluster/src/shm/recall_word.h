@@ -37,7 +37,7 @@ class RecallWord {
     return taking_.load(std::memory_order_seq_cst) == 0;
   }
   /// Lets the reader take segments again. Executes a full fence. So the writer sees everything that the
-  /// reader had written before it read `held`, such as a request for the doorbell.
+  /// reader had written before the reader read `held`, such as a request for the doorbell.
   void resume() { held_.exchange(resting(), std::memory_order_seq_cst); }
 
   // --- the reader ---

@@ -10,7 +10,8 @@
 namespace cluster::shm {
 namespace {
 
-/// How many times a close yields before it sleeps. A small copy takes only one or two microseconds.
+/// How many times the close of a region yields before it sleeps. The small copy for which it usually waits
+/// takes only one or two microseconds.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
@@ -39,7 +40,7 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
   return users_.emplace_back(std::move(user));
 }
 
-/// If an initiator is added meanwhile, it finds the entry closed.
+/// If an initiator is added during the wait, it finds the entry closed.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   // The entry's state is written before the use pages are read.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -50,8 +51,8 @@ bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   return true;
 }
 
-/// If the access of an initiator does not end, the initiator stays in the list, so that its region does not
-/// count as unused.
+/// If the access of an initiator does not end, the initiator stays in the list, so that the region that it
+/// uses does not count as unused.
 void RegionUsers::revoke(const void* via) {
   {
     const std::lock_guard guard(mutex_);
@@ -109,8 +110,8 @@ std::string region_socket_name(const SocketAddress& endpoint) {
   return plain_name("cluster-regions-", kRegionVersion, endpoint);
 }
 
-/// Creates the table when the first region is offered. Returns false if there is no table. Then this side's
-/// library executes all accesses.
+/// Creates the table when the first region is offered. Returns false if there is no table. Without a table,
+/// this side's library executes all accesses.
 bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
@@ -139,7 +140,7 @@ void RegionDirectory::start(Endpoint& endpoint) {
     endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
     endpoint.server->start(keys_of_(endpoint.name));
   });
-  if (!started) endpoint.server.reset();  // this side's library then executes the accesses of peers
+  if (!started) endpoint.server.reset();  // without a server, this side's library executes accesses
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {
@@ -274,7 +275,7 @@ bool RegionServer::answer() {
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;
   users_.forget_gone();
-  // The initiator must be in the list before it can use anything, so it gets the welcome only then.
+  // The initiator must be in the list before it can use anything, so it gets the welcome only after that.
   users_.add(dismissed_, std::move(memory), this, [&](const os::LocalSocket& user) {
     user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
   });

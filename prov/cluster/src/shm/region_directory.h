@@ -25,9 +25,9 @@
 
 namespace cluster::shm {
 
-/// The initiators that have the table of a domain. For each of them, this side can see which region it uses
-/// now and whether it is alive. The close of a region checks all of them. shm/region_layout.h explains why
-/// that is enough.
+/// The initiators that have the table of a domain. For each of them, this side can see which region the
+/// initiator uses now and whether the initiator is alive. The close of a region checks all of them.
+/// shm/region_layout.h explains why that is enough.
 ///
 /// The server closes the connection of an initiator after the welcome, so an initiator needs no descriptor
 /// here. The initiator says in its page when it has ended. While a close waits for an initiator, it also asks
@@ -46,8 +46,8 @@ class RegionUsers {
   /// Waits until no initiator uses the entry, which must not be live. Returns false if an initiator still
   /// uses it after kUseMax.
   bool wait_until_unused(std::uint32_t entry);
-  /// Forbids further accesses by the initiators that have connected to this server. Then waits until their
-  /// current accesses have ended, at most kUseMax for each initiator.
+  /// Forbids further accesses by the initiators that have connected to the server `via`. Then waits until
+  /// their current accesses have ended, at most kUseMax for each initiator.
   void revoke(const void* via);
   /// Forgets initiators that are gone.
   void forget_gone();
@@ -64,7 +64,8 @@ class RegionUsers {
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
   };
-  /// Adds the initiator to the list. Moves the socket away if it is needed.
+  /// Adds the initiator to the list. Moves the socket into the list if nothing else tells when the process
+  /// ends.
   std::shared_ptr<User> list(os::LocalSocket& socket, os::SharedMemory page, const void* via);
   template <typename Wanted>
   std::shared_ptr<User> find(Wanted&& wanted);

@@ -13,8 +13,8 @@
 // Copies. There are two ways to copy. The kernel copies any memory (os/process_memory.h). If the region is in
 // memory that its owner has mapped shared, the initiator can map this memory, too (shm/peer_regions.h), and
 // copy by loads and stores. The owner may unmap such memory, or map another file at its place, before it
-// closes the region. The initiator then still uses the old file, which does no harm. The following paragraphs
-// hold for both ways.
+// closes the region. In this case the initiator still uses the old file, which does no harm. The following
+// paragraphs hold for both ways.
 //
 // Use. Each initiator has one word. (A count of users in each region would not say which of the users has
 // died.) For an access, the initiator (1) writes the number of the entry into its page, (2) executes a full
@@ -27,14 +27,14 @@
 // kPieceBytes. An initiator keeps its mappings between uses. The generation says whether the entry has
 // belonged to another region meanwhile.
 //
-// Death. The target reads a page until the initiator says in it that it has ended, or until the initiator's
-// process has ended. If a process dies during a copy, a close waits until the process has ended. That is when
-// its last thread has ended (pidfd_open(2)). The connection over which the page was sent is closed after the
-// welcome, so neither side needs a descriptor for the other.
+// Death. The target reads the page of an initiator until the page says that the initiator has ended, or until
+// the initiator's process has ended. If a process dies during a copy, a close waits until the process has
+// ended, which means that its last thread has ended (pidfd_open(2)). The connection over which the page was
+// sent is closed after the welcome, so neither side needs a descriptor for the other.
 //
 // Trust. Peers are processes of the same user. They can read the table, but not write it. It can happen that
-// an initiator does not clear its word, for example because a debugger stops it during a copy. Then the
-// initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table: all
+// an initiator does not clear its word, for example because a debugger stops it during a copy. In this case
+// the initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table: all
 // addresses in it are addresses of the target, and the initiator accesses only the target's memory
 // (os/process_memory.h).
 #pragma once
@@ -63,7 +63,7 @@ inline constexpr Duration kUseMax = 5s;
 inline constexpr std::size_t kPieceBytes = 4 << 20;
 
 struct RegionEntry {
-  // Bits of `state`. If it is 0, the entry was never used, so the search for a key can end here.
+  // Bits of `state`. If `state` is 0, the entry was never used, so the search for a key can end here.
   static constexpr std::uint32_t kVacant = 1;
   static constexpr std::uint32_t kLive = 2;
   static constexpr std::uint32_t kReadable = 4;

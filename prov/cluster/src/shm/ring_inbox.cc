@@ -34,8 +34,8 @@ bool PeerMemory::same_process() const {
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {
   if (!os::read_process(process_.number(), address, slices, offset, length)) return false;
-  // The checks follow the copy. If the process still exists, the bytes are from the peer. If its ring is also
-  // open, they are those of the message.
+  // The checks follow the copy. If the process still exists, the bytes are from the peer. If the ring is also
+  // open, they are the bytes of the announced message.
   std::atomic_thread_fence(std::memory_order_acquire);
   return !ring_.writer_closed() && same_process();
 }

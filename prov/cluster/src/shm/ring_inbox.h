@@ -31,7 +31,7 @@ class PeerMemory final : public carrier::CrossMemory {
   /// `ring` is written by `process`. Both must outlive this object.
   PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
 
-  /// Returns true if this process may access the memory. Only then read() and write() may be called.
+  /// Returns true if this process may access the memory. Otherwise read() and write() must not be called.
   bool reachable() const { return reachable_; }
   /// Returns why this process may not access the memory, as a text for the log. The text is empty if access
   /// is possible, or if the peer does not offer its memory.

@@ -1,18 +1,19 @@
 // Accepts and opens the shared-memory connections of one endpoint, and checks who the peers are.
 //
 // A connection is half-open until its hello has arrived. At most kHalfOpenMax connections are half-open, and
-// further ones wait in the kernel's queue. A process sends its hello as soon as it has connected. If it dies
-// before that, its connection ends. A stopped or hostile process may do neither. It keeps its place for
-// kHelloTime, and after that until another connection needs the place.
+// further ones wait in the kernel's queue. A process sends its hello as soon as it has connected. If the
+// process dies first, its connection ends. A stopped or hostile process may neither send a hello nor die. Its
+// connection keeps the place for kHelloTime, and after that until another connection needs the place.
 //
 // Any user can fill the kernel's queue. So connections of other users are refused at once, but one call
 // spends at most 2 ms on them. If a connector finds the queue full, it tries again later
 // (LocalListener::connect).
 //
-// A peer whose connection waits in that queue believes that its messages arrive. So this process must accept
-// the connection even if it has no free descriptor. Then it frees two spare descriptors while it accepts the
-// connection and maps the ring. A mapped ring needs no descriptor. If the hello has not arrived at that time,
-// this side refuses the peer and tells it so. If there is no memory, the hello is kept for the next call.
+// A peer whose connection waits in the kernel's queue believes that its messages arrive. So this process must
+// accept the connection even if it has no free descriptor. In this case it frees two spare descriptors while
+// it accepts the connection and maps the ring. A mapped ring needs no descriptor. If the hello of such a
+// connection has not arrived yet, this side refuses the peer and tells it so. If there is no memory, the
+// hello is kept for the next call.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Opens rings to peers of this node, and adopts the rings that peers have opened. An attempt to connect shows
 // whether a peer runs on this node: if it does, a socket on this node has the peer's name. A peer's ring is
 // adopted as soon as this side can answer the peer. If this endpoint still has a connection with an earlier
-// process of the same name, that connection then ends.
+// process of the same name, the adoption ends that connection.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ class RingOpener {
   /// Adopts the rings to this endpoint that peers of this node have opened since the last call.
   void accept();
   /// Checks whether peers of this node have answered the greetings of our rings. A process that cannot prove
-  /// that it has the key is not the peer. Messages to the peer then use the network.
+  /// that it has the key is not the peer, so messages to the peer use the network.
   void advance_greetings();
   /// Returns true if a connection still waits for its hello, or a ring waits until this side can answer its
-  /// peer. Then the caller must soon call accept() again.
+  /// peer. If so, the caller must soon call accept() again.
   bool owes_answers() const { return parts_.listener.has_half_open() || !accepted_.empty(); }
 
  private:

@@ -26,7 +26,7 @@ class RingReader {
   RingReader(Bytes memory, const Geometry& geometry);
 
   /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
-  /// false if the writer is taking segments back now. Then the caller must try again later.
+  /// false if the writer is taking segments back now. In this case the caller must try again later.
   bool begin_batch() { return recall_.begin(); }
   void end_batch() {
     std::atomic_ref(ring_.control->next).store(position_, std::memory_order_relaxed);
@@ -47,7 +47,8 @@ class RingReader {
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
   }
-  /// Returns true if the next segment seems to be a write that gets no answer. peek() then checks it.
+  /// Returns true if the next segment seems to be a write that gets no answer. Only peek() checks the
+  /// segment.
   bool next_is_unanswered() const {
     return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
   }
@@ -78,8 +79,8 @@ class RingReader {
   std::uint32_t next_value() const { return position_ + 1; }
   /// Returns the value that next_word() had when peek() last found nothing.
   std::uint32_t idle_word() const { return idle_word_; }
-  /// Returns true if the next segment probably has payload in the arena. Then callers should call peek() even
-  /// if no segment has arrived yet, because peek() prefetches that payload.
+  /// Returns true if the next segment probably has payload in the arena. If so, callers should call peek()
+  /// even if no segment has arrived yet, because peek() prefetches that payload.
   bool expects_two_lines() const { return block_ == kLineBytes; }
 
   /// Asks the writer to ring the doorbell after its next segment. Returns true if this is a new request.
@@ -172,8 +173,8 @@ inline bool RingReader::peek_short(ShortMessage& message) {
 inline bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
-  // A message that is slightly too long for its slot occupies two cache lines. If the last message was such a
-  // message, the next one probably is, too. So its second line is prefetched together with the first.
+  // A message that is slightly too long for its slot occupies two cache lines. If the last message was that
+  // long, the next one probably is, too. So its second line is prefetched together with the first.
   if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
   // The slot still contains the segment of the previous lap, or zero in the first lap.
   const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();

@@ -72,8 +72,8 @@ ConstBytes RingWriter::payload(std::uint32_t number) const {
   return {ring_.arena + offset, length};
 }
 
-/// Withdraws the segment by a single store, so it does no harm if this process dies before or after. The
-/// payload stays in the arena until the reader returns the slot, as for other segments.
+/// Withdraws the segment by a single store, so the ring stays valid if this process dies before or after the
+/// store. The payload stays in the arena until the reader returns the slot, as for other segments.
 void RingWriter::withdraw(std::uint32_t number) { ring_.slot(number).withdrawn = 1; }
 
 bool RingWriter::drained() const {

@@ -112,8 +112,8 @@ class RingWriter {
   std::uint32_t head_ = kFirstNumber;
   /// The reader has taken all segments before this one; `head` may be behind.
   std::uint32_t taken_ = kFirstNumber;
-  // Positions in the arena. They count up modulo 2^32, and begin shortly before the wrap. The bytes between
-  // the two are in use.
+  // Positions in the arena. They count up modulo 2^32, and begin shortly before the wrap. The bytes from
+  // arena_begin_ to arena_end_ are in use.
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   /// For each slot: value of arena_end_ after its segment was written.
