@@ -102,7 +102,7 @@ TEST(FlowFrameSize, APathThatIsNarrowFromTheBeginningIsUsedWithShorterFrames) {
     exchange(pair, 400);
     EXPECT_LE(pair.a.full_bulk(), within(mtu));
     ASSERT_EQ(pair.a.log.lines.size(), 1u);
-    const std::string used = mtu > 1260 ? "using 1232" : "using 548";
+    const std::string used = mtu > 1260 ? "at most 1232" : "at most 548";
     EXPECT_NE(pair.a.log.lines[0].find(used), std::string::npos) << pair.a.log.lines[0];
   }
 }

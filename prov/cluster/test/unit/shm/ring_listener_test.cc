@@ -304,7 +304,7 @@ TEST_F(ExhaustedListenerTest, ARefusalIsLoggedAlsoAfterThisSideCouldNotConnect) 
   {
     const NoDescriptors none;
     EXPECT_FALSE(bob->connect(alice_name).outbox);
-    EXPECT_NE(surroundings.said.find("is not opened"), std::string::npos) << surroundings.said;
+    EXPECT_NE(surroundings.said.find("cannot open shared memory"), std::string::npos) << surroundings.said;
     for (int i = 0; i < 3; ++i) bob->accept(inboxes);
   }
   EXPECT_NE(surroundings.said.find("is refused to"), std::string::npos) << surroundings.said;
