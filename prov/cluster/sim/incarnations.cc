@@ -11,6 +11,7 @@ void Incarnations::begins(HostNumber host, Time now, bool clock_went_back) {
   state.hidden = false;
   state.hidden_from.clear();
   state.began = now;
+  state.began_at = ++moment_;
   state.clock_went_back = clock_went_back;
   state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
 }
@@ -44,7 +45,7 @@ bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t
 }
 
 bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {
-  ++frames_read_;
+  ++moment_;
   Lane& lane = lanes_[{packet.from, at}];
   const bool stale = is_stale(at, packet);
   if (view.session != 0 && (stale || is_of_earlier_incarnation(at, packet.from, view.session))) return false;
@@ -69,7 +70,7 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
       (lane.peer_session != view.session || lane.peer_incarnation != packet.incarnation)) {
     lane.peer_session = view.session;
     lane.peer_incarnation = packet.incarnation;
-    lane.peer_heard_at = frames_read_;
+    lane.peer_heard_at = moment_;
   }
   // An opening proves nothing about its sender until a frame has named our session; the answer to a forged one names
   // a session that never was.
@@ -165,7 +166,8 @@ bool Incarnations::operation_failed(HostNumber self, HostNumber peer, const Oper
   return true;
 }
 
-/// What was begun before the two met may have been given up while one was hidden, though they have met since.
+/// What was begun before the two met may have been given up while one was hidden, though they have met since. The same
+/// holds for what was begun before the peer began.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
   if (may_be_given_up(self, peer)) return true;
@@ -176,8 +178,8 @@ bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const Opera
   const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
   if (had_met) return false;
   if (std::ranges::find(other.hidden_from, self) != other.hidden_from.end()) return true;
-  return other.incarnation != started.incarnation || session_uncertain(self, peer) ||
-         session_uncertain(peer, self) || had_outage(self, peer);
+  return other.incarnation != started.incarnation || started.moment < other.began_at ||
+         session_uncertain(self, peer) || session_uncertain(peer, self) || had_outage(self, peer);
 }
 
 }  // namespace cluster::sim

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kFirstIncarnation = 1;
 /// When an operation with a peer was started.
 struct OperationStart {
   std::uint32_t incarnation = kFirstIncarnation;  ///< of the peer, as the host knew it
-  std::uint64_t moment = 0;                       ///< counts the frames that all engines have read
+  std::uint64_t moment = 0;  ///< counts the frames that all engines have read, and the beginnings of hosts
 };
 
 class Incarnations {
@@ -62,9 +62,9 @@ class Incarnations {
   bool has_met(HostNumber host, HostNumber peer) const;
   /// The incarnation of `to` that `from` knows, which need not be the latest one.
   std::uint32_t known(HostNumber from, HostNumber to) const;
-  std::uint64_t moment() const { return frames_read_; }
+  std::uint64_t moment() const { return moment_; }
   /// An operation with a peer is started.
-  OperationStart begin(HostNumber self, HostNumber peer) const { return {known(self, peer), frames_read_}; }
+  OperationStart begin(HostNumber self, HostNumber peer) const { return {known(self, peer), moment_}; }
   /// An operation that was started then has ended with an error. False: it may not. Else the peer is lost to the host: until the host
   /// hears of it again, others end at once.
   bool operation_failed(HostNumber self, HostNumber peer, const OperationStart& started);
@@ -100,6 +100,7 @@ class Incarnations {
   struct Host {
     std::uint32_t incarnation = 0;
     Time began{};
+    std::uint64_t began_at = 0;  ///< the moment
     bool alive = false;
     bool hidden = false;
     std::vector<HostNumber> hidden_from;  ///< those that had not met it when it was hidden
@@ -126,7 +127,7 @@ class Incarnations {
   std::vector<Host> hosts_;
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   std::unordered_map<Pair, std::uint32_t, PairHash> lost_;  ///< to the incarnation of `from`: `to`
-  std::uint64_t frames_read_ = 0;
+  std::uint64_t moment_ = 0;
   std::unordered_map<Pair, Interruption, PairHash> interruptions_;  ///< `from` is the smaller number
   Duration outage_min_ = Duration::max();
 };
