@@ -41,7 +41,7 @@ def words_of(text):
 def add_roles(add):
     """The options that tell the agent and the page which user has which role."""
     add("--operate", metavar="LIST", type=words_of, default=["root", "@cluster-operate"],
-        help="users and @groups that may drain and isolate (default: root @cluster-operate)")
+        help="users and @groups that may drain and isolate (default: root,@cluster-operate)")
     add("--submit", metavar="LIST", type=words_of, default=["@cluster-submit"],
         help="users and @groups that may run jobs, too (default: @cluster-submit)")
     add("--look", metavar="LIST", type=words_of, default=["*"], help="users and @groups that may look (default: *, every account)")

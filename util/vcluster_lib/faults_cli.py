@@ -44,7 +44,7 @@ def add_parser(commands, with_name):
     what.add_argument("--rate", metavar="RATE", help="limit of the rate, such as 1gbit")
     what.add_argument("--buffer", metavar="BYTES", help="size of the queue of --rate, such as 64k")
     what.add_argument("--only", choices=faults.ONLY, default="all",
-                      help="apply all faults except --rate only to UDP, or only to the cluster provider's frames with "
+                      help="limit all faults, except --rate, to UDP, or to the cluster provider's frames with "
                       "EtherType 0x88b5, which udp includes (default: %(default)s)")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--clear", action="store_true", help="remove all faults at the chosen places")

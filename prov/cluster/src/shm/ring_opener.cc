@@ -79,8 +79,8 @@ bool RingOpener::is_settled(const Greeting& greeting) {
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
-      "no shared memory to %s: the process that has this address on this node has not proved that it has "
-      "the same key; messages use the network instead (is it a process of another job?)",
+      "no shared memory to %s: the process at this address on this node has not proved that it has this "
+      "endpoint's key (does it belong to another job?); messages use the network instead",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
                                   "no shared memory: its reader has not proved that it has the key");

@@ -63,7 +63,7 @@ TEST_F(GreetingTest, WhatOnlyHasThePeersNameIsNotThePeer) {
   for (int i = 0; i < 4; ++i) pass(a, b);
   EXPECT_EQ(b.got, 1u);
   EXPECT_EQ(a.peer().carrier, std::string("fake"));
-  EXPECT_EQ(a.logged("has not proved that it has the same key"), 1u);
+  EXPECT_EQ(a.logged("has not proved that it has this endpoint's key"), 1u);
   EXPECT_EQ(a.counters().refused_forged, 1u);
 }
 
