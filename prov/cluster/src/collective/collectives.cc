@@ -103,7 +103,7 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
-/// Sends the message of a step, or posts its receive. If memory is short, the team fails at all members.
+/// Sends the message of a step, or posts its receive. If memory is short, the team fails on all members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;

@@ -34,7 +34,7 @@ class TeamEndpoint {
   /// Returns true if this endpoint can use multicast.
   virtual bool has_multicast() const = 0;
   /// Opens a multicast group of these members, one of which is this endpoint. Returns the address of the
-  /// group. `key` must be the same at all members.
+  /// group. `key` must be the same on all members.
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
   /// Returns true once all members have joined the group. Until then, the caller sends nothing to it.
   virtual bool group_joined(std::uint64_t group) const = 0;
@@ -68,7 +68,7 @@ class Collectives final : public protocol::CollectiveListener {
     queue_ = queue;
     joins_ = joins;
   }
-  /// Creates a team. `key` distinguishes teams with the same members, and must be the same at all members.
+  /// Creates a team. `key` distinguishes teams with the same members, and must be the same on all members.
   /// Teams with the same members and the same key are distinguished by the order of their creation.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
   /// Begins to join the team. Tells the listener when all members have joined or the join has failed, unless

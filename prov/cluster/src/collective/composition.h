@@ -31,8 +31,8 @@ struct Arguments {
   ConstBytes source{};  ///< one block for each member in alltoall, reduce_scatter, and at the root of scatter
   Bytes target{};       ///< one block for each member in alltoall, allgather, and at the root of gather
   Member root = 0;
-  bool multicast = false;  ///< true if the members can use multicast; the same at all members
-  bool often = false;      ///< true if the team broadcasts often; the same at all members
+  bool multicast = false;  ///< true if the members can use multicast; the same on all members
+  bool often = false;      ///< true if the team broadcasts often; the same on all members
 };
 
 /// From this length on, operations use exchanges that save bytes instead of rounds.

@@ -36,7 +36,7 @@ inline constexpr bool is_group(std::uint64_t handle) { return (handle >> 62) == 
 
 struct JoinOp {
   SocketAddress address;  ///< an IP multicast address with a port
-  std::uint64_t key = 0;  ///< the same at all members; distinguishes groups with the same address
+  std::uint64_t key = 0;  ///< the same on all members; distinguishes groups with the same address
   group::Role role;
   /// The names of the members; if empty, members find each other by announcements.
   std::vector<SocketAddress> roster = {};

@@ -33,7 +33,7 @@
 namespace cluster::group {
 
 struct GroupSettings {
-  std::uint64_t key = 0;  ///< must be the same at all members
+  std::uint64_t key = 0;  ///< must be the same on all members
   link::Path path;        ///< the address of the group
   Role role;
   std::vector<SocketAddress> roster = {};  ///< the other members; if empty, announcements find them

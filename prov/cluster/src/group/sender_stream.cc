@@ -48,7 +48,7 @@ void SenderStream::remove(Listener& listener, Status why) {
   if (!messages_.all_cut()) ready_at_ = Time::min();  // the removed listener may have limited the window
 }
 
-/// Lets new listeners start with the first message that is not cut yet. Returns the number of these
+/// Makes new listeners start with the first message that is not cut yet. Returns the number of these
 /// listeners.
 std::size_t SenderStream::define_starts() {
   if (!messages_.between()) return 0;

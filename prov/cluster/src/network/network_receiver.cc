@@ -69,9 +69,9 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Checks for a flood. With a key, the sealed link drops bad frames itself, so this class learns only how
-/// many there were. A datagram endpoint cannot detect a flood, because none of its frames belong to a
-/// session.
+/// Checks for a flood of frames that are refused or belong to no session (FloodWatch). With a key, the sealed
+/// link drops bad frames itself, so this class learns only how many there were. A datagram endpoint cannot
+/// detect a flood, because none of its frames belong to a session.
 inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)

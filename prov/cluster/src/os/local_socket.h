@@ -137,9 +137,9 @@ class Doorbell {
   mutable Descriptor asking_;  ///< opened on first use
 };
 
-/// Binds a socket to an abstract name, only to reserve the name. No process connects to it. On failure,
-/// returns an empty descriptor and sets `error` to an errno. If another process has the name, `error` is
-/// EADDRINUSE.
+/// Binds a socket to an abstract name, only to reserve the name. No process connects to this socket. On
+/// failure, returns an empty descriptor and sets `error` to an errno: EADDRINUSE if another process has the
+/// name.
 Descriptor reserve_name(std::string_view name, int& error);
 
 // Any user of a node can take an abstract name before the process that should have it. If a process of
@@ -148,9 +148,10 @@ Descriptor reserve_name(std::string_view name, int& error);
 // sockets, and connects to the first one whose listener runs as the user of the connecting process. The
 // kernel reports the user of the listener.
 //
-// A user who takes many names and alternatives costs other users time: at most kAlternativesMax connections
-// for each peer. If none of these finds the listener, the endpoint uses another transport for the peer. If a
-// process of the same user has the name, the name counts as in use.
+// By taking many names and alternatives, a user can delay the connections of other users: a connecting
+// process tries at most kAlternativesMax alternatives for each peer. If it does not find the listener at any
+// of these, the endpoint uses another transport for the peer. If a process of the same user has the name, the
+// name counts as in use.
 
 inline constexpr std::size_t kAlternativesMax = 1024;
 

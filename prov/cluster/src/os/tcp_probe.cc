@@ -200,7 +200,8 @@ link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
   Answer answer = Answer::none;
   if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;
   if (error == 0) answer = answer_of(connection);
-  // The next call connects again if there was no route or no answer.
+  // After any error, the connection is forgotten, so the next ask() connects again. An attempt that is still
+  // in progress is kept.
   if ((error != 0 && error != EINPROGRESS) || answer == Answer::ended) asked_.erase(peer);
   return answer;
 }

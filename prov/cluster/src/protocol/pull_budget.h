@@ -86,11 +86,13 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  /// The number of bytes in flight, divided by this, must arrive within kStallTimeout.
+  /// A peer is stalled if fewer bytes than its bytes in flight, divided by this number, arrive between two
+  /// checks for stalls.
   static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 
-  /// Returns true if enough of the peer's bytes in flight have arrived for it to keep its share.
+  /// Returns true if the bytes that have arrived from the peer since the last check for stalls are at least
+  /// 1/kStallDivisor of its bytes in flight. Otherwise the peer's share is lent to others.
   static bool sends_enough(const PullShare& share) {
     return share.arrived * kStallDivisor >= share.in_flight;
   }

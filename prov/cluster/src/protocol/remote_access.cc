@@ -128,8 +128,9 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
-  // The bytes of a queued or announced request are transmitted later, so they are copied now. A request that
-  // has already failed no longer exists, so it is looked up first.
+  // The bytes of a queued or announced request are transmitted later, so they are copied now. The calls above
+  // may already have completed the request and freed it, so this code first checks by the id that it still
+  // exists.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});

@@ -120,7 +120,7 @@ class FrameSender {
 
   /// See FrameSelector::repeat().
   void repeat(Sequence frame) { selector_.repeat(frame); }
-  /// Lets the next send_bursts() begin with a zero window probe.
+  /// Makes the next send_bursts() begin with a zero window probe.
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
   /// Returns when to try a full link again or when the pacer allows more frames, whichever is earlier.

@@ -65,7 +65,7 @@ class ReceiveWindow {
   bool holding() const { return holding_; }
   /// Returns the segments that hold() has taken back, or nothing.
   ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
-  /// Lets next() continue with the held frame. Returns the number of the transmission in which the frame
+  /// Makes next() continue with the held frame. Returns the number of the transmission in which the frame
   /// arrived.
   TransmissionNumber resume();
 

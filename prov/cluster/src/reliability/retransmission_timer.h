@@ -20,7 +20,7 @@
 
 namespace cluster::reliability {
 
-/// Estimates by how much the turns of an endpoint are late (docs/protocol.md 4.4). If a timer fires long
+/// Estimates how late the turns of an endpoint are (docs/protocol.md 4.4). If a timer fires long
 /// after its deadline, the process has waited for a processor. If one node is crowded, the other nodes
 /// usually are too, so an answer takes several such delays. A single delay may have another cause: the
 /// process was stopped. So each observation at most doubles the estimate and adds kFirst.
@@ -69,8 +69,8 @@ class RetransmissionTimer {
     rto,  ///< retransmission timeout: retransmit one frame; a sign of congestion if persistent()
   };
 
-  /// `ack_delay`: the longest time by which the peer delays an acknowledgement. `turns` must outlive the
-  /// timer; if it is null, turns are never late.
+  /// `ack_delay`: the longest time by which the peer delays an acknowledgement. `turns`: estimates how late
+  /// turns are; must outlive the timer. If it is null, the timer makes no allowance for late turns.
   explicit RetransmissionTimer(Duration ack_delay, const TurnDelay* turns = nullptr)
       : ack_delay_(ack_delay), turns_(turns) {}
 
