@@ -115,10 +115,9 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
 /// this many bytes, each rank gathers all pairs and lets MPI combine them in rank order.
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
-/// Computes the size of the pairs in memory, including gaps. Returns false if the operation is neither
-/// MPI_MINLOC nor MPI_MAXLOC, if there is no type or no pair, if MPI does not give the extent of the type, if
-/// a pair does not begin at its address or has no extent, or if the size exceeds kGatheredMax. All ranks get
-/// the same result, because MPI defines these operations only for predefined types, so all ranks pass the
+/// Computes the size of the pairs in memory, including gaps. Returns false for operations other than
+/// MPI_MINLOC and MPI_MAXLOC, for no pairs, for an unusual extent, and if the size exceeds kGatheredMax. All
+/// ranks get the same result: MPI defines these operations only for predefined types, so all ranks pass the
 /// same type.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;

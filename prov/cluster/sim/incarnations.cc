@@ -166,8 +166,8 @@ bool Incarnations::operation_failed(HostNumber self, HostNumber peer, const Oper
   return true;
 }
 
-/// What was begun before the two met may have been given up while one was hidden, though they have met since. The same
-/// holds for what was begun before the peer began.
+/// What was begun before the two met may have been given up while one was hidden, though they have met since.
+/// The same holds for what was begun before the peer began.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
   if (may_be_given_up(self, peer)) return true;

@@ -185,8 +185,9 @@ void Oracle::claimed_message_missing(MessageNumber number) const {
   fail("a message is gone that was claimed", messages_[number - 1]);
 }
 
-/// True if the receive may have ended in the place of a message that had begun to come when the session with its sender
-/// ended. `has_other_cause`: the receive might have failed anyway, so the message may also end another receive.
+/// Returns true if the receive may have ended in the place of a message that had begun to arrive when the
+/// session with its sender ended. `has_other_cause`: the receive may have failed for another reason. In this
+/// case the message may also end another receive.
 bool Oracle::takes_lost_message(const Receive& receive, const Completion& failure, HostNumber from,
                                 bool has_other_cause) {
   const auto is_lost = [&](const Message& message) {

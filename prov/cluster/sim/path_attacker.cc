@@ -87,8 +87,9 @@ bool PathAttacker::forge(Packet& packet) {
   return packet.bytes != before;
 }
 
-/// To another host than it was sent to, or in the name of another one. A host sends a frame to itself only to answer a
-/// keep-alive that this attacker has redirected. Sent on to the host that asked, it would be the genuine answer.
+/// Sends the frame to another host than it was sent to, or in the name of another one. A host sends a frame to
+/// itself only to answer a keep-alive that this attacker has redirected. If the attacker sent that frame on to
+/// the host that asked, it would be the genuine answer.
 bool PathAttacker::redirect(Packet& packet) {
   if (packet.from == packet.to) return false;
   HostNumber& end = random_.chance(500'000) ? packet.to : packet.from;

@@ -37,7 +37,7 @@ class Domain : public fid_domain, public RefCounted {
   /// calls.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
-  /// All registered regions, for transports whose devices have to know them.
+  /// Returns all registered regions, for transports whose devices have to know them.
   const std::shared_ptr<carrier::RegisteredMemory>& memory() const { return memory_; }
   MrProgress& mr_progress() { return mr_progress_; }
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
@@ -60,7 +60,7 @@ class Domain : public fid_domain, public RefCounted {
   bool automatic_;
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ =
-      std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+      std::make_shared<engine::EndpointRoster>();  ///< the endpoints of this domain
   std::shared_ptr<carrier::RegisteredMemory> memory_ = std::make_shared<carrier::RegisteredMemory>();
   AuthKey auth_key_;
 };

@@ -53,7 +53,10 @@ ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint
   const std::lock_guard guard(lock_);
   if (events_.empty()) {
     if (!overrun_) return -FI_EAGAIN;
-    if (!(flags & FI_PEEK)) overrun_ = false;
+    if (!(flags & FI_PEEK)) {
+      overrun_ = false;
+      clear_if_empty();
+    }
     return -FI_EOVERRUN;
   }
   const Event& head = events_.front();
@@ -67,7 +70,12 @@ ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint
 
 void Eq::pop() {
   events_.pop_front();
-  if (!events_.empty()) return;
+  clear_if_empty();
+}
+
+/// Makes the descriptor unreadable if there is nothing left to read.
+void Eq::clear_if_empty() {
+  if (!events_.empty() || overrun_) return;
   if (engine::Sleeper* const sleeper = progress_.opened_sleeper()) sleeper->clear();
 }
 

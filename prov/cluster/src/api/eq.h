@@ -48,8 +48,9 @@ class Eq : public fid_eq, public RefCounted {
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
-  // Call pop(), push() and note_overrun() with the lock held. occupied() takes the lock itself.
+  // Call these with the lock held, except occupied(), which takes the lock itself.
   void pop();
+  void clear_if_empty();
   void push(Event&& event);
   void note_overrun();
   bool occupied();

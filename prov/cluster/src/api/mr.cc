@@ -34,7 +34,7 @@ class Mr : public fid_mr {
   Ref<Domain> domain_;
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
-  bool listed_ = false;  ///< in the region table: peers may access it
+  bool listed_ = false;  ///< the region is in the region table, so peers may access it
   carrier::RegisteredRegion region_;
 };
 
@@ -135,7 +135,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
             .filled_here = (attributes.access & (FI_RECV | FI_READ)) != 0,
             .readable = (attributes.access & FI_REMOTE_READ) != 0,
             .writable = (attributes.access & FI_REMOTE_WRITE) != 0};
-  // A region without remote access needs no entry in the table, and its key may be any.
+  // A region without remote access needs no entry in the table, and may have any key.
   if (attributes.access & kRemoteAccess) {
     const protocol::MemoryRegion shown{.base = region.base,
                                        .start = region.start,

@@ -19,8 +19,8 @@ struct EngineRequest {
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty if the application has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain
-  std::shared_ptr<carrier::RegisteredMemory> memory;     ///< of the same domain
-  bool collectives = false;                              ///< true if FI_COLLECTIVE was asked for
+  std::shared_ptr<carrier::RegisteredMemory> memory;     ///< what is registered in the same domain
+  bool collectives = false;  ///< true if the application has asked for FI_COLLECTIVE
 };
 
 class Platform {

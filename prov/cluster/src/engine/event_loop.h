@@ -56,9 +56,10 @@ class EventLoop {
   void disturb() { calm_turns_ = 0; }
   /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
-  /// A receive waits for a peer that is not met: a turn has to call it some time.
+  /// Called when a receive waits for a peer without a carrier. A later turn contacts that peer.
   void await_contact() { contact_awaited_ = true; }
-  /// A receive was posted: messages that wait for space in the unexpected store may find it now.
+  /// Called after a receive was posted. Messages that wait for space in the unexpected store may be
+  /// deliverable now.
   void receive_posted() {
     if (holding()) [[unlikely]]
       deliver_held();
@@ -77,7 +78,7 @@ class EventLoop {
   /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
   /// kNever if it needs none.
   Time next_deadline() const;
-  /// True if more turns soon would complete something.
+  /// Returns true if turns in the near future could complete an operation.
   bool wants_turns() const {
     return !messenger_.idle_but_for_accesses() ||
            !all_of([](const transport::Transport& each) { return !each.wants_turn(); });
@@ -93,7 +94,8 @@ class EventLoop {
   }
 
  private:
-  static constexpr std::uint32_t kTurnsPerQuietRings = 1 << 2;  ///< if some rings are read in turns
+  static constexpr std::uint32_t kTurnsPerQuietRings =
+      1 << 2;  ///< full turns are one in this many if a turn reads only some rings
   static constexpr Duration kReviewInterval = 250ms;
 
   /// Takes a full turn because of the time, not because of a message. It is a function of its own so that the
@@ -111,7 +113,8 @@ class EventLoop {
   bool holding() const {
     return groups_.holding() || !all_of([](const transport::Transport& each) { return !each.holding(); });
   }
-  /// True if only posted writes are left to settle, and calm turns miss nothing else.
+  /// Returns true if the next turns may be calm: the only work left is to settle posted writes, and no
+  /// transport needs a system call soon.
   bool calm() const;
   void mark_control();
   void flush_control();
@@ -131,12 +134,12 @@ class EventLoop {
   /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
   /// Then a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
-  bool ended_early_ = false;         ///< the last turn, for lack of memory
-  bool contact_awaited_ = false;     ///< receives wait for peers that are not met
-  Time next_review_{};               ///< of what waits, while an operation is in progress
-  std::uint64_t clock_read_at_ = 0;  ///< when a turn without the network read the clock, in ticks
-  std::uint64_t ticks_ = 0;          ///< the last reading of the clock...
-  std::uint64_t rest_ = 0;  ///< ...and for how many ticks a calm loop need not look at all transports again
+  bool ended_early_ = false;         ///< the last turn ended early because memory ran out
+  bool contact_awaited_ = false;     ///< receives wait for peers without a carrier
+  Time next_review_{};               ///< when to call review_waiting() again
+  std::uint64_t clock_read_at_ = 0;  ///< the ticks when read_clock() last read the clock
+  std::uint64_t ticks_ = 0;          ///< the clock at the last full turn that read it
+  std::uint64_t rest_ = 0;           ///< for how many ticks after `ticks_` calm turns may replace full turns
 };
 
 template <typename Act>

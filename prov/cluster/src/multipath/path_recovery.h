@@ -2,8 +2,8 @@
 // PathRecovery measures round trips, detects lost frames, limits the number of frames in flight, and sets the
 // pace. It measures and smooths two durations (docs/protocol.md 4.2):
 //
-//   network round trip   the time on the path, without the time that frames lie unread at either end
-//   reply time           the time until this side knows that a frame has arrived, including all waits
+//   network round trip   the time on the path, without the time that frames lie unread at either end.
+//   reply time           the time until this side knows that a frame has arrived, including all waits.
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample for this path is
 // exact if that transmission was sent on this path. On a slow path, a frame is hardly ever the newest of all

@@ -195,14 +195,14 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// True if no peer on another node can wait for this endpoint, and this endpoint waits for none.
+/// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// Returns false for a while if the network may be skipped.
+/// Returns true if this turn must poll the network. While the network is silent, most turns need not.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !may_be_skipped()) return true;

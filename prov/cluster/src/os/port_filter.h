@@ -1,8 +1,8 @@
 // Builds classic BPF programs. The kernel runs them on a packet before it copies any byte.
-//   frames_for          selects the frames on an interface that belong to an endpoint (packet link)
-//   all_but_interface   makes the endpoint's UDP socket ignore frames that the ring receives (packet link)
-//   steering            chooses the socket of a UDP port that receives a datagram
-//   steering_by_host    chooses the listener of a TCP port that receives a connection
+//   frames_for          selects the frames on an interface that belong to an endpoint (packet link).
+//   all_but_interface   makes the endpoint's UDP socket ignore frames that the ring receives (packet link).
+//   steering            chooses the socket of a UDP port that receives a datagram.
+//   steering_by_host    chooses the listener of a TCP port that receives a connection.
 //
 // Classic BPF can only jump forward, so all refusals share one last instruction.
 #pragma once

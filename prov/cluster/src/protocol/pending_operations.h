@@ -1,10 +1,11 @@
 // Lists what an endpoint has in progress, for cluster-info: each operation with its peer, its age, and what
 // it waits for.
 //
-// Operations get no date when they are posted, because that would slow down each message. note() dates all
-// operations that it has not seen before. The engine calls it a few times a second, while an operation is in
-// progress. So ages are too short by up to that interval, and a younger operation has none. The lists are in
-// the order of posting, so note() looks only at new operations.
+// Posting an operation does not read the clock, because that would slow down each message. Instead, note()
+// writes the time into all operations that it has not seen before. The engine calls note() a few times a
+// second while an operation is in progress. Therefore the listed age of an operation is too short by up to
+// that interval, and an operation that note() has not seen has no age. Most lists are in the order of posting,
+// so note() visits only the new operations at their end.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,17 @@
-// How much may be pulled at once from all senders, so that many-to-one traffic overruns neither the switch in
-// front of this host nor its receive ring. One budget serves all peers whose transport dates pulls
-// (carrier::Traits), as the network does: these peers share that port. Another serves all other peers. Its
-// size is fixed.
+// Limits how many bytes are pulled from all senders at once, so that many-to-one traffic overruns neither
+// this host's switch port nor its receive ring. All peers whose transport dates pulls (carrier::Traits) share
+// one budget. The network does so, and its peers share that port. All other peers share another budget, of
+// fixed size.
 //
-// The budget of dated pulls finds its size. It times one pull at a time, from its departure until its
-// first bytes arrive, less the delay in both hosts. The smallest recent time is the base delay; the rest is
-// queueing behind other pulled bytes. Up to kTarget of queueing the budget grows: it doubles until a timed
-// pull waits too long, and again after a few timed pulls with hardly any queueing; otherwise it grows by an
-// eighth. Beyond kTarget it shrinks in proportion, at most by half. So a gigabit port holds tens of
-// kilobytes, a memory-speed link a megabyte. The budget never shrinks below kBudgetMin, which fits into the
-// smallest switch buffers (64 KB). One slow sender must not look like a slow port forever.
+// The budget of dated pulls adapts its size. It times one pull at a time, from the transmission of the pull
+// until its first bytes arrive, and subtracts the delay in both hosts. The smallest recent time is the base
+// delay. Any time beyond the base delay is queueing behind other pulled bytes. While queueing takes at most
+// kTarget, the budget grows. It doubles until a timed pull exceeds kTarget, and doubles again after a few
+// timed pulls with hardly any queueing. Otherwise it grows by an eighth. If queueing takes more than kTarget,
+// the budget shrinks in proportion, at most by half. For example, the budget is tens of kilobytes for a
+// gigabit port, and a megabyte for a link at memory speed. The budget never shrinks below kBudgetMin, which
+// fits into the smallest switch buffers (64 KB). Without this minimum, one slow sender could keep the budget
+// small forever.
 //
 // A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout while other
 // requests wait. If four times the latest timed pull is longer than kStallTimeout, that time counts instead.

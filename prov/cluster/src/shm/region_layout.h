@@ -17,8 +17,9 @@
 // paragraphs hold for both ways.
 //
 // Use. Each initiator has one word. (A count of users in each region would not say which of the users has
-// died.) For an access, the initiator (1) writes the number of the entry into its page, (2) executes a full
-// fence, (3) checks that the entry is still live and has the right key, (4) copies, and (5) clears the word.
+// died.) An access has five steps. The initiator (1) writes the number of the entry into its page and (2)
+// executes a full fence. It (3) checks that the entry is still live and has the right key. It (4) copies and
+// (5) clears the word.
 // To close a region, the target (1) ends the live state of the entry, (2) executes a full fence, and (3)
 // reads the pages of all its initiators. It waits for each initiator whose word contains the entry. Because
 // of the fences, either the initiator finds that the region is closed, or the target finds that the region is

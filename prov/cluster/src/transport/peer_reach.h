@@ -36,8 +36,8 @@ class PeerReach {
             protocol::Messenger& messenger)
       : environment_(environment), settings_(settings), peers_(peers), messenger_(messenger) {}
 
-  /// Adds the next transport, nearest first. Call it before any other method. The transports outlive this
-  /// object. Throws if there are more than Peer::kTransportsMax.
+  /// Adds a transport that is farther than those added before. All transports must be added before any other
+  /// method is called, and must outlive this object. Throws if there are more than Peer::kTransportsMax.
   void add(Transport& transport);
   /// The endpoint lacks a transport that users expect: what the log says if a peer is not reached by it.
   void note_lacking(const char* what) { add_reason(lacking_, what); }
@@ -61,8 +61,8 @@ class PeerReach {
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
-  /// Calls peers for which receives have waited too long. Returns true if receives wait for others that are
-  /// not met: call it again soon.
+  /// Opens carriers to the peers for which receives have waited for kContactAfter. Returns true if receives
+  /// wait for further peers without a carrier. The caller must then call it again soon.
   bool contact_awaited(Time now);
 
   // --- for transports ---

@@ -2,11 +2,11 @@
 // the queue by which an endpoint reaches itself (self/). The engine holds a list of its transports, nearest
 // first, and calls the same methods of each:
 //
-//   open()      gives a peer a carrier if the transport can reach the peer
-//   receive()   delivers arrived segments to the messenger
-//   transmit()  sends what was posted during the turn
-//   prepare_sleep(), deadline()  make sure that a sleeping thread wakes when the transport has work
-//   close()     ends everything with a peer
+//   open()      gives a peer a carrier if the transport can reach the peer.
+//   receive()   delivers arrived segments to the messenger.
+//   transmit()  sends what was posted during the turn.
+//   prepare_sleep(), deadline()  make sure that a sleeping thread wakes when the transport has work.
+//   close()     ends everything with a peer.
 //
 // A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
 // whether a peer is reached, and by which transport; PeerReach sets it.
