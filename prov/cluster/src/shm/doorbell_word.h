@@ -5,9 +5,9 @@
 // No wake is missed. The sleeper calls request() and os::fence_processes(), checks once more that there is
 // nothing to do, and sleeps. The waker writes the segment or the space for which the sleeper waits, then
 // calls take_request(). Each side must execute a full fence between its write and its read. Then either the
-// sleeper finds what the waker has written, or the waker finds the request. If both processes take part in
-// os/process_fence.h, the sleeper's fence is a fence for both of them. kFenced says that the sleeper takes
-// part. Otherwise take_request() executes a fence, too.
+// sleeper finds what the waker has written, or the waker finds the request. If both processes have registered
+// with os/process_fence.h, the sleeper's fence is a fence for both of them. (kFenced tells the waker that the
+// sleeper has registered.) If one of them has not registered, take_request() executes a fence, too.
 //
 // A waker that finds a request clears the request before it rings the doorbell, so the waker rings only once
 // per request. The sleeper clears its doorbell only before it makes a new request. So a doorbell that was

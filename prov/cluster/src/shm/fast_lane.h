@@ -2,8 +2,9 @@
 // conditions for its use are checked in advance, once for many messages. All other messages take the general
 // path, which checks everything for each message. The general path does not depend on the lane.
 //
-// Down. While the lane to a peer is open, Peer::lane points to the ring to that peer. Otherwise it is null.
-// Every operation on the general path first closes the lane. At its end it opens the lane again if
+// Down. While the lane to a peer is open, Peer::lane points to the ring to that peer. Otherwise Peer::lane is
+// null. Every call that starts an operation on the general path first closes the lane. At the end of the
+// call, the transport opens the lane again if
 //   - the endpoint has a completion queue for transmits, and no counter for sends;
 //   - the peer is reached by a ring in shared memory, and has not failed;
 //   - no operation waits in the peer's queue, and a message may overtake all pending operations.
@@ -11,29 +12,31 @@
 // the end of the ring (LocalPeers::remove) and a new binding (Engine::attach). Each of them closes the lane.
 // For each message, send() checks only three further conditions: there is credit, the ring has space, and the
 // message is short enough for the eager protocol. The code in api/ does not call send() if the flags of an
-// operation request more than a plain send (a fence, delivery).
+// operation request more than a plain send, such as a fence or delivery.
 //
 // Up. A whole eager message is delivered to the first posted receive that matches. This receive must be for
 // one message, must be long enough, and must report its completion. The payload is copied into the user's
 // buffer, and the completion is put into the queue. If no receive matches, this side leaves the message in
-// the ring the first kPatience times that it finds the message there. Where ranks take turns on a processor,
-// the application often posts the receive next. To store the message, find it and copy it again would cost
-// more than the message itself. After that the message is stored, and so are the messages behind it, until a
-// receive matches one of them. A message is stored at once if a posted receive could take a message behind
-// it. (A general turn also stores messages at once. It takes place before sleep, for a peek, and at regular
+// the ring, because the application often posts the matching receive next, above all where ranks take turns
+// on a processor. To store the message, find it and copy it again would cost more than the message itself.
+// After this side has left messages there kPatience times since its last delivery from this ring, it stores
+// the message. It also stores the messages behind it, until a receive matches one of them. A message is
+// stored at once if a posted receive could take a later message of the same sender. (A general turn also
+// stores messages at once. General turns take place before a thread sleeps, for a peek, and at regular
 // times.)
 //
-// The lane leaves all other segments to LocalPeers::deliver. The same holds for messages to a multi-receive
-// buffer or to a receive behind many others. It also holds for a message that may not fit into the store, or
-// after which this side must grant credit. If a counter is bound, the lane leaves all messages.
+// The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
+// multi-receive buffer, or a receive behind many others in the queue. Messages that might not fit into the
+// unexpected store, and messages after which this side must grant credit, are also among them. If a counter
+// for receives is bound, the lane leaves all messages to the general path.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
 // peer knows the id of this request, so the lane need not return the request to the pool and take a new one.
 // A receive takes the general path if a message is stored, or if the posted receives are indexed because
 // there are many.
 //
-// send(), receive() and post() run under the engine lock, and leave no work for the engine. So a turn that
-// needs only these functions may skip the rest (EventLoop::run_calm).
+// send(), receive() and post() run under the engine lock, and leave no work for the engine. So a turn in
+// which only the lane has work may skip everything else (EventLoop::run_calm).
 #pragma once
 
 #include "base/bytes.h"
@@ -136,7 +139,7 @@ class FastLane : protocol::MessengerParts {
   static constexpr std::uint8_t kPatience = 16;  ///< how many times a message may be left in the ring
 
   /// Delivers the message to a receive other than the oldest, stores it, or leaves it in the ring. Reads the
-  /// message from the ring again. So receive() need not pass the message on, and can keep it in registers.
+  /// message from the ring again, so that receive() need not pass it in memory and can keep it in registers.
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;
@@ -197,14 +200,15 @@ class FastLane : protocol::MessengerParts {
   }
   /// Stores a message that no receive matches. If the lane cannot store it, does nothing and returns false.
   bool store(LocalPeer& peer, const ShortMessage& message) const;
-  /// Puts the completion into the queue. Called if the caller does not read this queue, or if other
-  /// completions are in front.
+  /// Puts the completion into the queue. Called if the current call of the application does not read this
+  /// queue, or if other completions wait in the queue.
   [[gnu::noinline]] void queue_arrival(const protocol::Success& arrival) const {
     rx_queue_->push_success(arrival);
   }
 
   bool enabled_;
-  /// As long as a peer's credit exceeds the released bytes by more than this, this side need not grant more.
+  /// This side need not grant a peer more credit as long as the granted credit exceeds the released bytes by
+  /// more than this number.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
   /// The queue in which arrivals are reported. Null if the endpoint must also report them in another way.
   protocol::CompletionQueue* rx_queue_ = nullptr;

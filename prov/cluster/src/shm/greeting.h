@@ -1,5 +1,5 @@
-// How a connection inside a node begins. The connector finds the listener by the name of its socket. It sends
-// a hello, and with it a descriptor of shared memory.
+// How a connection inside a node begins. The connector finds the listener by the name of its socket. Then the
+// connector sends a hello together with a descriptor of shared memory.
 //
 // Names. Without a key, the name of an endpoint's socket contains the endpoint's address. With keys, the
 // endpoint has one socket name per key, and only processes with that key can compute the name
@@ -8,8 +8,8 @@
 // different nodes.
 //
 // Greeting. With a key, each side first proves that it has the key. The connector sends its hello only after
-// the listener's proof, and the listener accepts a hello only with the connector's tag. Neither side blocks.
-// Callers call again until a message has arrived.
+// the listener's proof, and the listener accepts a hello only with a tag that proves that the connector has
+// the key. Neither side blocks. Callers call again until a message has arrived.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ class HelloSender {
   /// the cause.
   bool begin(const os::LocalSocket& socket, std::string& reason);
   State state() const { return state_; }
-  /// Sends the hello if the listener's answer has arrived (a system call), and returns the new state.
+  /// Sends the hello if the listener's answer has arrived, and returns the new state. Makes a system call.
   State advance(os::LocalSocket& socket);
 
  private:

@@ -1,7 +1,7 @@
-// The only message over a shared-memory connection. It contains the identity of the writer and the geometry
-// of the ring, whose descriptor is sent with the message. Integers are in host byte order, because both
-// processes run on one host and use the same layout version (which is part of the name of the listening
-// socket).
+// The message with which an endpoint offers a ring to a peer. It contains the identity of the writer and the
+// geometry of the ring. The descriptor of the ring's memory is sent with the message. Integers are in host
+// byte order, because both processes run on one host and use the same layout version (which is part of the
+// name of the listening socket).
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Hello {
   std::uint32_t layout_version = 0;
   Geometry geometry;
   std::uint32_t scope = 0;
-  std::byte ip[16] = {};  ///< network byte order; IPv4 in the first four
+  std::byte ip[16] = {};  ///< in network byte order; an IPv4 address is in the first four bytes
   std::uint16_t port = 0;
   std::uint8_t family = 0;  ///< 4 or 6
   std::uint8_t reserved[5] = {};

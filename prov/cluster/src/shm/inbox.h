@@ -32,7 +32,8 @@ class Inbox {
   /// Returns true if peek() found nothing the last time, and would still find nothing. A caller may have many
   /// inboxes, so this call costs only one load.
   bool unchanged() const { return settled_ && load() == idle_; }
-  /// Returns true if peek() would find a segment. Valid after pop(). The call also costs only one load.
+  /// Returns true if peek() would find a segment. Before the first pop(), the result may be true even if
+  /// there is no segment. This call, too, costs only one load.
   bool has_next() const { return load() == ready_; }
   /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
   /// false if the peer is taking segments back now. When the peer has finished, it rings the doorbell if this
@@ -45,7 +46,7 @@ class Inbox {
   /// Shows the next segment. Returns false if there is none. If the ring is idle, the call reads only one
   /// cache line.
   virtual bool peek(PeekedSegment& segment) = 0;
-  /// Frees the slot of the segment that peek() showed, so that the sender can use it again.
+  /// Frees the slot of the segment that peek() showed, so that the sender can use the slot again.
   virtual void pop() = 0;
   /// Refuses the segment that peek() showed. Called if the segment could not be executed and gets no answer.
   /// The peer finds the refusal in the ring.
@@ -58,11 +59,12 @@ class Inbox {
   virtual carrier::CrossMemory* memory() = 0;
   /// Returns true if the peer has broken the rules of the ring. If so, the caller must drop the inbox.
   virtual bool broken() const = 0;
-  /// Returns true once the peer is gone (a system call). The segments that it has written can still be read.
+  /// Returns true once the peer is gone. The segments that it has written can still be read. Makes a system
+  /// call.
   virtual bool peer_gone() = 0;
   /// Returns true once the peer has said in the ring that it has closed its end.
   virtual bool peer_closed() const { return false; }
-  /// Returns the bytes of memory that are mapped. Pages that were never used take no memory.
+  /// Returns how many bytes of memory are mapped. Pages that were never used take no memory.
   virtual std::size_t footprint() const = 0;
 
   /// Returns a descriptor that becomes readable when the peer's process ends. Returns -1 if there is none, so

@@ -8,10 +8,10 @@
 // Slots. Segments are numbered, and segment n lies in slot n mod slots. A slot is one cache line and contains
 // a sequence word. The writer writes this word last (release), with the value n + 1. So the segment and the
 // sign that it is complete arrive in one cache line, and the writer need not update a tail index. The reader
-// waits for exactly this value. The word may still have the value of the previous lap. Any other value means
-// that the peer has broken the rules. Numbers wrap around after minutes of small messages. They begin shortly
-// before the wrap, so that every run of the program passes the wrap. The slot header of 16 bytes is followed
-// by the encoded segment header (wire/segment.h), then by the payload if it fits.
+// waits for exactly this value. The word may still have the value of the previous lap, or 0 in the first lap.
+// Any other value means that the peer has broken the rules. Numbers wrap around after minutes of small
+// messages. They begin shortly before the wrap, so that tests pass the wrap, too. The slot header of 16 bytes
+// is followed by the encoded segment header (wire/segment.h), then by the payload if it fits.
 //
 // Arena. Longer payload lies in one piece in the arena, which is a ring of bytes. Each payload occupies a
 // block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
@@ -21,11 +21,11 @@
 // freed in the order of their slots. Only the writer knows where blocks end, because the reader returns only
 // a number of slots.
 //
-// Return of slots. `head` is the reader's count of the slots that it has taken, and has a cache line of its
-// own. Each read of `head` costs the writer a cache miss. So the writer reads it only if the last known value
-// says that the ring is full. The reader publishes `head`
+// Return of slots. `head` is the reader's count of the slots that it has taken. Each read of `head` costs the
+// writer a cache miss. So the writer reads `head` only if the last value that it has read says that the ring
+// is full. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
-//   (2) when it looks and finds nothing, or only the segment that it has already found.
+//   (2) when it looks for a segment and finds none, or finds only the one that it has already seen.
 // (If a reader takes the last segment and never looks again, the ring seems to be in use. But progress loops
 // look until they find nothing.) So while the writer waits, the reader still has segments to take, or it
 // publishes everything when it looks again. Because of (2), the arena of a waiting writer is empty at some
@@ -38,9 +38,9 @@
 // longer overlap.
 //
 // Trust. Either side may be faulty or hostile. The reader copies the fields of a slot once, and checks the
-// copy before it uses it. The writer accepts a `head` only if it lies between the last one and the next
-// segment to write. Neither side uses a pointer or an index from the memory without a check. The payload may
-// change while the reader copies it, but that harms only the sender's own message.
+// copy before it uses it. The writer accepts a value of `head` only if it lies between the previous value and
+// the number of the next segment to write. Neither side uses a pointer or an index from the memory without a
+// check. The payload may change while the reader copies it, but that harms only the sender's own message.
 //
 // Recall. The writer may take back segments that the reader has not taken (recall_word.h). It marks their
 // slots as withdrawn. The reader takes segments in batches. At the end of each batch it writes the number of
@@ -144,12 +144,12 @@ struct Geometry {
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
-  /// Returns the bytes of the shared memory, rounded up to whole pages.
+  /// Returns the size of the shared memory in bytes, rounded up to whole pages.
   std::size_t total_bytes() const {
     const std::size_t end = refusals_begin() + slots * sizeof(std::uint64_t);
     return (end + sizeof(RingControl) - 1) / sizeof(RingControl) * sizeof(RingControl);
   }
-  /// Returns the bytes of the longest payload of one segment.
+  /// Returns the maximum length of the payload of one segment.
   std::size_t payload_max() const { return std::min(arena_bytes / 8, kPieceBytes); }
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
@@ -182,9 +182,9 @@ struct RingView {
   std::uint32_t arena_mask;
 };
 
-/// The number of the first segment; the writer also stores it in `head`. It lies at least two laps before the
-/// wrap. So when a segment gets the sequence word 0, every slot has been used, and none still contains the 0
-/// of new memory.
+/// The number of the first segment, and the initial value of `head`. It lies at least two laps before the
+/// wrap. So when the wrap gives a segment the sequence word 0, every slot has been used, and none still
+/// contains the 0 of new memory.
 inline constexpr std::uint32_t kFirstNumber = 0u - 2 * Geometry::kSlotsMax;
 
 /// Returns how many bytes of the arena a payload of `length` bytes occupies.

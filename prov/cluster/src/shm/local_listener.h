@@ -1,14 +1,14 @@
 // Opens shared memory to the peers of this node. Each endpoint listens on an abstract UNIX socket, which is
-// named after its address. Such a name belongs to a network namespace, so containers and virtual nodes are
-// separate. The name disappears with the process, so a crash leaves nothing behind. An endpoint that wants to
-// send connects, shows its credentials, proves that it has the key of the job, and sends a memfd with one
-// ring. Only this sender writes the ring. So a pair of endpoints has one ring for each direction, with an
-// Outbox at the sender and an Inbox at the receiver.
+// named after the endpoint's address. Such a name belongs to a network namespace, so containers and virtual
+// nodes are separate. The name disappears with the process, so a crash leaves nothing behind. An endpoint
+// that wants to send connects, shows its credentials, proves that it has the key of the job, and sends a
+// memfd with one ring. Only this sender writes the ring. So a pair of endpoints has one ring for each
+// direction, with an Outbox at the sender and an Inbox at the receiver.
 //
 // The connection is kept until the receiver has attached the ring. From then on each end says in the ring
 // when it closes. The inbox has a handle of the peer's process (os/peer_process.h), which tells when the
 // process has died. Each endpoint has one doorbell (os/local_socket.h), which its peers ring to wake it. So a
-// peer costs one descriptor, or none if the limit of handles is reached.
+// peer costs one descriptor, that of the handle, or none if the limit of handles is reached.
 //
 // The listener is an interface, so that tests can decide which peers the engine has.
 #pragma once
@@ -28,7 +28,7 @@ namespace cluster::shm {
 
 struct ShmSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings that this side creates
-  /// Copy large messages directly between the memories of two processes, where permitted.
+  /// True to copy large messages directly between the memories of two processes, if the kernel permits it.
   bool single_copy = true;
   seal::JobKeys keys = {};  ///< each peer has one of these keys; if the list is empty, peers have no key
 };
@@ -44,16 +44,17 @@ struct Connection {
 class LocalListener {
  public:
   virtual ~LocalListener() = default;
-  /// Opens a ring to the peer, without blocking. If it fails and `later` is false, messages to the peer use
-  /// the network.
+  /// Opens a ring to the peer, without blocking. If there is no outbox and `later` is false, messages to the
+  /// peer use the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
-  /// Accepts the connections that peers have made since the last call (a system call), and appends their
-  /// inboxes.
+  /// Accepts the connections that peers have made since the last call, and appends their inboxes. Makes
+  /// system calls.
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
   /// Returns a descriptor that is readable when a connection waits for accept().
   virtual int descriptor() const = 0;
   /// Returns a descriptor that becomes readable when a peer rings the doorbell, and stays readable until
-  /// clear_doorbell(). After that the caller must request the doorbells again.
+  /// clear_doorbell(). After clear_doorbell() the caller must again ask its peers to ring
+  /// (Inbox::request_doorbell).
   virtual int doorbell() const = 0;
   virtual void clear_doorbell() = 0;
   /// Returns true if a connection still waits for its hello. If so, the caller must soon call accept() again.

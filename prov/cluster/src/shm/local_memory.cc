@@ -10,7 +10,8 @@ namespace {
 
 using carrier::Outcome;
 
-/// The most writes that this side executes while it holds the target. Meanwhile the target can take nothing.
+/// The most writes that this side executes while it holds the target. Meanwhile the target can take no
+/// segments.
 constexpr std::size_t kHeldWrites = 32;
 
 /// Returns true if `one` is the earlier number. Numbers wrap around.

@@ -5,11 +5,11 @@
 //   a posted write     if the write is small and the peer's library polls: a segment in the ring to the peer
 //   a system call      otherwise: the kernel copies
 //
-// A posted write is a segment in the ring that gets no answer. This side first checks that the region allows
-// the write. Later it sees in the ring that the target has taken the write. If a write stays in the ring for
-// too long, this side takes it back (shm/recall.h) and executes it by a system call. So a write costs a
-// message if the target polls, and a system call if the target computes or sleeps. A posted write is pending
-// until it is taken or executed.
+// A posted write is a segment in the ring, and the target does not answer it. This side first checks that the
+// region allows the write. Later it sees in the ring that the target has taken the write. If a write stays in
+// the ring for too long, this side takes it back (shm/recall.h) and executes it by a system call. So a write
+// costs as much as a message if the target polls, and a system call if the target computes or sleeps. A
+// posted write is pending until it is taken or executed.
 //
 //   put()     posts a write; after writes were taken back, only once the target has taken something again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
@@ -66,9 +66,11 @@ class LocalMemory : public carrier::MemoryAccess {
  public:
   using Outcome = carrier::Outcome;
 
-  /// A system call is cheaper for longer writes, because it copies only once.
+  /// The length of the longest posted write. For longer writes a system call is cheaper, because it copies
+  /// only once.
   static constexpr std::size_t kLengthMax = 8 * 1024;
-  /// The unit is the tick, so this time is 8 to 30 us. A polling target needs far less.
+  /// A tick is a nanosecond or a fraction of a nanosecond (Clock::ticks), so this time is 8 to 33 us. A
+  /// polling target takes a write much sooner.
   static constexpr std::uint64_t kPatience = 1 << 15;
 
   LocalMemory() : MemoryAccess(true) {}

@@ -2,10 +2,11 @@
 // end is gone. If there is a key, nothing is written before the peer has proved that it has the key. Until
 // then the ring seems full.
 //
-// How this side learns that the peer is gone changes over time. The ring is sent over a connection. If the
-// peer closes this connection before it has attached the ring, the peer is gone or refuses the ring. Later a
-// closed connection has no meaning, and this side opens a handle of the peer's process instead. When the
-// peer's own ring arrives, the inbox of that ring has another handle, and the outbox closes its handle.
+// The sign by which this side learns that the peer is gone changes over time. The ring is sent over a
+// connection. If the peer closes this connection before it has attached the ring, the peer is gone or refuses
+// the ring. Later a closed connection has no meaning, and this side opens a handle of the peer's process
+// instead. When the peer's own ring arrives, the inbox of that ring has another handle, and the outbox closes
+// its handle.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +38,8 @@ class Outbox final : public Recall, public carrier::Lane {
   bool begin_greeting(std::string& reason);
   /// Returns the state of the greeting at the last call of advance_greeting().
   HelloSender::State greeting() const { return greeting_.state(); }
-  /// Checks whether the peer has answered the greeting (a system call), and returns the new state. Once the
-  /// peer has answered, segments can be posted.
+  /// Checks whether the peer has answered the greeting, and returns the new state. Once the peer has
+  /// answered, segments can be posted. Makes a system call.
   HelloSender::State advance_greeting();
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
@@ -63,13 +64,13 @@ class Outbox final : public Recall, public carrier::Lane {
   void withdraw(Number segment) override { writer_.withdraw(segment); }
   void resume() override;
 
-  /// Returns true once the peer is gone or has broken the rules of the ring (a system call).
+  /// Returns true once the peer is gone or has broken the rules of the ring. Makes system calls.
   bool peer_gone();
   bool peer_closed() const { return writer_.reader_state() == EndState::kClosed; }
   /// Returns true if the peer has attached the ring. If so, the connection is no longer needed.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
-  /// Returns true once no process has the peer's doorbell (system calls). If the peer's process executes
-  /// another program, this is the only sign.
+  /// Returns true once no process has the peer's doorbell. If the peer's process executes another program,
+  /// this is the only sign. Makes system calls.
   bool doorbell_gone() const;
 
   bool connected() const { return static_cast<bool>(socket_); }
@@ -83,7 +84,7 @@ class Outbox final : public Recall, public carrier::Lane {
   /// a new connection). Costs a system call.
   bool refused() { return socket_ && socket_.refused(); }
   /// Returns true once the process at the other end of the connection has ended, even if a child of it still
-  /// holds the connection open (several system calls).
+  /// holds the connection open. Makes several system calls.
   bool process_ended() const { return socket_ && socket_.peer_process_ended(); }
   /// Returns a descriptor that becomes readable when the peer's process ends, or -1 if there is no handle.
   int process_descriptor() const { return process_ ? process_->descriptor() : -1; }
@@ -113,7 +114,7 @@ class Outbox final : public Recall, public carrier::Lane {
   HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
-  std::optional<os::LocalName> peer_doorbell_;  ///< set when this side first rings it
+  std::optional<os::LocalName> peer_doorbell_;  ///< set when this side first rings this doorbell
   SocketAddress peer_;
   bool violation_reported_ = false;
 };

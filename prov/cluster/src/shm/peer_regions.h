@@ -27,13 +27,13 @@ namespace cluster::shm {
 /// as long as fifty copies by the kernel. So this side searches only once per region, after kUsesBefore uses.
 ///
 /// A mapping belongs to one registration, which is identified by the generation of the entry. If a region is
-/// closed and registered again, it may be at another place. The mapping of a closed region keeps memory
-/// allocated that the peer may have freed. This side drops such a mapping when it finds that the entry
-/// belongs to another region, or when it maps the next region.
+/// closed and registered again, it may be at another place. A mapping keeps the memory of its region
+/// allocated, even if the peer has closed the region and freed the memory. This side drops the mapping of a
+/// closed region when it finds that the entry belongs to another region, or when it maps the next region.
 class MappedRegions {
  public:
   static constexpr std::uint32_t kUsesBefore = 16;
-  static constexpr std::size_t kMappingsMax = 256;  ///< a process can have some ten thousand mappings in all
+  static constexpr std::size_t kMappingsMax = 256;  ///< Linux allows a process about 65000 mappings in all
 
   /// Identifies the process of the peer.
   struct Process {
@@ -108,8 +108,8 @@ class PeerRegions final : public LocalMemory {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits at most `limit` for each answer to the greeting, because the peer's progress thread answers at
-  /// once if it can. If an answer arrives later, ready() receives it.
+  /// Waits for each answer to the greeting, but at most for `limit`. A short wait is usually enough, because
+  /// the peer's progress thread answers at once if it can. If an answer arrives later, ready() receives it.
   void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
@@ -169,10 +169,10 @@ class PeerRegions final : public LocalMemory {
 
 class PeerRegionConnector final : public RegionConnector {
  public:
-  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer is
-  /// later, and a stopped process does not answer. Until the answer arrives, the peer's library executes
-  /// accesses, and each access checks for the answer. A longer wait would delay all other peers of the
-  /// endpoint.
+  /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer
+  /// arrives later, and a stopped process does not answer. Until the answer arrives, the peer's library
+  /// executes accesses, and each access checks for the answer. A longer wait would delay all other peers of
+  /// the endpoint.
   static constexpr std::chrono::milliseconds kWelcomeMax{1};
 
   /// Each peer has one of `keys`, or no key if `keys` is empty. `welcome_max`: how long connect() waits for

@@ -18,7 +18,7 @@ class Recall : public carrier::Carrier {
   using Number = std::uint32_t;
 
   /// Returns true if the receiver is known to have taken all segments. A receiver that has taken the last
-  /// segment may say so only at its next call.
+  /// segment may say so only when it looks for the next segment.
   virtual bool drained() const = 0;
 
   /// Returns the number that the next posted segment will have.
@@ -37,8 +37,7 @@ class Recall : public carrier::Carrier {
   virtual bool hold() = 0;
   /// Returns the payload of a segment that was not taken. Called between hold() and resume().
   virtual ConstBytes payload(Number segment) const = 0;
-  /// Takes the effect of the segment away, so that the receiver only skips it. Called between hold() and
-  /// resume().
+  /// Makes the segment ineffective, so that the receiver only skips it. Called between hold() and resume().
   virtual void withdraw(Number segment) = 0;
   virtual void resume() = 0;
 };

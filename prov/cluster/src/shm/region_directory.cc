@@ -10,8 +10,8 @@
 namespace cluster::shm {
 namespace {
 
-/// How many times the close of a region yields before it sleeps. The small copy for which it usually waits
-/// takes only one or two microseconds.
+/// How many times the close of a region yields the processor before it sleeps. It usually waits for a small
+/// copy, which takes only one or two microseconds.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
@@ -40,7 +40,7 @@ std::shared_ptr<RegionUsers::User> RegionUsers::list(os::LocalSocket& socket, os
   return users_.emplace_back(std::move(user));
 }
 
-/// If an initiator is added during the wait, it finds the entry closed.
+/// An initiator that is added during the wait finds the entry closed, so this function need not wait for it.
 bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   // The entry's state is written before the use pages are read.
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -36,8 +36,8 @@ class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
 
-  /// Adds an initiator that has connected to the server `via`, and then calls `welcome(socket)`. Moves the
-  /// socket away only if nothing else tells when the initiator's process ends.
+  /// Adds an initiator that has connected to the server `via`, and then calls `welcome(socket)`. Takes the
+  /// socket over only if nothing else tells when the initiator's process ends.
   template <typename Welcome>
   void add(os::LocalSocket& socket, os::SharedMemory page, const void* via, Welcome&& welcome) {
     const std::shared_ptr<User> user = list(socket, std::move(page), via);
@@ -113,7 +113,8 @@ class RegionServer {
   KeyedListener listener_;
   std::optional<HelloReceiver> initiator_;  ///< accepted, but its hello has not arrived
   bool waited_ = false;                     ///< true if the server has already waited for initiator_
-  /// A dismissed connection. It is closed in the next call, when the progress thread no longer watches it.
+  /// A dismissed connection. It is closed in the next call of serve(), when the progress thread no longer
+  /// watches it.
   os::LocalSocket dismissed_;
   std::shared_ptr<void> progress_client_;
 };

@@ -64,7 +64,8 @@ inline constexpr Duration kUseMax = 5s;
 inline constexpr std::size_t kPieceBytes = 4 << 20;
 
 struct RegionEntry {
-  // Bits of `state`. If `state` is 0, the entry was never used, so the search for a key can end here.
+  // Bits of `state`. If `state` is 0, the entry was never used, so the search for a key can end at this
+  // entry.
   static constexpr std::uint32_t kVacant = 1;
   static constexpr std::uint32_t kLive = 2;
   static constexpr std::uint32_t kReadable = 4;

@@ -10,9 +10,9 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
-/// How many connections of other users one call refuses at most, and how much time it spends on them. If a
-/// user connects in a loop, the kernel's queue is full after 150 ms. While the application computes, the
-/// progress thread accepts connections every 10 ms.
+/// How many connections of other users one call refuses at most, and how much time it spends on them. If
+/// another user connects in a loop, the kernel's queue is full after 150 ms. The progress thread empties the
+/// queue in time, because it accepts connections every 10 ms while the application computes.
 constexpr std::size_t kForeignPerCall = 4096;
 constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;

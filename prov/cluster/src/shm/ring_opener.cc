@@ -75,7 +75,7 @@ bool RingOpener::is_settled(const Greeting& greeting) {
   return true;
 }
 
-/// Gives up the ring, to which nothing was written. Messages to the peer then use the network.
+/// Gives up the ring, to which nothing was written. From now on messages to the peer use the network.
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
@@ -86,9 +86,9 @@ void RingOpener::leave_ring(LocalPeer& peer) {
                                   "no shared memory: its reader has not proved that it has the key");
 }
 
-/// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. Then the
-/// inbox is kept for the next call. It is also kept if there is no memory, because the peer believes that its
-/// messages arrive.
+/// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. In this case
+/// the caller keeps the inbox for its next call. The inbox is also kept if there is no memory, because the
+/// peer believes that its messages arrive.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.context.environment.clock.now(), *inbox)) {
     ++parts_.context.environment.counters.shm_refused;
@@ -107,8 +107,8 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   return true;
 }
 
-/// Returns why the ring is refused, or null if it may be adopted. In the second case, an earlier ring of the
-/// same name has been closed.
+/// Returns why the ring is refused, or null if it may be adopted. If it may be adopted, this function has
+/// closed an earlier ring of the same name.
 const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
   if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";

@@ -24,8 +24,8 @@ class RingOpener {
   transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Adopts the rings to this endpoint that peers of this node have opened since the last call.
   void accept();
-  /// Checks whether peers of this node have answered the greetings of our rings. A process that cannot prove
-  /// that it has the key is not the peer, so messages to the peer use the network.
+  /// Checks whether peers of this node have answered the greetings of this endpoint's rings. A process that
+  /// cannot prove that it has the key is not the peer, so messages to the peer use the network.
   void advance_greetings();
   /// Returns true if a connection still waits for its hello, or a ring waits until this side can answer its
   /// peer. If so, the caller must soon call accept() again.

@@ -122,7 +122,7 @@ class RingReader {
   }
 
   /// Sets `payload` to the payload of a segment in the arena, and block_ to the size of its block. Returns
-  /// false if the place and the length are not possible.
+  /// false if this place or this length is impossible.
   bool find_in_arena(std::uint32_t offset, std::uint32_t length, const std::byte*& payload) {
     if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
       return false;
@@ -151,7 +151,7 @@ class RingReader {
   bool shown_ = false;  ///< peek() has shown the segment at position_
   bool doorbell_due_ = false;
   bool broken_ = false;
-  /// Copy of the slot that peek() has shown, which the writer cannot change.
+  /// A copy of the slot that peek() has shown. The writer cannot change the copy.
   std::byte slot_copy_[Slot::kInlineBytes];
 };
 

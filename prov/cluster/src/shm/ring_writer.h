@@ -1,6 +1,6 @@
 // The writing end of a ring (layout.h). The memory may be of any kind, so a test can have both ends in one
-// thread. The writer remembers the last `head` of the reader that it has read. It reads `head` again only if
-// the ring seems full.
+// thread. The writer remembers the value of `head` that it has read last. It reads `head` again only if the
+// ring seems full.
 #pragma once
 
 #include <cassert>
@@ -73,8 +73,8 @@ class RingWriter {
     return taken_;
   }
   std::uint32_t capacity() const { return ring_.slot_count(); }
-  /// Returns true if the reader has refused this segment, and clears the refusal, so that it is not found
-  /// when numbers wrap around.
+  /// Returns true if the reader has refused this segment, and clears the refusal. Otherwise a later segment
+  /// would seem to be refused when numbers wrap around.
   bool take_refusal(std::uint32_t number) {
     std::uint64_t refused = std::uint64_t{number} + 1;
     if (ring_.refusal(number).load(std::memory_order_relaxed) != refused) [[likely]]
@@ -118,7 +118,7 @@ class RingWriter {
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   /// For each slot: value of arena_end_ after its segment was written.
   std::unique_ptr<std::uint32_t[]> arena_ends_;
-  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< head of the reader at the last call of newly_stalled()
+  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< `head` at the last call of newly_stalled()
   bool stall_reported_ = false;  ///< true if newly_stalled() has returned true for this stall
   bool blocked_ = false;         ///< if true, head_ is not the position of the reader
   bool broken_ = false;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kTicksPerCheck = 1 << 20;
 constexpr std::uint32_t kTurnsPerCheck = 1 << 12;
 
 /// How long to wait for the hello of a process that has connected. The process sends its hello at once,
-/// unless it is stopped just then.
+/// unless it is stopped at that moment.
 constexpr Duration kHelloDelay = 1ms;
 
 }  // namespace
@@ -117,7 +117,7 @@ void ShmTransport::check(Turn& turn) {
 }
 
 /// Before the thread sleeps, takes back the posted writes that peers have not taken, and executes them.
-/// Returns false if a peer is taking writes now. Then the thread must not sleep.
+/// Returns false if a peer is taking writes now. In this case the thread must not sleep.
 bool ShmTransport::prepare_sleep() {
   const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();
