@@ -2,7 +2,7 @@
 // outlives carriers. When the peer is lost, the state is reset, and the channel serves the peer's next
 // session.
 //
-// The comment of each nested struct names in parentheses the class that owns this part of the state.
+// The comment of each struct below names in parentheses the class that owns this part of the state.
 #pragma once
 
 #include <algorithm>
@@ -93,8 +93,8 @@ struct Credit {
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
-  /// if the message is not allowed, or if this side has to advertise credit. It has to if the grant would
-  /// exceed the released charges by no more than `ahead`.
+  /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
+  /// credit if `granted` would exceed `released` by no more than `ahead`.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -179,7 +179,7 @@ struct StoredMessages {
 struct PullShare {
   std::size_t in_flight = 0;  ///< requested bytes that have not arrived
   std::size_t arrived = 0;    ///< bytes that have arrived since the last check for stalls
-  bool requested = false;     ///< bytes were requested since that check
+  bool requested = false;     ///< bytes were requested since the last check for stalls
   bool stalled = false;       ///< too little arrives, so the share is lent to others
   Hook<PullShare> hook;
 };

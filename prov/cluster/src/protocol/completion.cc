@@ -17,8 +17,8 @@ void CompletionQueue::push(const Completion& completion) {
   if (waker != nullptr) waker->wake();
 }
 
-/// Called when the queue is full. Returns false if there is no memory for more entries. The newest entry then
-/// becomes an error.
+/// Called when the queue is full. Returns false if there is no memory for more entries. In this case the
+/// newest entry of the queue is replaced by an error.
 bool CompletionQueue::make_place() {
   if (enough_memory_for([&] { entries_.grow(); })) return true;
   entries_[entries_.size() - 1] = {.status = Status::overrun};

@@ -1,5 +1,5 @@
-// The outcome of an operation in the protocol's terms. api/ turns it into libfabric's entry formats and
-// flags. A CompletionQueue grows as needed.
+// The outcome of an operation in the protocol's terms. api/ turns the outcome into libfabric's entry formats
+// and flags. A CompletionQueue grows as needed.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,7 @@ struct Success {
 
 class CompletionQueue;
 
-/// The fast lane can write completions directly into the entries of a caller that is reading a queue
+/// The fast lane can write completions directly into the array of a caller that is reading a completion queue
 /// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
 /// completions go into the queue.
 struct NoDirectRead {
@@ -74,8 +74,8 @@ struct NoDirectRead {
 /// A completion queue. Engines add entries, and api/ removes them. Both take the lock, because several
 /// endpoints may share the queue.
 ///
-/// If there is no memory for an entry, the entry is lost. The newest entry then becomes an error
-/// (Status::overrun), so that the application learns of the loss.
+/// If there is no memory for an entry, the entry is lost. In this case the newest entry of the queue is
+/// replaced by an error (Status::overrun), so that the application learns of the loss.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
@@ -215,8 +215,8 @@ class GroupListener {
   virtual void group_joined(void* context) = 0;
 };
 
-/// Receives the segments for an endpoint's groups, and learns which peers are lost, because they may be
-/// members. The engine owns the groups.
+/// Receives the segments for an endpoint's groups, and learns which peers are lost, because a lost peer may
+/// be a member of a group. The engine owns the groups.
 class GroupArrivals {
  public:
   virtual ~GroupArrivals() = default;

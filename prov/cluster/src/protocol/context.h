@@ -1,5 +1,5 @@
 // The state that all parts of one endpoint's protocol share: settings, counters, bindings, and the interface
-// to the table of peers. Messenger owns it.
+// to the table of peers. Messenger owns this state.
 #pragma once
 
 #include "base/counters.h"
@@ -9,7 +9,8 @@
 
 namespace cluster::protocol {
 
-/// What the protocol asks the table of peers, for example for the source address of a message (FI_SOURCE).
+/// The protocol's view of the table of peers. It gives, for example, the source address of a message
+/// (FI_SOURCE).
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
@@ -35,7 +36,7 @@ struct MessengerSettings {
   std::size_t eager_credit = kEagerCredit;
   /// The number of messages that may wait for a receive. Beyond this limit, senders have to wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// The higher limit for messages from a peer for which this side waits.
+  /// The limit for messages from a peer for which this side waits. It is higher than unexpected_max.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers

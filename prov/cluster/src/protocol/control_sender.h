@@ -3,11 +3,11 @@
 //
 // The class also keeps two lists of channels for the engine. A busy channel still has segments that
 // Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
-// outside the application's operations. The engine has to transmit the flow of a pending channel.
+// outside the application's operations. The engine must still transmit the segments of a pending channel.
 //
 // Callers send segments in the middle of other work, and often not to the peer that the work is for.
-// Therefore this class throws nothing, and neither does pump_busy(). If there is no memory for a segment, the
-// peer that should get it is lost (base/end_of_memory.h).
+// Therefore this class throws nothing, not even if the argument of pump_busy() runs out of memory. If there
+// is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
 #pragma once
 
 #include <vector>
@@ -40,7 +40,7 @@ class ControlSender {
   void mark_busy(Channel& channel) {
     if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
-  /// Adds the channel to the pending ones. Call it after posting a segment outside pump() and outside the
+  /// Adds the channel to the pending ones. Called after a segment was posted outside pump() and outside the
   /// application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
@@ -54,7 +54,7 @@ class ControlSender {
     return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
   }
   bool pending() const { return !pending_.empty(); }
-  /// Calls pump(channel) for each busy channel. A channel is no longer busy if the call returns true.
+  /// Calls pump(channel) for each busy channel. A channel is no longer busy if its call returns true.
   /// Channels that become busy meanwhile also get their turn.
   template <typename Pump>
   void pump_busy(Pump&& pump) {

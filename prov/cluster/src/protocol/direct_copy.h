@@ -13,9 +13,10 @@
 // answers with bulk segments. A receiver that cannot read the sender's memory pulls everything.
 //
 // A peer may write to the receiver's memory only while the request is in `requests_`. Before each piece, the
-// peer checks that this process still runs. The engine does not close while `requests_` is not empty.
-// Therefore no peer writes to memory that the application has got back. Registered regions are never offered:
-// they may be closed at any time, and no peer can take the lock of the region table.
+// peer checks that this process still runs. Before the engine closes, it waits until `requests_` is empty,
+// but at most for the linger time (EventLoop::drain_on_close). Therefore only after the linger time can a
+// peer write to memory that the application has got back. Registered regions are never offered: they may be
+// closed at any time, and no peer can take the lock of the region table.
 #pragma once
 
 #include "protocol/channel.h"

@@ -39,7 +39,7 @@ bool belongs(const wire::Segment& first, GroupProtocol::Content content) {
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment, Content content) {
   if (segment.kind == wire::SegmentKind::eager_next || !belongs(segment, content))
-    return true;  // if it does not belong here, arrive() refuses it
+    return true;  // arrive() refuses a segment that does not belong here
   if (!matcher_.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
   return short_enough || matcher_.queues().of(segment).would_match(&channel, segment.tag);
@@ -72,7 +72,8 @@ void GroupProtocol::abort(Assembly& assembly, Status status) {
   if (part.unexpected == nullptr) return;
   UnexpectedMessage& message = *part.unexpected;
   if (message.receive != nullptr) pulls_.complete(*std::exchange(message.receive, nullptr), status);
-  // The rest will not arrive. Mark the message as discarded and complete, so that completed() drops it.
+  // The rest of the message will not arrive. The message is marked as discarded and complete, so that
+  // completed() drops it.
   message.discarded = true;
   message.arrived = message.total;
   matcher_.completed(message);

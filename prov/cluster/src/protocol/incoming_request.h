@@ -24,7 +24,7 @@ namespace cluster::protocol {
 struct PullProgress {
   std::size_t wanted = 0;     ///< all bytes that the request wants
   std::size_t requested = 0;  ///< bytes requested so far, from the front
-  std::size_t end = 0;        ///< DirectCopy copies the bytes from here on
+  std::size_t end = 0;        ///< DirectCopy has copied the bytes from here on
   std::size_t arrived = 0;    ///< pulled bytes that have arrived
   std::size_t copied = 0;     ///< bytes that this side has copied from the sender's memory
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
@@ -125,7 +125,7 @@ struct RecvRequest : IncomingRequest {
   explicit RecvRequest(Kind of) : IncomingRequest(of) {}
 };
 
-/// A buffer for many messages (FI_MULTI_RECV); multi_receive.h.
+/// A buffer for many messages (FI_MULTI_RECV); see multi_receive.h.
 struct MultiRecvBuffer : RecvRequest {
   MultiRecvBuffer() : RecvRequest(Kind::multi_recv_buffer) {}
 
@@ -180,7 +180,7 @@ struct UnexpectedMessage : MessageHeader {
   Hook<UnexpectedMessage> first_bucket, second_bucket;  ///< UnexpectedIndex
   Hook<UnexpectedMessage> member;                       ///< Channel::unexpected
 
-  /// Returns true if a receive may match it.
+  /// Returns true if a receive may match this message.
   bool available() const { return !claimed && !discarded && receive == nullptr; }
   bool incomplete() const { return announced || arrived < total; }
 };

@@ -53,7 +53,7 @@ class PostedIndex {
     HashedLists<RecvRequest, &RecvRequest::bucket, KeyOf> receives{KeyOf{}};
   };
 
-  /// Returns the view for that mask, or null if there are too many masks.
+  /// Returns the view for this mask, or null if there are too many masks.
   View* view_for(std::uint64_t ignore);
 
   std::array<View, kViews> views_;
@@ -65,7 +65,7 @@ class PostedIndex {
 /// An index of many unexpected messages. A receive may look for a message under any mask, so the keys are not
 /// known until receives show which masks they use. The kind of a lookup is its mask, together with whether it
 /// asks for one sender or for any. A kind that causes two long walks in a row gets a view. There are two
-/// views, and a new one replaces the older one. Lookups of other kinds walk the list.
+/// views, and a new view replaces the older of them. Lookups of other kinds walk the list.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;
@@ -75,7 +75,7 @@ class UnexpectedIndex {
   void remove(UnexpectedMessage& message);
 
   struct Result {
-    bool known = false;                    ///< false: there is no view for this kind of lookup, so walk
+    bool known = false;                    ///< false: no view for this kind of lookup, so walk the list
     UnexpectedMessage* message = nullptr;  ///< the first match that is available
   };
   Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);

@@ -4,7 +4,7 @@
 //
 // Most programs have few receives and few stored messages, or match them in order. In both cases, walking the
 // list is fastest. After a walk of more than kWalkMax steps, the queue builds an index (match_index.h). With
-// an index, a lookup among ten thousand costs no more than a lookup among a few.
+// an index, a lookup among ten thousand entries costs no more than a lookup among a few.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class MatchQueue {
   struct Look {
     RecvRequest* receive;  ///< the first that matches; it stays in the queue
     bool whole;            ///< a match was found, or all receives were checked
-    bool awaits_sender;    ///< a receive would take another message of the same sender
+    bool awaits_sender;    ///< a checked receive could take another message of this sender
   };
   Look match_among_few(const Channel* channel, std::uint64_t tag) const;
   /// Returns true if a receive matches.

@@ -214,8 +214,8 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// Called whenever the store has changed. If the whole store holds less than the smallest allowed part, no
-/// peer can exceed its part.
+/// Called whenever the store has changed. The store is not scarce while it holds less than the smallest
+/// allowed part, because no peer can then exceed its part.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;
@@ -231,8 +231,8 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
   const bool capacity = messages_.alive() < settings.unexpected_max / part &&
                         bytes_ < settings.unexpected_bytes_max / part &&
                         channel.unexpected.count < settings.unexpected_max / kPartOfOne;
-  // What this side waits for may lie behind this message. If the message had to wait, each side would wait
-  // for the other forever.
+  // The segment for which this side waits may lie behind this message. If the message had to wait, each side
+  // would wait for the other forever.
   const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
   return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag);
 }

@@ -7,8 +7,8 @@
 //   RemoteAccess, RmaTarget            remote writes and reads, of this side and of peers
 //   AtomicProtocol                     both sides of atomics
 // The messenger itself passes arriving segments to these parts, and lets the requests of a channel take
-// turns. When a carrier has space, the messenger first posts the kept control segments of its channel. Then
-// it posts requests from the channel's ordered queue and bulk queue in turns.
+// turns. When a carrier has space, the messenger first posts the kept control segments of the carrier's
+// channel. Then it posts requests from the channel's ordered queue and bulk queue in turns.
 //
 // The engine calls the messenger under the engine lock and drives the carriers. The messenger only posts
 // segments to the carriers. Nothing here blocks: if the carrier has no space, the channel keeps the segment,
@@ -87,7 +87,7 @@ class Messenger {
   bool busy(Counts counts = [](const Channel&) { return true; }) const {
     return control_.busy(counts) || !pulls_.idle() || rma_.pending();
   }
-  /// Returns true if only transports may still have work. They know by themselves when they need another
+  /// Returns true if only transports may still have work. Each transport itself knows when it needs another
   /// turn.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
   /// Returns the part that lists channels for the engine: channels to post, and channels to transmit.

@@ -28,7 +28,7 @@ struct Ordering {
   bool write_after_write = false;
   bool send_after_read = false;
   bool read_after_send = false;   ///< only accesses that the initiator performs alone can overtake sends
-  bool write_after_send = false;  ///< the same for writes
+  bool write_after_send = false;  ///< the same as read_after_send, for writes
 };
 
 /// When a send counts as complete (fi_cq(3), completion levels).

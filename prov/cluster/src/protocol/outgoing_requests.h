@@ -63,8 +63,8 @@ class OutgoingRequests {
       range.base += remote.length;
     }
   }
-  /// Returns a request for a response, which it adds to the end of the bulk queue. Returns null if there are
-  /// too many responses.
+  /// Adds a request for a response to the end of the bulk queue, and returns the request. Returns null if
+  /// there are too many responses.
   template <typename Type>
   Type* acquire_response(Channel& channel) {
     if (responses_ >= context_.settings.responses_max) return nullptr;

@@ -1,7 +1,7 @@
 // Limits how many bytes are pulled from all senders at once, so that many-to-one traffic overruns neither
-// this host's switch port nor its receive ring. All peers whose transport dates pulls (carrier::Traits) share
-// one budget. The network does so, and its peers share that port. All other peers share another budget, of
-// fixed size.
+// this host's switch port nor its receive ring. A transport dates pulls if it reports when they leave
+// (carrier::Traits). The network transport does so, and all its peers share that port, so their pulls share
+// one budget. All other peers share another budget, of fixed size.
 //
 // The budget of dated pulls adapts its size. It times one pull at a time, from the transmission of the pull
 // until its first bytes arrive, and subtracts the delay in both hosts. The smallest recent time is the base
@@ -14,10 +14,10 @@
 // small forever.
 //
 // A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout while other
-// requests wait. If four times the latest timed pull is longer than kStallTimeout, that time counts instead.
-// The share of a stalled peer is lent to others, and this side requests nothing more from the peer. Once an
-// eighth of the requested bytes has arrived, the share counts again. Sources: Homa (SIGCOMM 2018) for
-// receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// requests wait. If four times the time of the latest timed pull is longer than kStallTimeout, this longer
+// time counts instead. The share of a stalled peer is lent to others, and this side requests nothing more
+// from the peer. Once an eighth of the requested bytes has arrived, the share counts again. Sources: Homa
+// (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ namespace cluster::protocol {
 /// timed.
 struct ArrivalInfo {
   Time now{};
-  /// The time for which the peer's host held our newest frame before it answered, plus the time for which our
-  /// host held the answer before reading it. Empty if unknown.
+  /// The time for which the peer's host held this side's newest frame before it answered, plus the time for
+  /// which this host held the answer before it read it. Empty if unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -58,7 +58,7 @@ class PullBudget {
   }
   /// Returns true if another piece fits into the budget.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
-  /// Records that a request waits for the budget. Only then may the budget grow.
+  /// Records that a request waits for the budget. The budget grows only if a request has waited for it.
   void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
@@ -88,8 +88,8 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickSamples = 4;
   static constexpr Duration kStallTimeout = 2ms;
-  /// A peer is stalled if fewer bytes than its bytes in flight, divided by this number, arrive between two
-  /// checks for stalls.
+  /// A peer is stalled if less than 1/kStallDivisor of its bytes in flight arrives between two checks for
+  /// stalls.
   static constexpr std::size_t kStallDivisor = 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 
@@ -104,7 +104,7 @@ class PullBudget {
   std::size_t most_;
   std::size_t least_;
   std::size_t limit_;
-  std::size_t in_flight_ = 0;  ///< requested bytes that have not arrived, without those of stalled peers
+  std::size_t in_flight_ = 0;  ///< requested bytes that have not arrived, except those of stalled peers
   List<PullShare, &PullShare::hook> requested_;  ///< peers with bytes in flight
   bool limited_ = false;                         ///< a request has waited for the budget
   bool exploring_ = true;                        ///< the budget is doubling

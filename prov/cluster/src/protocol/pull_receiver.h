@@ -33,7 +33,7 @@ class PullReceiver {
   /// Reports a request and releases it.
   void complete(IncomingRequest& request, Status status);
 
-  /// Returns true if nothing is left for copy_in().
+  /// Returns true if no request copies directly from a sender's memory, so that copy_in() has nothing to do.
   bool idle() const { return direct_.idle(); }
   /// Copies one piece for each request if this side can read the sender's memory.
   void copy_in();

@@ -3,7 +3,7 @@
 namespace cluster::protocol {
 
 /// Returns true if an access by the initiator must not take effect before the operation `before`. `is_read`:
-/// the access is a read, otherwise it is a write.
+/// true if the access is a read, false if it is a write.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;
   const bool after_read = is_read ? order.read_after_read : order.write_after_read;

@@ -19,9 +19,9 @@
 // with an Ordering that forbids it. Some operations in progress are known only to the transport, for example
 // messages in a ring and pending puts. In this case AccessTerms say which operations the access must not
 // overtake. A transport that cannot guarantee this refuses the access. Pending accesses are counted, so that
-// later operations can wait for them: a pending get counts as a read, and a pending put without an order
-// counts as an announced write. A message waits until all earlier announced writes are complete. Therefore
-// the target always sees a message after the writes before it.
+// later operations can wait for them: a pending get counts as a read. A pending put counts as an announced
+// write, unless the transport keeps puts in order (MemoryAccess::in_order). A message waits until all earlier
+// announced writes are complete. Therefore the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"

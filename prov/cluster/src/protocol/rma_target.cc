@@ -47,7 +47,7 @@ void RmaTarget::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   const bool last = write.arrived + payload.size() == write.range.iov.length;
   if (write.allowed) {
-    // Look up the region again for each part, because the region may have been closed meanwhile.
+    // The region is looked up again for each part, because it may have been closed meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
         part, Access::write, [&](std::byte* target, const MemoryRegion& region) {

@@ -3,8 +3,9 @@
 // closed region is never accessed again.
 //
 // Small writes arrive in order with messages. Large writes are announced, and this side pulls them into their
-// region. The answer to a write means that the bytes are in the region. If the initiator sees the outcome by
-// itself (shm/local_memory.h), the write gets no answer. Reads are answered from the region, part by part.
+// region. The answer `done` to a write means that the bytes are in the region. If the initiator sees the
+// outcome by itself (shm/local_memory.h), the write gets no answer. Reads are answered from the region, part
+// by part.
 #pragma once
 
 #include "protocol/messenger_parts.h"
