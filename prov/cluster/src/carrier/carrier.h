@@ -1,5 +1,5 @@
 // A carrier delivers segments of the protocol to one peer, each exactly once and intact. Each transport
-// (transport/transport.h) gives the peers that it reaches a carrier of its own kind.
+// (transport/transport.h) gives each peer that it reaches a carrier of its own kind.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,13 @@ enum class PayloadMode : std::uint8_t {
 /// Properties of a carrier. The protocol uses these properties instead of asking which kind of carrier it
 /// has.
 struct Traits {
-  /// A segment counts as acknowledged when post() returns, because it is then in memory that the receiver
-  /// reads. post() copies every payload and ignores tokens.
+  /// A segment counts as acknowledged when post() returns, because post() puts the segment into memory that
+  /// the receiver reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The transport dates pulls: it tells when they leave (Messenger::on_transmit), and with their bytes how
-  /// long the hosts held them (ArrivalInfo). Then they share a budget that finds its size by these dates.
-  /// Pulls from all other peers share a budget of fixed size.
+  /// The transport dates pulls: it reports when they leave (Messenger::on_transmit) and, when the pulled
+  /// bytes arrive, how long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that
+  /// adapts its size to these times (protocol/pull_budget.h). Pulls from all other peers share a budget of
+  /// fixed size.
   bool dates_pulls = false;
 };
 
@@ -55,8 +56,8 @@ class Carrier {
   /// enough free bytes; try again after progress. The carrier delivers ordered segments (wire::ordered) in
   /// the order of posting, and other segments as they arrive. Unless the carrier acknowledges on post
   /// (Traits), its transport reports the token once (Messenger::acked), and never from inside post(). It
-  /// reports the token when the peer's library has the segment and, if the segment is ordered, every ordered
-  /// one before it. If the carrier ends first, nobody reports the token.
+  /// reports the token when the peer's library has the segment and, if the segment is ordered, every earlier
+  /// ordered segment. If the carrier ends first, nobody reports the token.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
   /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive

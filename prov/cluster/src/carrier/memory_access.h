@@ -79,7 +79,7 @@ enum class Outcome : std::uint8_t {
 class MemoryAccess {
  public:
   /// `in_order`: true if a pending put takes effect before all segments that are posted to the peer's carrier
-  /// after it.
+  /// after the put.
   explicit MemoryAccess(bool in_order) : in_order_(in_order) {}
   virtual ~MemoryAccess() = default;
 
@@ -107,7 +107,8 @@ class CrossMemory {
   virtual ~CrossMemory() = default;
 
   /// Copies `length` bytes from `address` in the peer's memory to position `offset` of the concatenation of
-  /// `slices`. Returns false if not all bytes could be copied. Then another attempt would fail as well.
+  /// `slices`. Returns false if not all bytes could be copied. In this case another attempt would fail as
+  /// well.
   virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                     std::size_t length) = 0;
   /// Copies `source` to `address` in the peer's memory. Returns false as read() does.

@@ -31,7 +31,7 @@ class RegionOffers {
   /// Changes which accesses peers may perform. `region` must have the same base, start and length as before.
   virtual void change(std::uint64_t key, const OfferedRegion& region) = 0;
   /// Stops new accesses to the region, and waits until no peer reads or writes it any more. Returns false if
-  /// an access takes unreasonably long. Then the caller may call again.
+  /// an access takes unreasonably long. In this case the caller may call again.
   virtual bool withdraw(std::uint64_t key) = 0;
 
   /// Lets the peers of this endpoint access the regions until the returned handle is destroyed. Its

@@ -20,7 +20,7 @@ struct EngineSettings : protocol::MessengerSettings {
   /// A larger message to another node is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
-  /// Copy large messages between local processes directly, if the kernel permits it.
+  /// True to copy large messages directly between local processes, if the kernel permits it.
   bool single_copy = true;
   /// If this many flows or rings are open, only known peers may open another (PeerTable::known).
   std::size_t flows_max = 32768;

@@ -36,8 +36,8 @@ class PackingPolicy {
     candidates_.store(candidates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return in_stream_;
   }
-  /// The progress thread calls this in each run. Returns true if a stream has begun or ended. Then the thread
-  /// must call apply_review().
+  /// The progress thread calls this in each run. Returns true if a stream has begun or ended. If so, the
+  /// thread must call apply_review().
   bool review_due() {
     if (in_stream_ && ++runs_ < kRunsPerReview) return false;
     const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ class PackingPolicy {
     in_stream_ = streaming_;
     begin_interval(candidates_.load(std::memory_order_relaxed));
   }
-  /// With automatic progress there are no reviews. Instead each run of the progress thread sets whether its
+  /// With automatic progress there are no reviews. Instead, in each run the progress thread says whether its
   /// next run follows soon enough for messages to wait.
   void set_in_stream(bool in_stream) { in_stream_ = in_stream; }
   bool in_stream() const { return in_stream_; }
@@ -62,8 +62,8 @@ class PackingPolicy {
   }
 
   std::atomic<std::uint32_t> candidates_{0};
-  /// True while the progress thread runs every kStreamInterval. Only that thread writes this member, and it
-  /// writes it under the engine lock. So the progress thread may read the member without the lock.
+  /// True while the progress thread runs every kStreamInterval. Only that thread writes this member, always
+  /// under the engine lock. So the progress thread may read the member without the lock.
   bool in_stream_ = false;
   bool streaming_ = false;
   std::uint32_t candidates_seen_ = 0;

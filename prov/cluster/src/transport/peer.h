@@ -1,7 +1,6 @@
 // A peer: an endpoint with which this endpoint has exchanged data or wants to. The protocol keeps its state
-// of the peer in `channel`. The engine keeps in `reach` whether, and by which transport, the peer is reached.
-// Each transport keeps its own state of the peer in its element of `parts`. No other component reads that
-// element.
+// of the peer in `channel`. `reach` says whether the peer is reached, and by which transport. Each transport
+// keeps its own state of the peer in its element of `parts`. No other component reads that element.
 #pragma once
 
 #include <array>
@@ -33,7 +32,7 @@ struct OpeningSoon {};
 struct Reached {
   Transport* by;
 };
-/// The peer was lost. Operations with it fail at once, until it comes back.
+/// The peer was lost. Operations with the peer fail at once, until the peer is back.
 struct Lost {
   Status cause;
   Time since;
@@ -61,8 +60,8 @@ struct Peer {
     /// The generation of the address table when `value` was looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
-  /// The time since when a receive has waited for this peer alone while the peer had no carrier. Time{} if no
-  /// such receive waits.
+  /// When this endpoint found that a receive waits for this peer alone, and that the peer has no carrier.
+  /// Time{} if no such receive was found.
   Time awaited_since{};
   Time closed_at{};  ///< when the peer was last closed
   std::array<std::unique_ptr<TransportPeer>, kTransportsMax> parts;

@@ -140,7 +140,8 @@ std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
   return {};
 }
 
-/// The transports that hold the peer know what can be wrong with their ways to it.
+/// Returns what the user may do about the loss, as a text for the log. Each transport that holds the peer
+/// knows what can be wrong with its path to the peer.
 const char* PeerReach::advice(const Peer& peer, Status status) const {
   if (status == Status::refused || status == Status::ended || status == Status::reset)
     return " (see its own output for why it ended or restarted)";

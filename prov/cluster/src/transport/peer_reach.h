@@ -1,21 +1,23 @@
 // Decides by which transport each peer is reached. The states of a peer (Peer::reach) and their transitions:
 //
-//   not met   -- an operation, or a peer's call --> opening, reached by a transport, or still not met
+//   not met   -- an operation, or the peer calls --> opening, reached by a transport, or still not met
 //   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
-//   lost      -- the peer answers, or calls --> reached
+//   lost      -- the peer answers, or the peer calls --> reached
+//
+// A peer calls when it opens a session or a ring to this endpoint.
 //
 // The first operation with a peer opens a carrier by the nearest transport that reaches the peer. The peer
-// keeps that transport until it is closed. When a peer is closed, the operations with it end with an error
-// that names the peer. After that its channel serves its next incarnation.
+// keeps this transport until the peer is closed. When a peer is closed, the operations with it end with an
+// error that names the peer. After that the peer's channel serves the peer's next incarnation.
 //
 // A lost peer may come back, as a new process at its address or because its node was repaired. Until then,
 // operations with it fail at once with the cause of the loss. Each such operation makes every transport check
 // whether the peer is back. So does each receive that waits for this peer alone.
 //
-// A receive may wait for one peer alone to which this endpoint has no carrier. After kContactAfter, this
-// endpoint opens a carrier to that peer. Otherwise the receive would wait forever if the peer is dead. This
-// endpoint does not contact a peer that has closed in an orderly way, because receives wait for its next
-// incarnation.
+// A receive may wait for a single peer, although this endpoint has no carrier to that peer. After
+// kContactAfter, this endpoint opens a carrier to the peer. Otherwise the receive would wait forever if the
+// peer is dead. This endpoint does not contact a peer that has closed in an orderly way, because receives
+// wait for its next incarnation.
 #pragma once
 
 #include <span>
@@ -39,7 +41,8 @@ class PeerReach {
   /// Adds a transport that is farther than those added before. All transports must be added before any other
   /// method is called, and must outlive this object. Throws if there are more than Peer::kTransportsMax.
   void add(Transport& transport);
-  /// The endpoint lacks a transport that users expect: what the log says if a peer is not reached by it.
+  /// Records that the endpoint lacks a transport that users expect. `what`: a text for the log, in case a
+  /// peer cannot be reached.
   void note_lacking(const char* what) { add_reason(lacking_, what); }
   std::span<Transport* const> transports() const { return transports_; }
 
@@ -62,23 +65,22 @@ class PeerReach {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
   /// Opens carriers to the peers for which receives have waited for kContactAfter. Returns true if receives
-  /// wait for further peers without a carrier. The caller must then call it again soon.
+  /// wait for further peers without a carrier. If so, the caller must call this function again soon.
   bool contact_awaited(Time now);
 
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
   void reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max);
-  /// Tells this object that the peer has opened a session or a ring. So the peer is neither lost nor
-  /// departed.
+  /// Called when the peer calls. From now on the peer is neither lost nor departed.
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
   /// Closes the carrier of transport `by`. That carrier must not have taken a segment yet. Then opens a
   /// carrier by a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
   void go_farther(Peer& peer, Transport& by, std::string reason);
-  /// A process has called under the peer's name with this epoch. Returns true if this endpoint has met an
-  /// earlier incarnation of that name. The caller must then close the peer. Otherwise drops all signs that
-  /// the peer is dead, because they may concern an earlier incarnation.
+  /// Called when a process calls under the peer's name with this epoch. Returns true if this endpoint has met
+  /// an earlier incarnation of the peer; in this case the caller must close the peer. Otherwise drops all
+  /// signs that the peer is dead, because they may concern an earlier incarnation.
   bool succeeds(Peer& peer, std::uint64_t epoch);
   /// Ends all operations with the peer and closes its carrier. While a component iterates over peers, call
   /// PeerTable::mark_failed() instead.

@@ -11,32 +11,36 @@
 // A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
 // whether a peer is reached, and by which transport; PeerReach sets it.
 //
-// A new transport needs one folder with such a class, and one factory in EngineParts::further_transports,
-// which provider/machine.cc fills. test/support/dummy_transport.h is an example to copy.
+// A new transport needs one folder with a class derived from Transport, and one factory in
+// EngineParts::further_transports. provider/machine.cc fills this list. test/support/dummy_transport.h is an
+// example to copy.
 //
 // Duties of a transport:
 //
 //   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry of
 //              every peer, because peers outlive transports.
 //   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
-//   incoming   When a peer calls first, the transport finds it by PeerTable::find_or_add(). If any process can
-//              call, it asks AdmissionControl::admits() before. Then it calls PeerReach::called() and, unless
-//              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
-//              the peer is closed: meanwhile messages come by one transport and leave by the other. If the
-//              call comes from a new process under the name of an old one, see PeerReach::succeeds().
+//   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer by
+//              PeerTable::find_or_add(). If any process can call, the transport asks
+//              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless the
+//              peer has a carrier, open(). A carrier of another transport stays the peer's carrier until the
+//              peer is closed: meanwhile messages arrive by one transport and leave by the other. If a new
+//              process calls under the name of an old one, see PeerReach::succeeds().
 //   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the promised
 //              order. The transport keeps what the unexpected store cannot take yet (holding()).
 //   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
 //              post() never does. A carrier that acknowledges on post (carrier::Traits) has no tokens.
 //   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
-//              If the device has to know memory, the transport is a carrier::MemoryRegistrar of context.memory
-//              as long as it lives. It uses a handle only for bytes of the region that it knows by the handle.
-//   failure    The transport reports a lost peer by PeerTable::mark_failed(). The turn then closes the peer;
-//              the transport itself does not.
+//              Some devices must know memory before they can use it. The transport of such a device is a
+//              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses a handle
+//              only for bytes of the region that has this handle.
+//   failure    The transport reports a lost peer by PeerTable::mark_failed(). The engine closes the peer
+//              before the turn ends; the transport itself does not.
 //   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
-//              Waiter::forbid() if there is none. deadline() tells of work that comes by time.
+//              Waiter::forbid() if there is none. deadline() says when a timer needs a turn.
 //
-// The engine itself reads the clock, calls peers for which receives wait, and dates operations for reports.
+// The engine itself reads the clock, opens carriers to peers for which receives wait, and notes the age of
+// operations for reports.
 #pragma once
 
 #include <cstdint>
@@ -74,17 +78,18 @@ class Turn {
   /// Returns true if a nearer transport, or a group, has received something in this turn.
   bool brought() const { return brought_; }
   void note(bool brought) { brought_ |= brought; }
-  /// Returns true if something has arrived in this turn and the caller will take more turns soon. Then the
+  /// Returns true if something has arrived in this turn and the caller will take more turns soon. If so, the
   /// transports postpone system calls and reads of the clock to a later turn.
   bool hurries() const { return brought_ && scope_ == PollScope::due && number_ % kTurnsPerFullLook != 0; }
 
-  /// True if a nearer transport has peers and needs only memory reads to find arrivals. Then transports that
-  /// need a system call check for arrivals only rarely, so that they do not slow the nearer transport.
+  /// True if a nearer transport has peers and needs only memory reads to find arrivals. If so, transports
+  /// that need a system call check for arrivals only rarely, so that they do not slow the nearer transport.
   bool cheaper_in_use = false;
-  /// True if this endpoint has a multicast group. Then every transport checks for arrivals in every turn.
+  /// True if this endpoint has a multicast group. If so, every transport checks for arrivals in every turn.
   bool watchful = false;
-  /// The time after everything that has arrived. A transport that reads the clock in receive() sets it, which
-  /// saves another reading. After receive(), the engine sets it if it is needed.
+  /// A time after the arrival of everything that this turn has received. A transport that reads the clock in
+  /// receive() sets this member, so that the engine need not read the clock again. If no transport has set
+  /// the member, the engine sets it when the time is needed.
   std::optional<Time> now;
 
   /// One turn in this many checks every source of work, even if there are many arrivals.
@@ -120,9 +125,9 @@ class Transport {
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
-  /// Gives the peer a carrier. At first `reason` says why nearer transports could not. If this one cannot
-  /// either, the call adds why (add_reason), in words that name the transport. Otherwise it may replace the
-  /// text by why it was chosen.
+  /// Gives the peer a carrier. On entry, `reason` says why nearer transports do not reach the peer. If this
+  /// transport does not reach the peer either, it adds its own reason (add_reason), which names the
+  /// transport. Otherwise it may replace the text by the reason why it was chosen.
   virtual OpenResult open(Peer& peer, std::string& reason) = 0;
   /// Checks whether a lost peer is back. Returns true if the peer is reached now. A transport that has to ask
   /// the peer returns false after sending its question, and calls PeerReach::reached() when the peer answers.
@@ -138,19 +143,20 @@ class Transport {
   virtual void after_close(Peer&) {}
   /// Tells the peer that this endpoint closes.
   virtual void say_goodbye(Peer&) {}
-  /// Returns true if the transport has something open with the peer. Then the peer table must keep the peer.
+  /// Returns true if the transport has something open with the peer. If so, the peer table must keep the
+  /// peer.
   virtual bool holds(const Peer& peer) const = 0;
   /// Returns true if the peer has proved its name to this transport.
   virtual bool has_met(const Peer&) const { return false; }
-  /// Returns true if the transport vouches for the peer. Then the peer counts like a peer in the address
+  /// Returns true if the transport vouches for the peer. If so, the peer counts like a peer in the address
   /// vector.
   virtual bool vouches_for(Peer&) { return false; }
   virtual bool vouches_for_name(const SocketAddress&) { return false; }
   /// Returns a text for the log: after how long the peer was given up, and which setting decides that.
   /// Returns an empty text if the peer was not lost by a timeout of this transport.
   virtual std::string timeout_text(const Peer&, Status) const { return {}; }
-  /// Returns what the user may do about such a loss, as " (...)" for the end of the line in the log. Empty if
-  /// this transport knows nothing.
+  /// Returns what the user may do about a loss with this status, as " (...)" for the end of the line in the
+  /// log. Returns an empty text if this transport has no advice.
   virtual const char* advice(Status) const { return ""; }
   virtual void report(const Peer&, PeerStats&) const {}
 
@@ -178,19 +184,19 @@ class Transport {
   /// Delivers the waiting segments as far as possible. Called when a receive was posted or the unexpected
   /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// True if turns may skip this transport for ticks_between_looks(), because nothing that anybody waits for
-  /// can come by it meanwhile. While all transports may be skipped and peers of this node are in use, most
-  /// turns are calm: they read only the rings of shared memory (EventLoop::run_calm). A transport whose
-  /// completion queue nobody reads in a calm turn returns false while it reaches a peer, unless that peer has
-  /// been quiet for long.
+  /// Returns true if turns may skip this transport for ticks_between_looks(), because meanwhile nobody waits
+  /// for an arrival by this transport. While all transports may be skipped and peers of this node are in use,
+  /// most turns are calm: they read only the rings of shared memory (EventLoop::run_calm). Calm turns do not
+  /// read the completion queue of a device. A transport with such a queue returns false while it reaches a
+  /// peer, unless the peer has been quiet for a long time.
   virtual bool may_be_skipped() const = 0;
-  /// How long this transport may go without a look while it may be skipped, in ticks.
+  /// Returns for how many ticks turns may skip this transport while may_be_skipped() returns true.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
   /// Returns true if this endpoint owes nothing to these peers: all posted data has left, and everything that
   /// has arrived is acknowledged.
   virtual bool quiescent(Towards) const { return true; }
   /// Called when the endpoint begins to close. From then on messages no longer wait to share a frame, and
-  /// timers no longer allow for turns that come late.
+  /// timers no longer make allowance for late turns.
   virtual void begin_close() {}
 
   // --- sleeping ---
@@ -200,8 +206,8 @@ class Transport {
   /// Returns the time at which the transport needs a turn even if nothing arrives. Returns kNever if it needs
   /// none.
   virtual Time deadline() const { return kNever; }
-  /// True if this transport has work that a sleeping thread does not know: it needs a turn now. Pending
-  /// accesses count only if a turn can end them; if a descriptor announces their end, no turn is needed.
+  /// Returns true if this transport needs a turn now, for work that would not wake a sleeping thread. Pending
+  /// accesses count only if a turn can end them. If a descriptor announces their end, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
   /// Returns the index in Peer::parts at which this transport keeps its state of a peer.

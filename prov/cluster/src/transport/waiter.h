@@ -51,8 +51,8 @@ class Waiter {
   /// Forbids sleeping. Called for a source that has no descriptor to announce its arrivals.
   void forbid() { forbidden_ = true; }
 
-  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, only
-  /// cancels it.
+  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, cancels
+  /// the alarm.
   void dispatch();
   /// Called when arming begins. If a source is added after this call, complete() returns false, and the
   /// caller must arm again.
@@ -75,9 +75,9 @@ class Waiter {
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  /// Makes the alarm go off at `when` at the latest. If the alarm is already set to an earlier time, it
-  /// stays. Most messages move a deadline, and setting the alarm each time would cost more than one useless
-  /// wake-up.
+  /// Makes the alarm go off at `when` at the latest. If the alarm is already set to an earlier time, this
+  /// time stays. Most messages move a deadline, and setting the alarm each time would cost more than one
+  /// useless wake-up.
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }
