@@ -16,8 +16,8 @@ class ProcessProbe {
   enum class Answer : unsigned char { none, exists, ended };
 
   virtual ~ProcessProbe() = default;
-  /// Returns true if the kernel answers for this process when peers ask. The openings of this process say
-  /// whether it does.
+  /// Returns true if the kernel answers for this process when peers ask. In its openings, this process tells
+  /// peers whether the kernel does so.
   virtual bool answered_here() const = 0;
   /// Returns what is known now. The first call begins to ask the kernel. Unless the peer's opening has said
   /// that its kernel answers, only the answer `exists` counts.
