@@ -153,11 +153,10 @@ class Link {
   /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each
   /// other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Sends frames in order, and returns the number of frames that the link has taken. If the number is
-  /// smaller than that of `frames`, the link has no buffers for the rest now. After the call, the caller may
-  /// change the pieces again. A frame that was taken may still be lost. A run of frames with the same path
-  /// and size is cheapest, because a link may send it as one super-frame. The last frame of a run may be
-  /// shorter.
+  /// Sends frames in order, and returns the number of frames that the link has taken. If it has not taken all
+  /// frames, the link has no buffers for the others now. After the call, the caller may change the pieces
+  /// again. A frame that was taken may still be lost. A run of frames with the same path and size is
+  /// cheapest, because a link may send it as one super-frame. The last frame of a run may be shorter.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
   /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
   /// Returns 0 if frames have a checksum instead of a seal.
@@ -168,8 +167,8 @@ class Link {
   /// Receives frames, and returns the number of entries that it has filled. Until the next call, the bytes of
   /// the frames stay valid, and the caller may change them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call to `errors`, and returns their number. This takes a system
-  /// call, so callers use it only when something seems wrong.
+  /// Writes the ICMP errors since the last call to `errors`, and returns their number. The call makes a
+  /// system call, so callers use it only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
   /// Returns descriptors that are readable when frames or errors wait. They stay the same as long as the link
   /// exists. If there are none, a thread that waits for frames of this link cannot sleep.
@@ -216,7 +215,7 @@ class ArrivalWalk {
     return rest_.subspan(length).first(std::min(length, rest_.size() - length));
   }
   /// Returns the bytes in which to look for a run of frames of this length. If each datagram is one such
-  /// frame, these are all remaining bytes, otherwise the rest of the current datagram.
+  /// frame, returns all remaining bytes. Otherwise returns the rest of the current datagram.
   Bytes run(std::size_t length) const { return length == segment_ ? rest_ : datagram(); }
 
   /// Moves past `count` frames of this length, which lie in run(length).

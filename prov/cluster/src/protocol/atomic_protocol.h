@@ -4,10 +4,10 @@
 // exactly once, so the target executes each part exactly once.
 //
 // The initiator splits an operation into parts of whole elements (wire/atomic.h). The target answers each
-// part. If the operation fetches, the answer carries the previous values. Every part states the length of
-// itself and all later parts of the operation. Therefore the target checks the whole range when the first
-// part arrives, and a forbidden operation changes nothing at all. At most kPartsMax parts of one initiator
-// are unanswered. This limits the answers that the target keeps while its carrier has no space.
+// part. If the operation fetches, the answer carries the previous values. Every part states the total length
+// of this part and all later parts of the operation. Therefore the target checks the whole range when the
+// first part arrives, and a forbidden operation changes nothing at all. At most kPartsMax parts of one
+// initiator are unanswered. This limits the answers that the target keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"

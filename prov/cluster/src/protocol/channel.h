@@ -67,8 +67,8 @@ struct TxQueues {
 /// Eager credit. (ControlSender) For every eager message, a sender charges the message's length and a fixed
 /// overhead against a limit. The receiver raises the limit as messages leave its store of unexpected messages
 /// (ControlSender::release). If a message would exceed the limit, the sender announces it instead, and the
-/// message waits in the sender's memory. In this way a receiver limits its memory. It never drops a message,
-/// and it never blocks a message that other messages wait for.
+/// message waits in the sender's memory. In this way a receiver limits its memory. The receiver never drops a
+/// message, and never blocks a message for which other messages wait.
 struct Credit {
   std::uint64_t charged = 0;  ///< what this side has charged since the session began
   std::uint64_t limit = kInitialCredit;

@@ -276,7 +276,7 @@ struct EndpointBindings {
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages
   bool want_source = false;            ///< fill Completion::source of receives
-  bool report_unknown_source = false;  ///< report messages whose sender has no handle as failures
+  bool report_unknown_source = false;  ///< if the sender of a message has no handle, report a failure
   Ordering ordering{};                 ///< the ordering that the application requested
 };
 

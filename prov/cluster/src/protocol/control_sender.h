@@ -40,8 +40,8 @@ class ControlSender {
   void mark_busy(Channel& channel) {
     if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
-  /// Adds the channel to the pending ones. Called after a segment was posted outside pump() and outside the
-  /// application's operations.
+  /// Adds the channel to the list of pending channels. Called after a segment was posted outside pump() and
+  /// outside the application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
     channel.tx.control_pending = listed(pending_, channel);

@@ -5,10 +5,10 @@
 namespace cluster::protocol {
 namespace {
 
-/// The sender writes pieces of kPlaceBytes, and the receiver copies pieces of kCopyBytes. Both are small
-/// enough that the two sides finish at about the same time, and that other requests get their turn. Both are
-/// large enough to hide the cost of the system calls: a call takes about 0.4 us, and a piece takes 3 to 6 us
-/// (measured).
+/// The sender writes pieces of kPlaceBytes, and the receiver copies pieces of kCopyBytes. Both sizes are
+/// small enough that the two sides finish at about the same time, and that other requests get their turn.
+/// Both are large enough to hide the cost of the system calls: a call costs about 0.4 us, and the copy of a
+/// piece takes 3 to 6 us (measured).
 constexpr std::size_t kPlaceBytes = 128 * 1024;
 constexpr std::size_t kCopyBytes = 64 * 1024;
 /// The receiver does not request smaller pieces, because it copies them faster than the sender answers.

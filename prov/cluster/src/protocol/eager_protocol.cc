@@ -5,9 +5,9 @@
 namespace cluster::protocol {
 namespace {
 
-/// Returns true if the message needs a request after the carrier has taken it. A message that is not complete
-/// by then needs one. A message whose success is not reported needs one too while it can still fail, because
-/// the failure would have to be reported.
+/// Returns true if the message needs a request after the carrier has taken it. A message needs a request if
+/// it is not complete at that time. A message whose success is not reported also needs a request if it can
+/// still fail, because its failure would have to be reported.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
   return (level == CompletionLevel::transmit || !report) && !carrier.traits().acknowledges_on_post;

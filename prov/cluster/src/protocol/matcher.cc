@@ -215,7 +215,7 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
 }
 
 /// Called whenever the store has changed. The store is not scarce while it holds less than the smallest
-/// allowed part, because no peer can then exceed its part.
+/// allowed part, because no peer can exceed its part in this case.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;

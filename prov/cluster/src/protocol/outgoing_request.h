@@ -206,7 +206,7 @@ struct WriteRequest : PulledRequest {
   bool inject = false;  ///< the caller may change its buffer once the call returns
 };
 
-/// One remote range of an atomic operation. `posted` counts target bytes.
+/// One remote range of an atomic operation. `posted` counts bytes at the target.
 struct AtomicRequest : OutgoingRequest {
   AtomicRequest() : OutgoingRequest(Kind::atomic) {}
 

@@ -33,8 +33,9 @@ namespace cluster::protocol {
 /// timed.
 struct ArrivalInfo {
   Time now{};
-  /// The time for which the peer's host held this side's newest frame before it answered, plus the time for
-  /// which this host held the answer before it read it. Empty if unknown.
+  /// The delay in both hosts: the time from the arrival of this side's newest frame at the peer's host until
+  /// the answer, plus the time from the arrival of the answer at this host until it is read. Empty if
+  /// unknown.
   std::optional<Duration> host_delay{};
 };
 

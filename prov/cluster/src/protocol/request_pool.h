@@ -60,7 +60,7 @@ class RequestPool {
     return cell != nullptr ? cell->request : nullptr;
   }
 
-  /// Returns the number of requests in use, without the kept ones.
+  /// Returns the number of requests in use. Kept requests do not count.
   std::size_t alive() const { return cells_.alive() - kept_count_; }
   /// Allocates memory for `count` more requests, so that acquire() cannot run out of memory for them.
   void reserve(std::size_t count) { cells_.reserve(count); }

@@ -38,8 +38,8 @@ class DoorbellWord {
     return (word_.exchange(wanted, std::memory_order_seq_cst) & kRequested) == 0;
   }
 
-  /// Called by the waker to clear the request. Returns true if there was one. If so, the waker must ring the
-  /// doorbell.
+  /// Called by the waker to clear the request. Returns true if a request was set. If so, the waker must ring
+  /// the doorbell.
   bool take_request() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const std::uint32_t word = word_.load(std::memory_order_relaxed);

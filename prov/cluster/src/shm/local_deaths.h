@@ -1,7 +1,7 @@
 // Detects that a peer on this node has ended. These are the signs:
 //
 //   the peer closes        it says so in its ring, and rings this endpoint's doorbell
-//   its process ends       a handle of the process tells, or without a handle a check every kUnwatchedCheck
+//   its process ends       a handle of the process shows it, or a check every kUnwatchedCheck
 //   its connection ends    a sign only before the peer has attached the ring
 //   its doorbell is gone   the process has ended or executes another program; checked every kExecCheck, and
 //                          every kUnwatchedCheck if a handle cannot tell (os/peer_process.h: observable)

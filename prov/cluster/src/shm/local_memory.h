@@ -46,7 +46,7 @@ class PostedWrites {
   /// the function also takes back the writes to targets that have taken none for kPatience.
   void settle(std::optional<std::uint64_t> ticks);
   /// Reports the writes that their targets have taken, and takes back the others. Returns false if a target
-  /// is taking segments now. Such a target will soon have taken the rest.
+  /// is taking segments now. Such a target will soon have taken the other writes.
   bool recall();
   /// Returns true if no writes are pending.
   bool idle() const { return peers_.empty(); }

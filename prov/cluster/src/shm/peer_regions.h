@@ -2,9 +2,9 @@
 // initiator's side of the protocol in shm/region_layout.h.
 //
 // If a region is in shared memory, this side also maps the region after some uses, and copies by loads and
-// stores (MappedRegions). For all other regions a system call copies. It takes one or two microseconds,
-// several times as long as a segment in a ring whose reader polls. So small writes use the ring as long as
-// the peer polls (shm/local_memory.h).
+// stores (MappedRegions). For all other regions a system call copies. The system call takes one or two
+// microseconds. If the peer polls, a segment in a ring takes only a fraction of that time. So small writes
+// use the ring as long as the peer polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>

@@ -250,7 +250,7 @@ void RegionServer::dismiss() {
   initiator_.reset();
 }
 
-/// Accepts one connection. Returns true if there was one, even if it is refused.
+/// Accepts one connection. Returns true if a connection was waiting, even if this side refuses it.
 bool RegionServer::accept() {
   std::string reason;
   KeyedSocket connection = listener_.accept(reason);

@@ -60,7 +60,7 @@ inline constexpr std::uint64_t kAllMemory = ~std::uint64_t{0};
 
 /// How long a close waits for one initiator that is alive. The copy of a piece takes far less time.
 inline constexpr Duration kUseMax = 5s;
-/// The most bytes that one use copies. The copy takes some hundred microseconds.
+/// The largest number of bytes that an initiator copies in one use. The copy takes some hundred microseconds.
 inline constexpr std::size_t kPieceBytes = 4 << 20;
 
 struct RegionEntry {

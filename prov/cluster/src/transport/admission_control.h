@@ -24,8 +24,8 @@ class AdmissionControl {
                    const protocol::Messenger& messenger)
       : settings_(settings), environment_(environment), peers_(peers), messenger_(messenger) {}
 
-  /// Returns true if the endpoint with this name may open a session or a ring. `open`: if the endpoint wants
-  /// a session, the number of open sessions; if it wants a ring, the number of open rings.
+  /// Returns true if the endpoint with this name may open a session or a ring. `open`: the number of open
+  /// sessions or, if the endpoint wants a ring, of open rings.
   bool admits(Time now, const SocketAddress& name, std::size_t open);
   /// Counts a message that cannot be stored because the unexpected store is full. The message stays with its
   /// carrier, and its sender waits. The first such message is logged.
