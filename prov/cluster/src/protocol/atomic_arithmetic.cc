@@ -52,9 +52,9 @@ Value truth(bool value) {
 }
 
 // Each function computes the new value from the old value `there`, the operand and the comparand. The
-// constraint of a function says which types have the operation. The result of min and max is NaN if either
-// value is NaN. Therefore members of a team that combine the same values in different orders get the same
-// result.
+// constraint of a function says for which types the operation exists. The result of min and max is NaN if
+// either value is NaN. Therefore members of a team that combine the same values in different orders get the
+// same result.
 constexpr auto kMin = []<Ordered V>(V there, V operand, V) {
   return operand < there || !is_number(operand) ? operand : there;
 };

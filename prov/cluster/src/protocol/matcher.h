@@ -44,8 +44,8 @@ class Matcher {
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
   /// Begins a message of `total` bytes. The result names the receive that matches the message. If none
-  /// matches, it names a new entry in the store, and this entry holds `charge`. If the store is full, it
-  /// names neither.
+  /// matches, the result names a new entry in the store, and this entry holds `charge`. If the store is full,
+  /// the result names neither.
   Assembly begin(Channel& channel, const wire::Segment& first, std::size_t total, std::uint64_t charge);
   /// Stores a message that no receive matches. Allocates `bytes` bytes for it and copies `payload` to the
   /// front of them. Returns null if the store is full.

@@ -6,7 +6,7 @@
 // The buffer is closed when less than the minimum is free, or when the application or a failure ends it. A
 // closed buffer leaves the queue. It is complete when its last piece is complete, which may be later. Its
 // release is reported exactly once, after all pieces. If the last piece is a plain success, its completion
-// also reports the release. Otherwise a separate entry does.
+// also reports the release. Otherwise a separate entry reports it.
 #pragma once
 
 #include "protocol/completion_reporter.h"

@@ -9,7 +9,7 @@
 // The ring of a dead peer still contains its last segments. All of them are read before the peer counts as
 // failed.
 //
-// Each check is a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
+// Each check makes a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
 // Otherwise peers are checked only from time to time (ShmTransport), a part of them each time.
 #pragma once
 

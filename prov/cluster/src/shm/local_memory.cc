@@ -61,8 +61,8 @@ Outcome LocalMemory::get(const carrier::RemoteRange& from, const Scatter& target
   return get_by(*this, from, target, terms);
 }
 
-/// Returns true if half a ring of segments was posted since the oldest pending write. The ring keeps refusals
-/// only for a limited number of segments.
+/// Returns true if half a ring of segments was posted since the oldest pending write. If so, this side must
+/// not post another write, because the ring keeps refusals only for a limited number of segments.
 bool LocalMemory::full() const {
   return !writes_.empty() && ring_->next() - writes_.front().number >= ring_->capacity() / 2;
 }

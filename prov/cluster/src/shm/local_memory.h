@@ -11,7 +11,7 @@
 // costs as much as a message if the target polls, and a system call if the target computes or sleeps. A
 // posted write is pending until it is taken or executed.
 //
-//   put()     posts a write; after writes were taken back, only once the target has taken something again
+//   put()     posts a write; after writes were taken back, only once the target takes segments again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
 //   recall()  also reports, but takes back the others at once, because the caller will sleep
 //

@@ -3,7 +3,7 @@
 // bounds and access rights, and copies the data itself. The target's library need not run meanwhile.
 //
 //   the target's table, which only it can write:    header | entries, 64 bytes each
-//   a page of each initiator, which both can write:  the entry in use | revoked
+//   a page of each initiator, which both can write:  the entry in use | revoked | ended
 //
 // Entries. The entry of a key is one of kProbes consecutive entries. The hash of the key is the number of the
 // first of them. The target writes the fields while the entry is vacant, and the state last. If there is no
@@ -16,10 +16,10 @@
 // closes the region. In this case the initiator still uses the old file, which does no harm. The following
 // paragraphs hold for both ways.
 //
-// Use. Each initiator has one word. (A count of users in each region would not say which of the users has
-// died.) An access has five steps. The initiator (1) writes the number of the entry into its page and (2)
-// executes a full fence. It (3) checks that the entry is still live and has the right key. It (4) copies and
-// (5) clears the word.
+// Use. Each initiator has one word, which names the entry in use. (A count of users in each region would not
+// say which of the users has died.) An access has five steps. The initiator (1) writes the number of the
+// entry into its page and (2) executes a full fence. It (3) checks that the entry is still live and has the
+// right key. It (4) copies and (5) clears the word.
 // To close a region, the target (1) ends the live state of the entry, (2) executes a full fence, and (3)
 // reads the pages of all its initiators. It waits for each initiator whose word contains the entry. Because
 // of the fences, either the initiator finds that the region is closed, or the target finds that the region is

@@ -116,8 +116,8 @@ const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
 }
 
 /// Ends the operations that this side has begun with an earlier process of the same name, or while no process
-/// had the name. If such an operation failed later, this side would close the ring of the new process. The
-/// new process would then believe that this process is dead.
+/// had the name. If such an operation failed later, this side would close the ring of the new process. As a
+/// result, the new process would believe that this process is dead.
 void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();

@@ -100,7 +100,8 @@ bool ShmTransport::receive(Turn& turn) {
   const bool received = local_.receive(turn.scope(), turn.number());
   turn.note(received);
   turn.cheaper_in_use |= !local_.rings().empty();
-  // A turn that hurries only delivers what peers have sent. Connections and dead peers can wait.
+  // A turn that hurries takes no posted writes back, and does not check for connections and dead peers,
+  // because all of these can wait.
   if (!posted_.idle()) posted_.settle(turn.hurries() ? std::nullopt : std::optional(turn.ticks()));
   if (!turn.hurries()) check(turn);
   return received;
