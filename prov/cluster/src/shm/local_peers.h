@@ -61,7 +61,8 @@ class LocalPeers {
   bool holding() const { return held_; }
   /// Called when the unexpected store may have space. Delivers the segments that wait for it.
   void receive_held(std::uint32_t turn);
-  /// Asks all peers to ring the doorbell when they post a segment or free space. Returns true if any of the
+  /// Asks all peers to ring the doorbell when they post a segment. If this side waits for space in the ring
+  /// to a peer, also asks that peer to ring the doorbell when it frees space. Returns true if any of the
   /// requests is new. If so, the caller must execute a process fence and another turn before it sleeps.
   bool request_doorbells();
   /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it, even without
