@@ -48,8 +48,8 @@ class Inbox {
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Frees the slot of the segment that peek() showed, so that the sender can use the slot again.
   virtual void pop() = 0;
-  /// Refuses the segment that peek() showed. Called if the segment could not be executed and gets no answer.
-  /// The peer finds the refusal in the ring.
+  /// Refuses the segment that peek() showed. Called if this side could not execute a segment for which the
+  /// peer expects no answer. The peer finds the refusal in the ring.
   virtual void refuse() {}
 
   virtual const SocketAddress& peer() const = 0;

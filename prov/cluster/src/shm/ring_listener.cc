@@ -20,7 +20,7 @@ constexpr Duration kRefusalInterval = 60s;
 constexpr const char* kOtherUser =
     "it runs as another user in this process's user namespace; its messages take the network";
 
-/// Describes the process at the other end of the connection for the log.
+/// Returns a text for the log that names the process at the other end of the connection.
 std::string process_of(const os::LocalSocket& socket) {
   const int process = socket.peer_process();
   return process != 0 ? "process " + std::to_string(process) : "a process of this node";

@@ -71,7 +71,8 @@ class RingReader {
     }
   }
 
-  /// Refuses the segment that peek() showed. Called if the segment was not executed and gets no answer.
+  /// Refuses the segment that peek() showed. Called if this side has not executed a segment for which the
+  /// writer expects no answer.
   void refuse() { ring_.refusal(position_).store(std::uint64_t{position_} + 1, std::memory_order_relaxed); }
 
   /// Returns the sequence word of the next slot. It has the value next_value() once there is a segment.

@@ -72,7 +72,8 @@ bool ShmTransport::holds(const Peer& peer) const {
   return local != nullptr && (local->outbox != nullptr || local->inbox != nullptr);
 }
 
-/// Returns true for a peer with an inbox, because the kernel has said that its process has the same user.
+/// Returns true for a peer with an inbox, because the kernel has said that the peer's process runs as the
+/// same user as this process.
 bool ShmTransport::vouches_for(Peer& peer) {
   const LocalPeer* const local = parts_.find(&peer);
   return local != nullptr && local->inbox != nullptr;
