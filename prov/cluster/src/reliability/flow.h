@@ -6,7 +6,7 @@
 //   frame size      how long frames may be: what both links carry, and what the path is known to carry
 //   send queue      the carrier for the protocol's posts: packs them into frames, and keeps the frames
 //   frame sender    which frames leave now, and on which path
-//   ack processor   evaluates the peer's acknowledgements: acknowledged segments, losses, round trips
+//   ack processor   what the peer's acknowledgements say: acknowledged segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
@@ -97,7 +97,8 @@ class Flow {
   // --- down ---
   /// Answers an opening whose sender is not proven to be the peer: any host can write a frame of session 0 in
   /// the peer's name. The answer is only the opening of this side. If the peer later sends frames to our
-  /// session, the answer has reached the peer's address. The peer also retransmits its first frames.
+  /// session, the answer has reached the peer's address. The data in the peer's first frame is not lost,
+  /// because the peer retransmits that frame.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
   /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which

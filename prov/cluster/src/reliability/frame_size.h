@@ -7,9 +7,9 @@
 // If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
 // hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after
 // a second black hole at most least(), which every path carries. If the search for the longest frame was
-// complete, it begins again, because an outage or a computing peer may have caused the same symptom. Queued
-// and outstanding frames keep their sequences, so frames that have become too long leave in parts
-// (PartEncoder).
+// complete, it begins again, because an outage, or a peer that computes and does not answer, may have caused
+// the same symptom. Queued and outstanding frames keep their sequences, so frames that have become too long
+// leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.

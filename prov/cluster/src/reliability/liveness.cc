@@ -175,8 +175,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     const bool corroborated = probe_stood_ || refused();
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
   }
-  // A short peer timeout shortens the interval, so that several questions fit into it: a question or its
-  // answer may be lost.
+  // If the peer timeout is short, so is the interval: several questions must fit into the timeout, because a
+  // question or its answer may be lost.
   const Duration interval =
       probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
   probe_at_ = now + (kernel_refuses_ ? kContestedKeepAliveInterval : interval);

@@ -71,11 +71,11 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
     // This is a soft error (RFC 1122 4.2.3.9).
     {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
-    // There is no row for an unmet peer, because an unmet peer may have no port for the questions to its
-    // kernel.
+    // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
+    // such questions.
     {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
-    // A firewall may refuse the connection while the peer is silent for a moment. So the peer and its kernel
-    // must both be silent for this time.
+    // A firewall may refuse the connection while the peer is silent for a moment. So the session ends only
+    // if, for this time, no frame of the peer has arrived and its kernel has accepted no connection.
     {Suspicion::kernel_refuses, PeerState::met, Status::ended, kEndedTolerated},
 };
 

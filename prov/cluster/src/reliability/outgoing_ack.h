@@ -18,9 +18,9 @@ namespace cluster::reliability {
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
 /// A frame may say that the peer waits for an acknowledgement. If the last acknowledgement for which the peer
-/// waited could leave with a reply, the next one also waits for a reply, at most kReplyWait (TCP stacks call
-/// this "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time
-/// before it replies.
+/// waited could leave with a reply, the next one waits for a reply, at most kReplyWait (TCP stacks call this
+/// "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time before
+/// it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };

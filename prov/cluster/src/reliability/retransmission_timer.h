@@ -1,7 +1,7 @@
 // Decides when to retransmit a frame because no acknowledgement arrives (docs/protocol.md 4.4). The first
 // retransmission is a tail loss probe (TLP, RFC 8985 section 7). Its acknowledgement tells the loss detector
-// about all frames before it. Then follow retransmission timeouts (RTO, RFC 6298 section 5), each twice as
-// long as the last.
+// about all frames before it. Retransmission timeouts (RTO, RFC 6298 section 5) follow, each twice as long as
+// the last.
 //
 // If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
 // apart. When hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this
@@ -88,8 +88,8 @@ class RetransmissionTimer {
   /// Returns when to call on_timer(), or kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// Called when the peer has acknowledged a newer transmission. This may not be progress: the peer may have
-  /// no space for the frame.
+  /// Called when the peer has acknowledged a newer transmission. This need not be progress, because the peer
+  /// may have no space for the frame.
   void on_answer() { unanswered_ = 0; }
   /// Returns true from the second timeout in a row without an answer. A delay on the peer's host may have
   /// caused the first one. (RFC 9002 7.6 also requires losses over the time of several timeouts.)
