@@ -250,8 +250,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// Keeps the rest of a frame until the store has space. If the frame is unordered, drops the rest and returns
-/// false, because no correct peer begins a message in an unordered frame.
+/// Keeps the rest of a frame until the store of unexpected messages has space. If the frame is unordered,
+/// drops the rest and returns false, because no correct peer begins a message in an unordered frame.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.may_hold()) {

@@ -2,7 +2,7 @@
 // session is a flow of numbered frames over the endpoint's link.
 //
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
-//   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
+//   up     NetworkReceiver: link -> admission -> session -> flow -> Messenger
 //
 // It is the transport of last resort. open() always succeeds, but this means only that a session has begun.
 // Whether the peer exists becomes known when the peer answers or the session ends. Polling the network costs
@@ -48,7 +48,7 @@ struct NetworkResources {
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
-  ReachMemory reach_memory;  ///< may be empty; then the peers' libraries serve all remote accesses
+  ReachMemory reach_memory;  ///< if empty, the peers' libraries serve all remote accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {
