@@ -335,7 +335,7 @@ int PathManager::rank(std::size_t path) const {
 }
 
 /// Returns the best IP path other than `except`. Among equals, returns the path that was used longest ago.
-/// Returns `except` if all other paths are worse.
+/// Returns `except` if each other path is worse or has never worked.
 std::size_t PathManager::least_recent(std::size_t except) const {
   std::size_t best = PathState::kNone;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
