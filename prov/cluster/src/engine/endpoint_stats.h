@@ -31,7 +31,7 @@ struct EndpointStats {
   Duration application_away{};  ///< the application has taken no turn for at least this time; zero if unknown
 };
 
-/// The largest numbers of entries in `operations` and `messages`. Further ones are only counted.
+/// The largest numbers of entries in `operations` and `messages`. Further entries are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
 inline constexpr std::size_t kMessagesMax = 64;
 

@@ -294,8 +294,8 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
   return false;
 }
 
-/// Opens carriers to members that have none. Opening a carrier can change the peer table. At this point that
-/// is safe, because nothing iterates over peers.
+/// Opens carriers to members that have none. Opening a carrier can change the peer table. The change is safe
+/// here, because nothing iterates over peers.
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;
