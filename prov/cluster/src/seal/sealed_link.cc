@@ -87,8 +87,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// Returns the sender for a group. It is kept as long as the endpoint lives. So if the endpoint leaves the
-/// group and joins it again, no counter is used twice.
+/// Returns the sender for a group. The sender is kept as long as the endpoint lives. So if the endpoint
+/// leaves the group and joins it again, no counter is used twice.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
