@@ -126,7 +126,7 @@ enum class Integrity : std::uint8_t {
   seal,  ///< the seal in the trailer; there is no checksum
 };
 
-inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
+inline constexpr std::size_t kPartsMax = 64;  ///< the most parts of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
