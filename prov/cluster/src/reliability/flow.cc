@@ -116,7 +116,7 @@ void Flow::detect_losses(Time now) {
 }
 
 /// Called when the peer answers for the first time. The peer did not accept earlier frames, because they did
-/// not carry its session number. So these frames count as lost, and leave again.
+/// not carry its session number. So these frames count as lost, and are retransmitted.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.take_back(lost_frames_);
@@ -285,8 +285,7 @@ FlowStats Flow::stats() const {
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // True if the peer has refused a frame of another incarnation with the same name and session number as
-  // ours.
+  // True if the peer has refused a frame of another incarnation that had our name and our session number.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -158,7 +158,8 @@ class FrameSender {
   /// A frame that leaves in parts. The link has taken the first `left` parts, but not yet all.
   struct CutFrame {
     Sequence sequence{};
-    /// The most bytes of a part, its PartBlock included. With another size the frame is cut into other parts.
+    /// The most bytes of a part, its PartBlock included. If this size has changed, the frame is cut anew, and
+    /// all of its parts leave again.
     std::size_t part_max = 0;
     std::size_t left = 0;  ///< number of parts that the link has taken
   };

@@ -107,8 +107,7 @@ void Liveness::on_unproven_path_error(Time now) {
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
-  // If a peer that owes nothing is gone, that does no harm now. The next frame to it will show that it is
-  // gone.
+  // The loss of a peer that owes nothing does no harm now. The next frame to that peer will show the loss.
   if (!expecting_) return false;
   count_idle(now);
   const bool port_closed = error == Status::refused;

@@ -69,7 +69,7 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::unmet, Status::refused, kStartingTolerated},
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
-    // This is a soft error (RFC 1122 4.2.3.9).
+    // An unreachable host is a soft error (RFC 1122 4.2.3.9).
     {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
@@ -222,7 +222,7 @@ class Liveness {
   bool contested() const { return contested_since_ != kNever; }
   void note_error(Time now, Status error, bool known);
   /// Called if a message, perhaps a forged one, says that the peer's port is closed. Schedules a keep-alive
-  /// to the peer, at least `ask_after` after the last one.
+  /// to the peer, at least `ask_after` after the last keep-alive.
   void contest(Time now, Duration ask_after);
   Duration keep_alive_interval(Time now) const;
   bool may_probe() const { return probes_ == Probes::of_all || (probes_ == Probes::of_met && met_); }

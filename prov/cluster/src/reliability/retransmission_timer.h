@@ -4,9 +4,9 @@
 // the last.
 //
 // If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
-// apart. When hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this
-// limit that flow does not fall behind by a second. If turns are late (TurnDelay), each timeout is long
-// enough for late turns of the peer, too.
+// apart. When hundreds of flows fill one queue of a switch, one of them may lose frames a dozen times in a
+// row. With this limit that flow does not fall behind by a second. If turns are late (TurnDelay), each
+// timeout is long enough for late turns of the peer, too.
 //
 // Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
 // acknowledged frame also ends the backoff.
