@@ -1,9 +1,9 @@
-// Detects a flood of frames that belong to no session. During a flood, the link puts all frames without the
-// mark aside (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may
-// arrive per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly
-// ever send malformed frames, or frames that name a session that does not exist. So each frame of these two
-// kinds counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive
-// buffer overflows. The flood is over when fewer than kPerInterval / 4 frames arrive in an interval.
+// Detects a flood of frames that belong to no session. During a flood, the link puts aside all frames without
+// the mark (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may arrive
+// per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly ever
+// send malformed frames, or frames that name a session that does not exist. So each frame of these two kinds
+// counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive buffer
+// overflows. The flood is over when fewer than kPerInterval / 4 frames arrive in an interval.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@
 namespace cluster::network {
 
 /// Returns access to the registered memory of a peer that is on this node but that no nearer transport
-/// reaches. Returns null if that is not possible now.
+/// reaches. Returns null if no access is possible now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
 /// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves

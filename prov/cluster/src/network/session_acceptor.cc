@@ -90,8 +90,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // The application has inserted the sender into the address vector since the answer. The reset makes the
-    // sender call again, and this side then answers it as a member.
+    // The application has inserted the sender into the address vector since this side answered. The reset
+    // makes the sender call again, and this side then answers it as a member.
     if (named && known)
       answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
