@@ -408,8 +408,8 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 
-/// Tells the path that retransmissions were spurious. This means that its EtherType path was wrongly
-/// suspected, too.
+/// Tells the path that retransmissions were spurious. Nothing was lost, so its EtherType path was wrongly
+/// suspected, and is told as well.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;

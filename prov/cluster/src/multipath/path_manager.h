@@ -10,8 +10,9 @@
 // as the peer's only after the peer's engine has answered from that address.
 //
 // A frame counts as overtaken only by frames on the same path. But a path fails if nothing arrives on it for
-// a retransmission timeout, although a frame that was sent later on another path has arrived. In this case,
-// all frames in flight on the failed path are declared lost at once. (A single IP path never fails.)
+// the length of a retransmission timeout, although a frame that was sent later on another path has arrived.
+// In this case, all frames in flight on the failed path are declared lost at once. (A single IP path never
+// fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
