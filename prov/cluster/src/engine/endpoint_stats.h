@@ -1,6 +1,6 @@
-// The state of an endpoint for reports: its counters, its peers, and for each peer which carrier reaches it
-// and why. All values belong to one moment, because they are collected under the engine lock. They cost
-// nothing when messages are sent and received.
+// The state of an endpoint for reports: its counters and its peers. For each peer, it says which carrier
+// reaches the peer, and why. All values belong to one moment, because they are collected under the engine
+// lock. They add no work to the transmission and arrival of messages.
 #pragma once
 
 #include <span>

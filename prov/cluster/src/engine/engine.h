@@ -1,7 +1,7 @@
 // The engine of one endpoint. All calls from outside go through this class: each method takes the engine lock
 // and calls the objects below. These objects take no lock, and each knows only the objects declared before
-// it. The lock has one exception: the progress thread reads a few values without the lock, to see whether the
-// application polls (run_in_background()).
+// it. Only the progress thread reads a few values without the lock, to see whether the application polls
+// (run_in_background()).
 //
 //   down   send() -> Messenger -> the peer's carrier -> the peer's transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues

@@ -11,8 +11,8 @@ using transport::Turn;
 
 namespace {
 
-/// While memory or space in the unexpected store is missing, a turn is taken at this interval. No event
-/// announces that memory or space is free again.
+/// While memory or space in the unexpected store is missing, the engine takes turns at this interval. No
+/// event announces that memory or space is free again.
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;

@@ -1,5 +1,5 @@
-// The transports of an endpoint, nearest first. The engine makes self, shared memory and the network itself,
-// because it uses things that are not in the interface of a transport: the fast lane, datagrams, the link of
+// The transports of an endpoint, nearest first. The engine itself makes self, shared memory and the network.
+// It uses parts of them that are not in the interface of a transport: the fast lane, datagrams, the link of
 // groups. All others come from EngineParts::further_transports. The event loop treats all of them alike
 // (transport/transport.h).
 #pragma once
