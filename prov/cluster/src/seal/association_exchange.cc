@@ -138,7 +138,7 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
   return true;
 }
 
-/// Sends a request with this key. All requests of one attempt, one for each key, have the same number.
+/// Sends a request with this key. All requests that one call of request() sends have the same number.
 void AssociationExchange::send_request(const JobKey& key, const link::Path& path) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_request;

@@ -111,8 +111,8 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 
 /// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
 /// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
-/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the cryptographic
-/// library seals a frame in one piece faster.
+/// it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a link
+/// sends it faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
