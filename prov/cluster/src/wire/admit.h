@@ -1,5 +1,6 @@
-// The only place where bytes from the network are checked. If admit() succeeds, the lengths and the checksum
-// of the frame are right. Callers rely on this, and check only the session and the sequence.
+// Checks the bytes of frames that arrive from the network. If admit() succeeds, the lengths in the frame are
+// right, and so is the checksum if the frame has one. Callers rely on this, and check only numbers such as
+// the session and the sequence.
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,8 @@ namespace cluster::wire {
 /// of a followed by b.
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
-/// Computes the same with tables only. It is the fallback of crc32c() on a processor without a faster
-/// implementation.
+/// Computes the same checksum with tables only. It is the fallback of crc32c() on a processor without a
+/// faster implementation.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, without its x^32

@@ -1,5 +1,5 @@
 // Segments are the messages that the protocol exchanges with its peer. They are packed one after the other
-// into a frame, or written one by one into a shared-memory ring. The bytes are the same on both carriers.
+// into a frame, or written one by one into a shared-memory ring. The bytes are the same in both cases.
 //
 //   common: u8 kind | u8 flags | u16 detail | u32 length      the payload follows the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
