@@ -57,7 +57,7 @@ struct FlowSettings {
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};  ///< how long the peer's engine may say nothing; 0 means forever
+  Duration stuck_timeout{0};  ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
@@ -75,8 +75,8 @@ struct Identity {
       /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
       /// session.
       0;
-  /// The interfaces, indexed by the number of their link. The first has the address of the name. The span
-  /// must outlive the flow. It is empty if there is only one interface.
+  /// The interfaces, indexed by the number of their link. The first interface has the address of the name.
+  /// The span must outlive the flow. It is empty if there is only one interface.
   std::span<const multipath::Rail> rails = {};
   /// Another endpoint of this process, which the peer may know already; empty if there is none.
   SocketAddress sibling{};
@@ -174,7 +174,7 @@ class Flow {
   multipath::PathChallenges challenges_;
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
-  std::uint64_t lost_ = 0;  ///< all frames that were ever declared lost, for stats()
+  std::uint64_t lost_ = 0;  ///< number of frames declared lost so far, for stats()
 };
 
 }  // namespace cluster::reliability

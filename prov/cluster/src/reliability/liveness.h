@@ -37,8 +37,8 @@ enum class PeerState : std::uint8_t {
   any,
   unmet,  ///< the peer has not answered in this session
   met,    ///< the peer has answered
-  /// The peer has answered. In addition, its kernel has once accepted a connection, or an ICMP error says
-  /// that its port is closed.
+  /// The peer has answered. In addition, its kernel has accepted a connection at least once, or an ICMP error
+  /// says that its port is closed.
   corroborated,
 };
 
@@ -108,7 +108,8 @@ enum class Evidence : std::uint8_t {
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
 /// since the question goes on. An answer ends errors only if the first of them arrived before the question
-/// left. An answer ends a refusal or the probe only if this side asked less than before_probe() ago.
+/// left. An answer ends a refusal or the probe only if this side asked within the last before_probe() of
+/// time.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -246,7 +247,7 @@ class Liveness {
   Time keep_alive_sent_{};
 
   bool probe_active_ = false;    ///< this side has asked the kernel since it last heard the peer
-  bool probe_stood_ = false;     ///< the kernel has once accepted a connection
+  bool probe_stood_ = false;     ///< the kernel has accepted a connection at least once
   bool kernel_refuses_ = false;  ///< the kernel has refused a connection since the peer was last heard
   bool kernel_vouches_ = false;
   Time probe_at_{};  ///< when to ask the kernel next

@@ -41,7 +41,7 @@ class TurnDelay {
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
-  /// Makes the timers of the endpoint ignore from now on that turns are late.
+  /// From now on, the timers of the endpoint make no allowance for late turns.
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
