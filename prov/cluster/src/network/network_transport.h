@@ -27,7 +27,7 @@ namespace cluster::network {
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
 /// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
-/// capacity for questions to these hosts, which other hosts cannot use up.
+/// capacity for the questions of these hosts. Other hosts cannot use up this capacity.
 class MemberHosts {
  public:
   /// `probe` may be null.
