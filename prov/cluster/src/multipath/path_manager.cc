@@ -312,7 +312,7 @@ PathManager::Grant PathManager::select(Time now) const {
     estimates[i] = estimate(now, i);
     any_validated |= paths_[i]->validator.validated();
   }
-  if (!any_validated) {  // use the paths that have ever worked, in turn
+  if (!any_validated) {  // use all paths that have worked before, in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
