@@ -95,7 +95,7 @@ void EventLoop::read_clock(Turn& turn) {
 /// Contacts the peers for which receives wait. Writes the present time into new operations, for reports.
 void EventLoop::review_waiting(Time now) {
   next_review_ = now + kReviewInterval;
-  // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.
+  // A datagram endpoint has no sessions: its peer would refuse the call, and the receive would fail.
   contact_awaited_ = parts_.type == EndpointType::rdm && reach_.contact_awaited(now);
   note(messenger_.matcher(), now);
   for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);

@@ -72,7 +72,7 @@ class EventLoop {
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
   /// Takes turns until quiescent() is true, but not longer than the `linger` setting. For peers outside the
-  /// address vector it waits less long.
+  /// address vector, the function waits for a shorter time.
   void drain_on_close();
 
   /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
@@ -137,8 +137,8 @@ class EventLoop {
   bool ended_early_ = false;         ///< the last turn ended early because memory ran out
   bool contact_awaited_ = false;     ///< receives wait for peers without a carrier
   Time next_review_{};               ///< when to call review_waiting() again
-  std::uint64_t clock_read_at_ = 0;  ///< the ticks when read_clock() last read the clock
-  std::uint64_t ticks_ = 0;          ///< the clock at the last full turn that read it
+  std::uint64_t clock_read_at_ = 0;  ///< the tick count when read_clock() last read the clock
+  std::uint64_t ticks_ = 0;          ///< the tick count at the last full turn that read it
   std::uint64_t rest_ = 0;           ///< for how many ticks after `ticks_` calm turns may replace full turns
 };
 
