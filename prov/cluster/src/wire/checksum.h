@@ -66,7 +66,7 @@ consteval std::array<std::uint32_t, kCount> word_powers() {
 
 namespace fast {
 
-/// Continues the inner state over `size` bytes. Does not invert the state before or after that.
+/// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
 using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
 struct Implementation {
