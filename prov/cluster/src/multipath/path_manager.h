@@ -112,7 +112,7 @@ class PathManager {
   /// acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   const link::Path& reply_path() const;
-  /// Returns the shortest time in which an answer can arrive to a frame that is sent now.
+  /// Returns the shortest time until the answer to a frame that is sent now can arrive.
   Duration min_reply_delay() const;
   /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
   /// does not mean a loss.
