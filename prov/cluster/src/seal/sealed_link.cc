@@ -300,8 +300,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. The request contains our salt,
-/// which is known only to hosts on the path.
+/// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
+/// salt in that request, so no other host can forge such an error.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());
