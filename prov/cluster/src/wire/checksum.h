@@ -27,7 +27,7 @@
 namespace cluster::wire {
 
 /// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
-/// of a followed by b.
+/// of `a` followed by `b`.
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
 /// Computes the same checksum with tables only. It is the fallback of crc32c() on a processor without a
