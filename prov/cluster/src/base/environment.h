@@ -44,7 +44,7 @@ struct Environment {
 };
 
 /// Wakes threads that sleep until an object has produced something, such as a completion. The object gets its
-/// Waker as an argument, because only os/ can make a thread sleep.
+/// Waker as an argument, because only os/ can let threads sleep and wake them.
 class Waker {
  public:
   virtual ~Waker() = default;
