@@ -70,8 +70,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Tells the processor to load bytes, which will be read soon, into its cache. For a long range it does so
-/// only for the beginning, because the processor then prefetches the rest by itself.
+/// Tells the processor to load bytes, which will be read soon, into its cache. Of a long range, it loads only
+/// the beginning, because the processor then prefetches the rest by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;

@@ -15,8 +15,8 @@ namespace cluster {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Returns the monotonic time. engine/ reads the clock after it has polled the network, and passes the time
-  /// to the objects below it.
+  /// Returns the monotonic time. Most objects do not call this function, but get the time as an argument
+  /// (base/units.h).
   virtual Time now() = 0;
   /// Returns CLOCK_REALTIME minus now(). It is needed because the kernel gives arriving frames timestamps by
   /// CLOCK_REALTIME. The value jumps when somebody sets the system time.
@@ -44,7 +44,7 @@ struct Environment {
 };
 
 /// Wakes threads that sleep until an object has produced something, such as a completion. The object gets its
-/// Waker as an argument, because only os/ can make a thread sleep.
+/// Waker as an argument, because only os/ can let threads sleep and wake them.
 class Waker {
  public:
   virtual ~Waker() = default;

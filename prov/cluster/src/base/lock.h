@@ -41,17 +41,17 @@ using ThreadId = const void*;
 inline ThreadId this_thread() { return &thread_mark; }
 
 /// A lock for data that one thread uses nearly always (biased locking). Locking costs that thread only a few
-/// plain instructions. An atomic exchange would drain the thread's store buffer each time. That costs as much
-/// as fifty plain instructions.
+/// plain instructions. An atomic exchange would drain the thread's store buffer each time, which costs as
+/// much as fifty plain instructions.
 ///
 /// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. The owner locks by a
 /// plain store to its flag `inside` and a check that it is still the owner. Any other thread first takes
 /// `taken_`, as in a spin lock, and ends the ownership. It then makes all threads of the process execute a
 /// full fence, and waits until no owner's flag is set. There are two cases after the fence. Either the
 /// owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which follows its
-/// store, finds that the thread is no longer the owner. Then the former owner clears its flag and waits like
-/// the others. Later holders of `taken_` need no further fence. They only wait until no flag is set. A thread
-/// can make only itself the owner, and only while it holds `taken_`.
+/// store, finds that the thread is no longer the owner. In the second case, the former owner clears its flag
+/// and waits like the others. Later holders of `taken_` need no further fence. They only wait until no flag
+/// is set. A thread can make only itself the owner, and only while it holds `taken_`.
 ///
 /// Each owner has its own flag. A former owner may be interrupted just before its store, while another thread
 /// becomes the owner and locks. If both used the same flag, the former owner would then clear it and so

@@ -1,7 +1,7 @@
 // A pool of objects of one type. It allocates memory in blocks. Each object has a 32-bit id, which consists
-// of its slot and the slot's generation. A peer that has got the id may send it back after the object was
-// released. Then find() returns nothing, even if another object uses the slot, until the generation has
-// wrapped around after 2048 uses of the slot.
+// of its slot and the slot's generation. A peer that has received the id may send it back after the object
+// was released. In this case find() returns nothing, even if another object uses the slot, until the
+// generation has wrapped around after 2048 uses of the slot.
 #pragma once
 
 #include <cstddef>

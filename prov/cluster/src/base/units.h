@@ -1,7 +1,7 @@
-// Types for times and durations. No component below engine/ reads a clock, with two exceptions. A link adds a
-// timestamp to each arrival. A flow adds a timestamp to each burst, by a clock that engine/ lends to it. All
-// other objects get the time as the argument `now`, and return the time at which they must be called again.
-// So the same objects run with the real clock and with a simulated one.
+// Types for times and durations. Most objects read no clock: they get the time as the argument `now`, and
+// return the time at which they must be called again. The engine, its transports and seal/ read the Clock of
+// their Environment, and lend it to a flow for its bursts. So the same objects run with the real clock and
+// with a simulated one.
 #pragma once
 
 #include <chrono>

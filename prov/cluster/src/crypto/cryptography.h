@@ -16,8 +16,8 @@
 
 namespace cluster::crypto {
 
-// Holds key material. The destructor wipes it, and it cannot be copied by accident. The owner of the object
-// must keep its bytes out of core dumps and swap (os/secret_memory.h).
+// Key material. A Secret cannot be copied by accident, and its destructor wipes its bytes. The owner of a
+// Secret must keep these bytes out of core dumps and swap (os/secret_memory.h).
 
 /// Zeroes the bytes. The compiler cannot remove the call, although nothing reads the bytes afterwards.
 inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
@@ -63,7 +63,7 @@ class Aead {
  public:
   virtual ~Aead() = default;
   /// Encrypts `text` in place and writes the tag, which authenticates `text` and `associated`. If `text` is
-  /// empty, it only authenticates `associated`.
+  /// empty, the tag authenticates only `associated`.
   virtual void seal(const Nonce& nonce, ConstBytes associated, Bytes text, std::byte* tag) = 0;
   /// Decrypts `text` in place. Returns false if the tag is wrong. In this case, `text` is undefined. Compares
   /// tags in constant time.

@@ -33,8 +33,8 @@ os::NextWake BackgroundRunner::run() {
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
   os::NextWake next = kAway;
   if (!polled) {
-    // arm() fails if something has arrived, if sleeping is impossible, or while a target is taking writes. A
-    // target's process may be stopped while it takes them.
+    // arm() fails if something has arrived, if sleeping is impossible, or while a target is taking posted
+    // writes. In the last case this thread pauses between turns, because the target's process may be stopped.
     const bool armed = loop_.arm();
     const bool at_once = waiter_.can_sleep() && !messenger_.rma().pending();
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
@@ -62,8 +62,8 @@ os::NextWake BackgroundRunner::run_manual() {
     sleeps_ = true;
     return {os::NextWake::kUntilReadable, loop_.descriptor()};
   }
-  // The event that woke this thread also wakes the application's thread. So this thread first gives that
-  // thread time to handle the event and go back to sleep.
+  // The event that woke this thread also wakes the application's thread. So this thread first gives the
+  // application's thread time to handle the event and go back to sleep.
   if (slept && !packing_.in_stream()) return by_time(kIdle);
   if (loop_.run_once()) quiet_runs_ = 0;
   turns_seen_ = loop_.turns();

@@ -62,9 +62,9 @@ class BackgroundRunner {
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// Called when a thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
-  /// Returns true if the application has polled since the last call. Then the progress thread has nothing to
-  /// do. The progress thread calls this without the engine lock, so that a polling application remains the
-  /// only user of that lock (base/lock.h).
+  /// Returns true if the application has polled since the last call. In this case the progress thread has
+  /// nothing to do. The progress thread calls this without the engine lock, so that a polling application
+  /// remains the only user of that lock (base/lock.h).
   bool application_polls();
   /// Returns when to call application_polls() again after it has returned true.
   os::NextWake next_check();

@@ -1,6 +1,6 @@
-// The state of an endpoint for reports: its counters, its peers, and for each peer which carrier reaches it
-// and why. All values belong to one moment, because they are collected under the engine lock. They cost
-// nothing when messages are sent and received.
+// The state of an endpoint for reports: its counters and its peers. For each peer, it says which carrier
+// reaches the peer, and why. All values belong to one moment, because they are collected under the engine
+// lock. They add no work to the transmission and arrival of messages.
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ struct EndpointStats {
   Duration application_away{};  ///< the application has taken no turn for at least this time; zero if unknown
 };
 
-/// The largest numbers of entries in `operations` and `messages`. Further ones are only counted.
+/// The largest numbers of entries in `operations` and `messages`. Further entries are only counted.
 inline constexpr std::size_t kOperationsMax = 10'000;
 inline constexpr std::size_t kMessagesMax = 64;
 

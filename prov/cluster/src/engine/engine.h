@@ -1,13 +1,13 @@
 // The engine of one endpoint. All calls from outside go through this class: each method takes the engine lock
 // and calls the objects below. These objects take no lock, and each knows only the objects declared before
-// it. There is one exception: the progress thread reads a few values without the lock, to see whether the
-// application polls (run_in_background()).
+// it. Only the progress thread reads a few values without the lock, to see whether the application polls
+// (run_in_background()).
 //
 //   down   send() -> Messenger -> the peer's carrier -> the peer's transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
 //   PeerTable         peers by name and handle          PeerReach         how a peer is reached; losses
-//   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
+//   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how threads sleep
 //   Transports        the ways to reach peers           EventLoop         one turn; when the next is due
 //   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
 //   CollectiveEndpoint  collective operations
@@ -176,7 +176,7 @@ class Engine {
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
   transport::TransportContext context_;
-  shm::FastLane no_lane_;  ///< stands in for the fast lane if there is no shared memory; it is never open
+  shm::FastLane no_lane_;  ///< takes the place of the fast lane if there is no shared memory; never open
   Transports transports_;
   shm::FastLane* const lane_;
   EventLoop loop_;

@@ -51,8 +51,8 @@ struct EngineParts {
   /// The interfaces behind `link`, by number. The first interface has the address of `name`. Empty if there
   /// is only one interface.
   std::vector<multipath::Rail> rails = {};
-  /// Asks the kernel of a peer's node whether the peer's process exists. If `probe` is null, a peer counts as
-  /// gone only when it stays silent.
+  /// Asks the kernel of a peer's node whether the peer's process exists. If `probe` is null, no kernel is
+  /// asked.
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
   /// Gives access to the registered memory of peers on this node. If `region_connector` is null, the peers'
   /// libraries perform all accesses.

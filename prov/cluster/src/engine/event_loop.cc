@@ -11,8 +11,8 @@ using transport::Turn;
 
 namespace {
 
-/// While memory or space in the unexpected store is missing, a turn is taken at this interval. No event
-/// announces that memory or space is free again.
+/// While memory or space in the unexpected store is missing, the engine takes turns at this interval. No
+/// event announces that memory or space is free again.
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
@@ -83,8 +83,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
   return turn.brought();
 }
 
-/// No transport has read the clock. If an operation is in progress, it may wait for time to pass. Turns that
-/// follow each other closely read the clock only now and then.
+/// Called if no transport has read the clock. Reads it if an operation is in progress, because the operation
+/// may wait for time to pass. Turns that follow each other closely read the clock only now and then.
 void EventLoop::read_clock(Turn& turn) {
   if (turn.hurries() || !messenger_.under_way()) return;
   if (turn.scope() == PollScope::due && turn.ticks() - clock_read_at_ <= Transport::kTicksPerLook) return;
@@ -92,10 +92,10 @@ void EventLoop::read_clock(Turn& turn) {
   turn.now = parts_.environment.clock.now();
 }
 
-/// Calls peers that are awaited, and dates operations for reports.
+/// Contacts the peers for which receives wait. Writes the present time into new operations, for reports.
 void EventLoop::review_waiting(Time now) {
   next_review_ = now + kReviewInterval;
-  // An endpoint of datagrams has no sessions: its peer would refuse the call, and the receive would fail.
+  // A datagram endpoint has no sessions: its peer would refuse the call, and the receive would fail.
   contact_awaited_ = parts_.type == EndpointType::rdm && reach_.contact_awaited(now);
   note(messenger_.matcher(), now);
   for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
@@ -160,7 +160,7 @@ Time EventLoop::next_deadline() const {
   return next;
 }
 
-/// Pending accesses count only if their transport wants turns for them.
+/// Pending remote accesses alone cause no turn, unless their transport wants turns for them.
 Time EventLoop::next_turn() const {
   const bool waits = ended_early_ || wants_turns() || holding();
   return std::min(next_deadline(), waits ? parts_.environment.clock.now() + kTurnRetry : kNever);

@@ -72,7 +72,7 @@ class EventLoop {
            all_of([](const transport::Transport& each) { return each.quiescent(transport::Towards::all); });
   }
   /// Takes turns until quiescent() is true, but not longer than the `linger` setting. For peers outside the
-  /// address vector it waits less long.
+  /// address vector, the function waits for a shorter time.
   void drain_on_close();
 
   /// Returns the time at which the endpoint needs a turn even if nothing arrives and nobody calls it. Returns
@@ -95,7 +95,7 @@ class EventLoop {
 
  private:
   static constexpr std::uint32_t kTurnsPerQuietRings =
-      1 << 2;  ///< full turns are one in this many if a turn reads only some rings
+      1 << 2;  ///< if calm turns read only some rings, one turn in this many is a full turn
   static constexpr Duration kReviewInterval = 250ms;
 
   /// Takes a full turn because of the time, not because of a message. It is a function of its own so that the
@@ -132,13 +132,13 @@ class EventLoop {
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
-  /// Then a turn may be calm if its number has at least one of these bits.
+  /// In this case a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
   bool ended_early_ = false;         ///< the last turn ended early because memory ran out
   bool contact_awaited_ = false;     ///< receives wait for peers without a carrier
   Time next_review_{};               ///< when to call review_waiting() again
-  std::uint64_t clock_read_at_ = 0;  ///< the ticks when read_clock() last read the clock
-  std::uint64_t ticks_ = 0;          ///< the clock at the last full turn that read it
+  std::uint64_t clock_read_at_ = 0;  ///< the tick count when read_clock() last read the clock
+  std::uint64_t ticks_ = 0;          ///< the tick count at the last full turn that read it
   std::uint64_t rest_ = 0;           ///< for how many ticks after `ticks_` calm turns may replace full turns
 };
 

@@ -46,7 +46,7 @@ bool wants_answer(SegmentKind kind) {
 }
 
 /// Returns the size of the largest body. A body of this size also fits into a segment of a flow, because the
-/// frames of a flow have the same length.
+/// frames of a flow may be as long as the frames of a group.
 std::size_t body_max(const link::Link* link) {
   const std::size_t frame = link != nullptr ? link->frame_max() : reliability::kFrameMin;
   return std::max(kBodyMin, frame - group::kBodyOverhead);
@@ -294,8 +294,8 @@ bool GroupTable::receive_frame(Time now, GroupEntry& entry, const wire::FrameVie
   return false;
 }
 
-/// Opens carriers to members that have none. Opening a carrier can change the peer table. At this point that
-/// is safe, because nothing iterates over peers.
+/// Opens carriers to members that have none. Opening a carrier can change the peer table. The change is safe
+/// here, because nothing iterates over peers.
 void GroupTable::reach_members(GroupEntry& entry) {
   if (!entry.unreached) return;
   std::vector<Member*> lost;

@@ -1,6 +1,7 @@
-// The transports of an endpoint, nearest first. The engine makes self, shared memory and the network itself,
-// because it needs more of them than the interface: the fast lane, datagrams, the link of groups. All others
-// come from EngineParts::further_transports. The event loop treats all of them alike (transport/transport.h).
+// The transports of an endpoint, nearest first. The engine itself makes self, shared memory and the network.
+// It uses parts of them that are not in the interface of a transport: the fast lane, datagrams, the link of
+// groups. All others come from EngineParts::further_transports. The event loop treats all of them alike
+// (transport/transport.h).
 #pragma once
 
 #include <memory>

@@ -49,7 +49,8 @@ std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<con
   for (std::size_t link = 0; link < rails.size(); ++link) {
     if (link == first.link) continue;
     // The best address for a rail is one on its subnet. Among equals, an address that is not paired yet is
-    // better. After that, an address with the same position in its list as the rail is better.
+    // better. If two addresses are still equal, the better one has the same position among the addresses as
+    // the rail has among the rails.
     const SocketAddress* best = nullptr;
     int best_score = -1;
     for (std::size_t i = 0; i < peer.size(); ++i) {

@@ -79,8 +79,8 @@ class LossDetector {
     bool settled = false;
   };
 
-  /// Settled transmissions are dropped while more than this number, plus two for each one in flight, are
-  /// stored.
+  /// Settled transmissions are dropped while more transmissions are stored than this number plus two for each
+  /// transmission in flight.
   static constexpr std::size_t kTransmissionsKept = 64;
   /// When this many transmissions have overtaken a frame, RFC 9002 6.1.1 declares the frame lost, and RFC
   /// 8985 6.2 gives up its reorder window. Here, a frame waits one reply time longer if at most this many

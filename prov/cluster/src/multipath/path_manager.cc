@@ -312,7 +312,7 @@ PathManager::Grant PathManager::select(Time now) const {
     estimates[i] = estimate(now, i);
     any_validated |= paths_[i]->validator.validated();
   }
-  if (!any_validated) {  // use the paths that have ever worked, in turn
+  if (!any_validated) {  // use all paths that have worked before, in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
@@ -335,7 +335,7 @@ int PathManager::rank(std::size_t path) const {
 }
 
 /// Returns the best IP path other than `except`. Among equals, returns the path that was used longest ago.
-/// Returns `except` if all other paths are worse.
+/// Returns `except` if each other path is worse or has never worked.
 std::size_t PathManager::least_recent(std::size_t except) const {
   std::size_t best = PathState::kNone;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
@@ -408,8 +408,8 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 
-/// Tells the path that retransmissions were spurious. This means that its EtherType path was wrongly
-/// suspected, too.
+/// Tells the path that retransmissions were spurious. Nothing was lost, so its EtherType path was wrongly
+/// suspected, and is told as well.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;

@@ -9,9 +9,10 @@
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
-// Only frames on the same path can overtake a frame. But a path fails if nothing arrives on it for a
-// retransmission timeout, although a frame that was sent later on another path has arrived. In this case, all
-// frames in flight on the failed path are declared lost at once. (A single IP path never fails.)
+// A frame counts as overtaken only by frames on the same path. But a path fails if nothing arrives on it for
+// the length of a retransmission timeout, although a frame that was sent later on another path has arrived.
+// In this case, all frames in flight on the failed path are declared lost at once. (A single IP path never
+// fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
@@ -111,7 +112,7 @@ class PathManager {
   /// acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   const link::Path& reply_path() const;
-  /// Returns the shortest time in which an answer can arrive to a frame that is sent now.
+  /// Returns the shortest time until the answer to a frame that is sent now can arrive.
   Duration min_reply_delay() const;
   /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
   /// does not mean a loss.
@@ -145,7 +146,7 @@ class PathManager {
   void begin_turn();
   Grant select(Time now) const;
   /// Returns the path for the retransmission of a frame that was sent on `path` and was not acknowledged in
-  /// time. Prefers another path to `path` unless all other paths are worse.
+  /// time. Prefers another path to `path`, unless each other path is worse or has never worked.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
   /// frame must have at most kEthertypeFrameMax bytes.

@@ -7,8 +7,8 @@
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample for this path is
 // exact if that transmission was sent on this path. On a slow path, a frame is hardly ever the newest of all
-// paths. If the frame is not the newest, its sample lasts until an acknowledgement covers the frame, and
-// includes the time for which the peer delayed the acknowledgement.
+// paths. If the frame is not the newest, its sample ends only when an acknowledgement covers the frame. Such
+// a sample includes the time for which the peer delayed the acknowledgement.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and which are neither
 // acknowledged nor declared lost. on_frame_acked() is called before on_ack() for the same acknowledgement.

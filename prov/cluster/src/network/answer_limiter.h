@@ -3,11 +3,11 @@
 // have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
 // receiver is a member or an unknown source. A sender that gets no answer asks again.
 //
-// In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads these at intervals.
-// The bucket then holds at most the tokens of one such interval. If a peer has just sent a frame in its
-// session, a call under the peer's name is most probably forged. So this name gets neither an answer nor a
-// reset. Unknown sources get no answer to frames that name a session or ask about siblings. An answer would
-// tell them that they have found the mark (link/link.h: Thinning).
+// In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads them at intervals.
+// During a flood, the bucket holds at most the tokens of one such interval. If a peer has just sent a frame
+// in its session, a call under the peer's name is most probably forged. So this name gets neither an answer
+// nor a reset. Unknown sources get no answer to frames that name a session or ask about siblings. An answer
+// would tell them that they have found the mark (link/link.h: Thinning).
 #pragma once
 
 #include <algorithm>

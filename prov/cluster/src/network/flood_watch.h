@@ -1,9 +1,9 @@
-// Detects a flood of frames that belong to no session. During a flood, the link puts all frames without the
-// mark aside (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may
-// arrive per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly
-// ever send malformed frames, or frames that name a session that does not exist. So each frame of these two
-// kinds counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive
-// buffer overflows. The flood is over when fewer than a quarter of kPerInterval arrive in an interval.
+// Detects a flood of frames that belong to no session. During a flood, the link puts aside all frames without
+// the mark (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may arrive
+// per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly ever
+// send malformed frames, or frames that name a session that does not exist. So each frame of these two kinds
+// counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive buffer
+// overflows. The flood is over when fewer than kPerInterval / 4 frames arrive in an interval.
 #pragma once
 
 #include <algorithm>
@@ -51,9 +51,9 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Decides whether there is a flood. During a flood, the engine reads the frames that were put aside at
-  /// most once per interval. Even if the engine is late, it has read these frames only once, so the end of
-  /// the flood is decided as if one interval had passed. Two of these reads may fall into one interval and
+  /// Decides whether there is a flood. During a flood, the engine reads at most once per interval the frames
+  /// that the link has put aside. Even if the engine is late, it has read these frames only once, so the end
+  /// of the flood is decided as if one interval had passed. Two of these reads may fall into one interval and
   /// none into the next. Therefore half of the frames of one interval also count in the next. Outside a
   /// flood, a late engine has read at most a few bursts. Therefore at most kIntervalsMax intervals count.
   void review_now(Time now) {

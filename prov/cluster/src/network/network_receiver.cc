@@ -52,7 +52,7 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
 }
 
 /// Reads bursts as long as the link may have more frames. If there is a key, a burst may look short because
-/// the seal has refused some of its frames, so refused frames count too.
+/// the seal has refused some of its frames. So refused frames count as part of the burst.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -118,8 +118,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Logs the first sealed frame that this process cannot open. Later ones are only counted, because all of
-/// them may be forged.
+/// Logs the first sealed frame that this process cannot open. Later frames of this kind are only counted,
+/// because all of them may be forged.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -250,8 +250,8 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }
 
-/// Keeps the rest of a frame until the store has space. If the frame is unordered, drops the rest and returns
-/// false, because no correct peer begins a message in an unordered frame.
+/// Keeps the rest of a frame until the store of unexpected messages has space. If the frame is unordered,
+/// drops the rest and returns false, because no correct peer begins a message in an unordered frame.
 bool NetworkReceiver::hold(RemotePeer& peer, ConstBytes segments) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
   if (!window.may_hold()) {

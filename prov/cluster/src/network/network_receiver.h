@@ -48,8 +48,8 @@ class NetworkReceiver {
   /// Returns when receive() must be called even if no frame arrives, or kNever.
   Time deadline() const { return flood_.deadline(); }
   void receive_held(Time now);
-  /// Reads ICMP errors. This costs a system call, so unless `force` is true it happens at most once per
-  /// kPathErrorInterval.
+  /// Reads ICMP errors. Each read costs a system call, so unless `force` is true, this function reads at most
+  /// once per kPathErrorInterval.
   void read_path_errors(Time now, bool force);
 
  private:

@@ -2,7 +2,7 @@
 // session is a flow of numbered frames over the endpoint's link.
 //
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
-//   up     NetworkReceiver: link -> gate -> session -> flow -> Messenger
+//   up     NetworkReceiver: link -> admission -> session -> flow -> Messenger
 //
 // It is the transport of last resort. open() always succeeds, but this means only that a session has begun.
 // Whether the peer exists becomes known when the peer answers or the session ends. Polling the network costs
@@ -23,11 +23,11 @@
 namespace cluster::network {
 
 /// Returns access to the registered memory of a peer that is on this node but that no nearer transport
-/// reaches. Returns null if that is not possible now.
+/// reaches. Returns null if no access is possible now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
 /// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
-/// capacity for questions to these hosts, which other hosts cannot use up.
+/// capacity for the questions of these hosts. Other hosts cannot use up this capacity.
 class MemberHosts {
  public:
   /// `probe` may be null.
@@ -48,7 +48,7 @@ struct NetworkResources {
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
-  ReachMemory reach_memory;  ///< may be empty; then the peers' libraries serve all remote accesses
+  ReachMemory reach_memory;  ///< if empty, the peers' libraries serve all remote accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {

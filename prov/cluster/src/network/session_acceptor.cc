@@ -90,8 +90,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // The application has inserted the sender into the address vector since the answer. The reset makes the
-    // sender call again, and this side then answers it as a member.
+    // The application has inserted the sender into the address vector since this side answered. The reset
+    // makes the sender call again, and this side then answers it as a member.
     if (named && known)
       answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
@@ -128,7 +128,7 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
 
 /// Refuses a frame of another incarnation. The peer may have answered this side's opening and then restarted,
 /// perhaps with its clock set back. If a late copy of the opening arrives after the restart, the new
-/// incarnation answers it. But the session does not belong to that incarnation. The reset makes that
+/// incarnation answers it. But this side's session is with the earlier incarnation. The reset makes the new
 /// incarnation forget its answer.
 void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                                const link::Path& from) {
@@ -164,7 +164,7 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 /// session. The peer has given up this session without using it, because the session was meant for an earlier
 /// incarnation of this side. If an earlier incarnation of the peer has named that session, that incarnation
 /// may have accepted our frames. In this case the frames must not be retransmitted, and the function returns
-/// false. The present incarnation knows which frames it has accepted.
+/// false. Retransmission to the present incarnation is safe, because it knows which frames it has accepted.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

@@ -76,8 +76,8 @@ void SessionTable::skip_epoch(std::uint64_t epoch) {
 }
 
 /// Creates a flow. If `session` is not 0, it was already named to a caller. Such a session gets this
-/// incarnation's first epoch, which the answer named. All other sessions get ever larger epochs: within one
-/// incarnation by the clock, and across incarnations by real time.
+/// incarnation's first epoch, which the answer named. All other sessions get ever larger epochs. Within one
+/// incarnation the epochs grow with the clock, and from one incarnation to the next with real time.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;

@@ -52,7 +52,7 @@ class SessionTable {
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
   /// Called when the peer's flow has received the peer's opening. The flow becomes the peer's carrier unless
-  /// the peer already has one. If the peer was lost, it has come back.
+  /// the peer already has one. If the peer was lost, it is reachable again.
   void on_answer(RemotePeer& peer);
   void drop_pending(RemotePeer& peer);
   /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
@@ -81,10 +81,11 @@ class SessionTable {
  private:
   static constexpr Duration kIdleBeforeReminder = 400ms;
   static constexpr Duration kReminderInterval = 200ms;
-  /// The interval between reminders while only receives from any sender wait. It limits how often an idle
-  /// process wakes.
+  /// The interval between reminders while receives from any sender are the only pending operations. It limits
+  /// how often an idle process wakes.
   static constexpr Duration kReminderIntervalIdle = 500ms;
-  /// The idle time before a reminder while a receive from any sender waits. With many peers it is longer.
+  /// The idle time before a reminder while a receive from any sender is pending. With many peers it is
+  /// longer.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
   /// The interval between reminders is at least this time, multiplied by the number of members.

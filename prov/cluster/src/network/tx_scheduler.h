@@ -6,8 +6,8 @@
 //                       messages continue, frames are transmitted
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
-// Invariants: a peer is listed here if and only if it has a flow. No flow has an earlier deadline than its
-// peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
+// Invariants: a peer is listed here if and only if it has a flow. The deadline of a flow is never earlier
+// than the timer of its peer. A flow that has failed is marked in the peer table and transmits nothing more.
 #pragma once
 
 #include <vector>

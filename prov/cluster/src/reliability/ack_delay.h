@@ -1,6 +1,6 @@
-// The longest time for which an acknowledgement waits for a frame that can carry it. A sender has to know
-// this limit of its peer. Otherwise the sender's tail loss probe might leave before the acknowledgement, and
-// retransmit a frame that was not lost.
+// An acknowledgement may wait for a data frame that can carry it, but no longer than the limits below. A
+// sender must know the limit of its peer. Otherwise the sender's tail loss probe might leave before the
+// acknowledgement arrives, and retransmit a frame that was not lost.
 #pragma once
 
 #include "base/units.h"
@@ -14,7 +14,7 @@ inline constexpr Duration kAckDelay = 25us;
 /// for the processors.
 inline constexpr Duration kAckDelayLate = 200us;
 /// The limit of an endpoint with FI_COLLECTIVE and several rails. It is shorter, because the sender measures
-/// the capacity of each rail by the acknowledgements.
+/// the capacity of each rail by the acknowledgements, and a long delay would distort the measurement.
 inline constexpr Duration kAckDelayOfRails = 80us;
 
 }  // namespace cluster::reliability

@@ -74,7 +74,7 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Returns how many spurious retransmissions the peer has counted since its last acknowledgement with a
+/// Returns how many spurious retransmissions the peer has counted since its last acknowledgement with an ack
 /// block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;

@@ -3,8 +3,9 @@
 // retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
-// received every frame before it. Otherwise the application might end while the peer still misses an earlier
-// frame. In that case the peer could not deliver the segment, although its token was reported.
+// received every frame before the frame of that segment. Otherwise the application might end while the peer
+// still misses an earlier frame. In that case the peer could not deliver the segment, although its token was
+// reported.
 #pragma once
 
 #include <cstdint>

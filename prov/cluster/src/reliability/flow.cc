@@ -84,8 +84,8 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
                        receiver_.acknowledgement(Time{}));
 }
 
-/// If only answers are left to send, they may wait until the owed acknowledgement is due. A data frame that
-/// leaves in the meantime carries both.
+/// If only answers (`done`) are left to send, they may wait until the owed acknowledgement is due. A data
+/// frame that leaves in the meantime carries both.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -116,7 +116,7 @@ void Flow::detect_losses(Time now) {
 }
 
 /// Called when the peer answers for the first time. The peer did not accept earlier frames, because they did
-/// not carry its session number. So these frames count as lost, and leave again.
+/// not carry its session number. So these frames count as lost, and are retransmitted.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.take_back(lost_frames_);
@@ -155,15 +155,15 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A frame with none of the following parts shows only that its sender knows the session number. That number
-  // alone is easier to guess than the number and a sequence together.
+  // A frame with none of the following parts is no sign of life. It shows only that its sender knows the
+  // session number, which is easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
     // An old frame does not show at which address the peer is, because a forger can easily guess one of the
-    // many old sequences. The same holds for a part of an incomplete frame, because such a part may have any
-    // sequence that has not arrived.
+    // many old sequences. The same holds for a part of an incomplete frame, because a forger can give such a
+    // part any of the many sequences that this side still expects.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -197,10 +197,10 @@ void Flow::on_timer(Time now) {
   }
 }
 
-/// Called when frames are outstanding and no acknowledgement has arrived in time. After a timeout, or if the
-/// peer is known to miss a frame, the flow retransmits the oldest outstanding frame. Otherwise it retransmits
-/// the last frame, because the acknowledgement of that frame covers all frames before it (RFC 8985 section
-/// 7).
+/// Called when frames are outstanding and no acknowledgement has arrived in time. After a retransmission
+/// timeout, or if the peer is known to miss a frame, the flow retransmits the oldest outstanding frame.
+/// Otherwise it retransmits the last frame, because the acknowledgement of that frame covers all frames
+/// before it (RFC 8985 section 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -281,12 +281,11 @@ FlowStats Flow::stats() const {
 /// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
 /// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
 /// carry in their opening. Once the peer is known, a reset with our session no longer counts: the flow
-/// retransmits the refused frames, and the peer can refuse them again.
+/// retransmits the refused frames with the peer's session, and the peer can refuse them again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // True if the peer has refused a frame of another incarnation with the same name and session number as
-  // ours.
+  // True if the peer has refused a frame of another incarnation that had our name and our session number.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -6,7 +6,7 @@
 //   frame size      how long frames may be: what both links carry, and what the path is known to carry
 //   send queue      the carrier for the protocol's posts: packs them into frames, and keeps the frames
 //   frame sender    which frames leave now, and on which path
-//   ack processor   evaluates the peer's acknowledgements: acknowledged segments, losses, round trips
+//   ack processor   what the peer's acknowledgements say: acknowledged segments, losses, round trips
 //   frame receiver  which frames have arrived, in which order they are delivered, when they are acknowledged
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
@@ -57,7 +57,7 @@ struct FlowSettings {
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
   Duration peer_timeout = 5s;
-  Duration stuck_timeout{0};  ///< how long the peer's engine may say nothing; 0 means forever
+  Duration stuck_timeout{0};  ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
@@ -75,8 +75,8 @@ struct Identity {
       /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
       /// session.
       0;
-  /// The interfaces, indexed by the number of their link. The first has the address of the name. The span
-  /// must outlive the flow. It is empty if there is only one interface.
+  /// The interfaces, indexed by the number of their link. The first interface has the address of the name.
+  /// The span must outlive the flow. It is empty if there is only one interface.
   std::span<const multipath::Rail> rails = {};
   /// Another endpoint of this process, which the peer may know already; empty if there is none.
   SocketAddress sibling{};
@@ -97,7 +97,8 @@ class Flow {
   // --- down ---
   /// Answers an opening whose sender is not proven to be the peer: any host can write a frame of session 0 in
   /// the peer's name. The answer is only the opening of this side. If the peer later sends frames to our
-  /// session, the answer has reached the peer's address. The peer also retransmits its first frames.
+  /// session, the answer has reached the peer's address. The data in the peer's first frame is not lost,
+  /// because the peer retransmits that frame.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
   /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
@@ -173,7 +174,7 @@ class Flow {
   multipath::PathChallenges challenges_;
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
-  std::uint64_t lost_ = 0;  ///< all frames that were ever declared lost, for stats()
+  std::uint64_t lost_ = 0;  ///< number of frames declared lost so far, for stats()
 };
 
 }  // namespace cluster::reliability

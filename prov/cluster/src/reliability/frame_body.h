@@ -21,7 +21,7 @@ namespace cluster::reliability {
 
 /// Size of the headroom: the header and the largest blocks that may follow it.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         // One may be the sibling's; the name has no rail block.
+                                         // One rail block may be the sibling's; our own name has none.
                                          wire::kRailsMax * sizeof(wire::RailBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
 

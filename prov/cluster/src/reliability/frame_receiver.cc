@@ -111,8 +111,8 @@ bool FrameReceiver::next(ConstBytes& segments) {
   return false;
 }
 
-/// Acknowledges the frame at once. After many retransmissions the peer may be in a long backoff, so waiting
-/// for the next retransmission would take too long.
+/// Lets the held frame arrive, and acknowledges it at once. After many retransmissions the peer may be in a
+/// long backoff, so waiting for the next retransmission would take too long.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);

@@ -110,7 +110,8 @@ class FrameReceiver {
   ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
-  /// While this side holds segments back, no frame counts as missing.
+  /// Returns when the flow ends although frames are missing. While this side holds segments back, that is
+  /// never: the frames behind them may have arrived.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;

@@ -311,7 +311,7 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      // Over a proven path, the keep-alive responder may answer instead of the engine.
+      // Over a proven path, an answer of the peer's keep-alive responder is enough.
       const bool proven = paths_[due->path].validator.proven();
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),

@@ -99,8 +99,8 @@ class FrameSender {
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
-  /// acknowledgement. Until the next turn, deadline() returns kNever, because the AckScheduler has the
-  /// deadline of the acknowledgement.
+  /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the
+  /// AckScheduler ends the wait.
   Outcome skip_turn(Time now) {
     link_retry_at_ = pacer_allows_at_ = kNever;
     return {.now = now};
@@ -158,7 +158,8 @@ class FrameSender {
   /// A frame that leaves in parts. The link has taken the first `left` parts, but not yet all.
   struct CutFrame {
     Sequence sequence{};
-    /// The most bytes of a part, block included. With another size the frame is cut into other parts.
+    /// The most bytes of a part, its PartBlock included. If this size has changed, the frame is cut anew, and
+    /// all of its parts leave again.
     std::size_t part_max = 0;
     std::size_t left = 0;  ///< number of parts that the link has taken
   };

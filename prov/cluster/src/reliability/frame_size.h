@@ -7,9 +7,9 @@
 // If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
 // hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after
 // a second black hole at most least(), which every path carries. If the search for the longest frame was
-// complete, it begins again, because an outage or a computing peer may have caused the same symptom. Queued
-// and outstanding frames keep their sequences, so frames that have become too long leave in parts
-// (PartEncoder).
+// complete, it begins again: an outage, or a peer that computes and does not answer, may have caused the same
+// symptom. Queued and outstanding frames keep their sequences, so frames that have become too long leave in
+// parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -92,8 +92,8 @@ class FrameSize {
  private:
   /// A frame of this size fits on every IPv6 path (1280 bytes, RFC 8200), and on nearly every IPv4 path.
   static constexpr std::size_t kInitialFrameSize = 1232;
-  /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2), and
-  /// that is nearly every path.
+  /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2).
+  /// Nearly every path does.
   static constexpr std::size_t kLeastFrameSize = 548;
   /// Frames of this size leave without a probe. This is the longest frame over IPv4 and UDP on an Ethernet
   /// with an MTU of 1500.

@@ -107,8 +107,7 @@ void Liveness::on_unproven_path_error(Time now) {
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
-  // If a peer that owes nothing is gone, that does no harm now. The next frame to it will show that it is
-  // gone.
+  // The loss of a peer that owes nothing does no harm now. The next frame to that peer will show the loss.
   if (!expecting_) return false;
   count_idle(now);
   const bool port_closed = error == Status::refused;
@@ -175,8 +174,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     const bool corroborated = probe_stood_ || refused();
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
   }
-  // A short peer timeout shortens the interval, so that several questions fit into it: a question or its
-  // answer may be lost.
+  // If the peer timeout is short, so is the interval: several questions must fit into the timeout, because a
+  // question or its answer may be lost.
   const Duration interval =
       probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
   probe_at_ = now + (kernel_refuses_ ? kContestedKeepAliveInterval : interval);

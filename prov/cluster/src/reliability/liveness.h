@@ -37,8 +37,8 @@ enum class PeerState : std::uint8_t {
   any,
   unmet,  ///< the peer has not answered in this session
   met,    ///< the peer has answered
-  /// The peer has answered. In addition, its kernel has once accepted a connection, or an ICMP error says
-  /// that its port is closed.
+  /// The peer has answered. In addition, its kernel has accepted a connection at least once, or an ICMP error
+  /// says that its port is closed.
   corroborated,
 };
 
@@ -69,13 +69,13 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::unmet, Status::refused, kStartingTolerated},
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
-    // This is a soft error (RFC 1122 4.2.3.9).
+    // An unreachable host is a soft error (RFC 1122 4.2.3.9).
     {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
-    // There is no row for an unmet peer, because an unmet peer may have no port for the questions to its
-    // kernel.
+    // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
+    // such questions.
     {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
-    // A firewall may refuse the connection while the peer is silent for a moment. So the peer and its kernel
-    // must both be silent for this time.
+    // A firewall may refuse the connection while the peer is silent for a moment. So the session ends only
+    // if, for this time, no frame of the peer has arrived and its kernel has accepted no connection.
     {Suspicion::kernel_refuses, PeerState::met, Status::ended, kEndedTolerated},
 };
 
@@ -108,7 +108,8 @@ enum class Evidence : std::uint8_t {
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
 /// since the question goes on. An answer ends errors only if the first of them arrived before the question
-/// left. An answer ends a refusal or the probe only if this side asked less than before_probe() ago.
+/// left. An answer ends a refusal or the probe only if this side asked within the last before_probe() of
+/// time.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -222,7 +223,7 @@ class Liveness {
   bool contested() const { return contested_since_ != kNever; }
   void note_error(Time now, Status error, bool known);
   /// Called if a message, perhaps a forged one, says that the peer's port is closed. Schedules a keep-alive
-  /// to the peer, at least `ask_after` after the last one.
+  /// to the peer, at least `ask_after` after the last keep-alive.
   void contest(Time now, Duration ask_after);
   Duration keep_alive_interval(Time now) const;
   bool may_probe() const { return probes_ == Probes::of_all || (probes_ == Probes::of_met && met_); }
@@ -246,7 +247,7 @@ class Liveness {
   Time keep_alive_sent_{};
 
   bool probe_active_ = false;    ///< this side has asked the kernel since it last heard the peer
-  bool probe_stood_ = false;     ///< the kernel has once accepted a connection
+  bool probe_stood_ = false;     ///< the kernel has accepted a connection at least once
   bool kernel_refuses_ = false;  ///< the kernel has refused a connection since the peer was last heard
   bool kernel_vouches_ = false;
   Time probe_at_{};  ///< when to ask the kernel next

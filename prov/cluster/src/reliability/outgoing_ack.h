@@ -17,10 +17,10 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for an acknowledgement. If the last acknowledgement for which the peer
-/// waited could leave with a reply, the next one also waits for a reply, at most kReplyWait (TCP stacks call
-/// this "pingpong mode"). Otherwise it leaves at once, because the application may compute for a long time
-/// before it replies.
+/// A frame may say that the peer waits for an acknowledgement. Such an acknowledgement waits for a reply of
+/// the application, at most kReplyWait, if the last one left with a reply or could have done so. (TCP stacks
+/// call this "pingpong mode".) Otherwise it leaves at once, because the application may compute for a long
+/// time before it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -46,10 +46,10 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// Longer than kReplyWait, because the transmission of the bare frame delays the reply.
+  /// This is longer than kReplyWait, because the transmission of the bare frame delays the reply.
   static constexpr Duration kReplyGrace = 25us;
-  /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, that is after
-  /// every second one.
+  /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, it leaves after
+  /// every second super-frame.
   static constexpr unsigned kFramesMax = 66;
 
   Duration delay_;
@@ -97,7 +97,7 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// Longer than a reply takes, because the transmission of the answers alone delays the reply.
+  /// This is longer than a reply takes, because the transmission of the answers alone delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
   /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless

@@ -1,12 +1,12 @@
 // Decides when to retransmit a frame because no acknowledgement arrives (docs/protocol.md 4.4). The first
 // retransmission is a tail loss probe (TLP, RFC 8985 section 7). Its acknowledgement tells the loss detector
-// about all frames before it. Then follow retransmission timeouts (RTO, RFC 6298 section 5), each twice as
-// long as the last.
+// about all frames before it. Retransmission timeouts (RTO, RFC 6298 section 5) follow, each twice as long as
+// the last.
 //
 // If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
-// apart. When hundreds of flows fill one queue, one of them may lose frames a dozen times in a row. With this
-// limit that flow does not fall behind by a second. If turns are late (TurnDelay), each timeout is long
-// enough for late turns of the peer, too.
+// apart. When hundreds of flows fill one queue of a switch, one of them may lose frames a dozen times in a
+// row. With this limit that flow does not fall behind by a second. If turns are late (TurnDelay), each
+// timeout is long enough for late turns of the peer, too.
 //
 // Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
 // acknowledged frame also ends the backoff.
@@ -41,7 +41,7 @@ class TurnDelay {
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
-  /// Makes the timers of the endpoint ignore from now on that turns are late.
+  /// From now on, the timers of the endpoint make no allowance for late turns.
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
@@ -88,8 +88,8 @@ class RetransmissionTimer {
   /// Returns when to call on_timer(), or kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// Called when the peer has acknowledged a newer transmission. This may not be progress: the peer may have
-  /// no space for the frame.
+  /// Called when the peer has acknowledged a newer transmission. This need not be progress, because the peer
+  /// may have no space for the frame.
   void on_answer() { unanswered_ = 0; }
   /// Returns true from the second timeout in a row without an answer. A delay on the peer's host may have
   /// caused the first one. (RFC 9002 7.6 also requires losses over the time of several timeouts.)

@@ -106,8 +106,8 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   // An acknowledgement that the network has delayed may be old, but not older than this many frames.
   if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
-  // Compares each range with the window, not only the last one. Sequences wrap around, so behind a range
-  // outside the window there could be one inside it.
+  // Compares each range with the window, not only the last range. Sequences wrap around, so the last range
+  // could lie inside the window although an earlier range lies outside.
   for (std::size_t i = 0; i < ranges->count; ++i) {
     if (ranges->ranges[i].end.after(next_) || !ranges->ranges[i].first.after(ack)) return false;
   }

@@ -32,8 +32,8 @@ OutgoingAck::Fit fit_of(const Handshake& handshake, std::size_t frame_max, const
   return ack.fit(frame_max > used ? frame_max - used : 0, segment_bytes == 0);
 }
 
-/// Writes session and acknowledgement to the header, and the blocks that follow the header to `at`. Returns
-/// the frame flags for these blocks.
+/// Writes session and acknowledgement to the header. Writes to `at` the blocks that follow the header, and
+/// returns the frame flags for these blocks.
 std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, AckIncluded included,
                          wire::FrameHeader& header, std::byte* at) {
   using namespace wire::frame_flag;

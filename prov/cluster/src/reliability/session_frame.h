@@ -1,7 +1,7 @@
-// Encodes a frame of a session when it is sent. In front of the stored segments it writes the header, the
-// acknowledgement and, until the peer has received it, the opening. So a retransmission carries current
-// values. A frame has a body of its own or belongs to a run. A frame that has become too long for the path is
-// cut into parts.
+// Encodes a frame of a session when it is sent. In front of the stored segments it writes the header and the
+// acknowledgement. It also writes the opening until the peer has shown that it has the opening. So a
+// retransmission carries current values. A frame has a body of its own or belongs to a run. A frame that has
+// become too long for the path is cut into parts.
 #pragma once
 
 #include <array>
@@ -93,7 +93,8 @@ struct Burst {
   link::OutBurst out;
   /// How much of the acknowledgement each frame carries.
   std::array<AckIncluded, link::kBurstMax> carried{};
-  std::array<RunEncoder::Front, link::kBurstMax> fronts;  ///< used for frames of runs; not initialized before
+  std::array<RunEncoder::Front, link::kBurstMax>
+      fronts;  ///< used for frames of runs; uninitialized until then
 };
 
 }  // namespace cluster::reliability

@@ -147,7 +147,7 @@ struct Party {
 
 class Association {
  public:
-  /// How many counters one key seals.
+  /// The number of counters that belong to one key.
   static constexpr std::uint64_t kFramesPerKey = std::uint64_t{1} << 22;
 
   Association(std::shared_ptr<const JobKey> key, Mode mode, const Party& ours, Party peer);
@@ -188,7 +188,7 @@ class Association {
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  /// Of this many frames that are far ahead, this side tries to open one.
+  /// Of the frames whose key is far ahead, this side tries to open one in this many.
   static constexpr std::uint32_t kFarAheadTried = 256;
 
   std::shared_ptr<const JobKey> key_;
@@ -210,8 +210,8 @@ SocketAddress without_scope(const SocketAddress& address);
 void write_name(const SocketAddress& address, std::byte* out);
 
 /// Returns the first frame of the datagram, with the length that its header contains. Returns nothing if it
-/// is not a frame of this protocol, or if it would be longer than the datagram. Verifies nothing else: the
-/// association or group that opens the frame does that.
+/// is not a frame of this protocol, or if it would be longer than the datagram. The association or group that
+/// opens the frame verifies everything else.
 inline Bytes first_frame(Bytes datagram, wire::FrameHeader& header) {
   if (datagram.size() < sizeof header) return {};
   std::memcpy(&header, datagram.data(), sizeof header);

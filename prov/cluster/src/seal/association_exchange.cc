@@ -138,7 +138,7 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
   return true;
 }
 
-/// Sends a request with this key. All requests of one attempt, one for each key, have the same number.
+/// Sends a request with this key. All requests that one call of request() sends have the same number.
 void AssociationExchange::send_request(const JobKey& key, const link::Path& path) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_request;
@@ -200,7 +200,7 @@ void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
 }
 
 /// A peer that sends a request with a new number may be unable to open our frames. So if the request belongs
-/// to a known association, this side makes that association current again.
+/// to a confirmed association, this side makes that association current again.
 Association* AssociationExchange::on_request(Time now, const AssociationFrame& frame, ConstBytes bytes,
                                              const link::Path& from) {
   Counters& counters = environment_.counters;

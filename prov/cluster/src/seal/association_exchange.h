@@ -92,8 +92,8 @@ class AssociationExchange {
   bool has_requested(ConstBytes quoted) const;
   /// Handles a frame that belongs to no association of this side.
   void on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from);
-  /// Handles a frame that the association does not open. It may have been sealed for an earlier process with
-  /// our address.
+  /// Handles a frame that the association does not open. The frame may have been sealed for an earlier
+  /// process with our address.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
   /// Notes that a flood begins or ends. During a flood, this side sends notices only to peers to which it has
   /// sent something before. A notice to another source would tell the source that its frame has passed the

@@ -57,10 +57,10 @@ class GroupSender {
 /// many keys are made for unknown senders, because their frames may be forged.
 class GroupOpener {
  public:
-  /// If this many senders are known, a new sender displaces the one that has been silent for the longest
-  /// time, but only if that time is at least kSilent. Frames recorded from earlier processes open, too, so
-  /// these processes also count as new senders. They must not displace a living member. Otherwise recorded
-  /// frames of that member would open again. A living member is never silent for kSilent.
+  /// If this many senders are known, a new sender displaces the sender that has been silent for the longest
+  /// time. That time must be at least kSilent. Recorded frames of earlier processes also open, so these
+  /// processes count as new senders. They must not displace a living member. Otherwise recorded frames of
+  /// that member would open again. A living member is never silent for kSilent.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 

@@ -87,8 +87,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// Returns the sender for a group. It is kept as long as the endpoint lives. So if the endpoint leaves the
-/// group and joins it again, no counter is used twice.
+/// Returns the sender for a group. The sender is kept as long as the endpoint lives. So if the endpoint
+/// leaves the group and joins it again, no counter is used twice.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];
@@ -111,8 +111,8 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 
 /// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
 /// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
-/// it there. The copy saves time: a link sends a frame in several pieces more slowly, and the cryptographic
-/// library seals a frame in one piece faster.
+/// it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a link
+/// sends it faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
@@ -300,8 +300,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. The request contains our salt,
-/// which is known only to hosts on the path.
+/// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
+/// salt in that request, so no other host can forge such an error.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());

@@ -34,7 +34,8 @@ std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
     // A correct peer would have merged a range that is adjacent to `ack` or to the previous range.
     if (!range.first.after(last) || !range.end.after(range.first)) return 0;
     // The check above limits each step to half the sequence space. The sum of the steps must also stay below
-    // half. Otherwise 32 ranges could wrap around, and comparisons with the later ones would be wrong.
+    // half of that space. Otherwise 32 ranges could wrap around, and comparisons with the later ones would be
+    // wrong.
     if (!range.first.after(base) || !range.end.after(base)) return 0;
     out.ranges[i] = range;
     last = range.end;

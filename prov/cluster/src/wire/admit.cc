@@ -40,7 +40,7 @@ bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
   return (flags & one) == 0 || (flags & other) != 0;
 }
 
-/// Checks the flags of a frame, without kSealed.
+/// Checks all flags of a frame except kSealed.
 bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
   return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow | kPart, kSequenced) &&
          implies(flags, kAckBlock, kAcknowledges);

@@ -1,5 +1,6 @@
-// The only place where bytes from the network are checked. If admit() succeeds, the lengths and the checksum
-// of the frame are right. Callers rely on this, and check only the session and the sequence.
+// Checks the bytes of frames that arrive from the network. If admit() succeeds, the lengths in the frame are
+// right, and so is the checksum if the frame has one. Callers rely on this, and check only numbers such as
+// the session and the sequence.
 #pragma once
 
 #include <cstddef>
@@ -59,8 +60,8 @@ enum class Refusal : std::uint8_t {
 
 /// Reads the first frame in `bytes` into `out`. On success the next frame begins at bytes[out.length]. After
 /// a refusal, the rest of `bytes` cannot be trusted either. If `integrity` is checksum, sealed frames are
-/// refused. If `integrity` is seal, all other frames are refused. seal/ has already verified the trailer of a
-/// sealed frame, and `out` does not contain the trailer.
+/// refused. If `integrity` is seal, frames that are not sealed are refused. seal/ has already verified the
+/// trailer of a sealed frame, and `out` does not contain the trailer.
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
@@ -73,7 +74,7 @@ std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 // have, and computes the frame's checksum.
 //
 // admit() checks all frames that do not belong to a run. These are, for example, a frame with another
-// acknowledgement, the last frame of a burst, which asks for an acknowledgement, and damaged frames.
+// acknowledgement, the last frame of a burst (it asks for an acknowledgement), and damaged frames.
 
 /// A run of frames that continue each other. Its pointers point into the admitted bytes.
 struct RunView {

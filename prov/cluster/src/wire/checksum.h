@@ -27,11 +27,11 @@
 namespace cluster::wire {
 
 /// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
-/// of a followed by b.
+/// of `a` followed by `b`.
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
-/// Computes the same with tables only. It is the fallback of crc32c() on a processor without a faster
-/// implementation.
+/// Computes the same checksum with tables only. It is the fallback of crc32c() on a processor without a
+/// faster implementation.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, without its x^32
@@ -66,7 +66,7 @@ consteval std::array<std::uint32_t, kCount> word_powers() {
 
 namespace fast {
 
-/// Continues the inner state over `size` bytes. Does not invert the state before or after that.
+/// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
 using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
 struct Implementation {

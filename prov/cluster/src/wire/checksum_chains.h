@@ -28,7 +28,7 @@ namespace cluster::wire::fast {
 template <typename Instructions>
 class Chains {
  public:
-  /// Continues the inner state over `size` bytes. Does not invert the state before or after that.
+  /// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     State crc = state;
     while (size >= kChainedMin) {

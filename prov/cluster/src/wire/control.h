@@ -15,7 +15,7 @@
 
 namespace cluster::wire {
 
-/// Owns its bytes, so it may be copied.
+/// A ControlFrame owns its bytes, so it may be copied.
 class ControlFrame {
  public:
   ConstBytes bytes() const { return {storage_.data(), size_}; }

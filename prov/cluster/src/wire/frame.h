@@ -43,7 +43,7 @@ inline constexpr std::uint8_t kVersion = 2;
 enum class FrameKind : std::uint8_t {
   flow = 1,            ///< data, acknowledgement or both
   reset = 2,           ///< refuses the frame that the following ResetBlock quotes
-  fin = 3,             ///< the sender closes; `sequence` is the one after its last frame
+  fin = 3,             ///< the sender closes; `sequence` follows that of its last frame
   keep_alive = 4,      ///< "is this process alive?"; the keep-alive responder answers, never the engine
   alive = 5,           ///< the answer to a keep_alive; repeats its `sequence`
   datagram = 6,        ///< one message, without a session; sent once
@@ -126,7 +126,7 @@ enum class Integrity : std::uint8_t {
   seal,  ///< the seal in the trailer; there is no checksum
 };
 
-inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
+inline constexpr std::size_t kPartsMax = 64;  ///< the most parts of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
@@ -137,7 +137,7 @@ inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
 enum class ResetReason : std::uint8_t {
   unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where the
                         ///< sessions of the reset's sender begin
-  stale_epoch = 2,      ///< the refused opening is older than one already seen, which had `epoch`
+  stale_epoch = 2,      ///< the refused opening is older than an opening already seen, which had `epoch`
 };
 
 /// The layout on the wire. The block follows a header whose session is 0.

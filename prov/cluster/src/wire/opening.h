@@ -37,7 +37,7 @@ struct OpeningBlock {
   Le32 session;                           ///< the session that frames to the sender must name; never 0
   Le64 epoch;                             ///< grows with each incarnation and session of an address
   std::uint8_t family;                    ///< address family of the sender's name: 4 or 6
-  std::uint8_t rails;  ///< number of RailBlocks that follow: one for each rail except the name's
+  std::uint8_t rails;  ///< number of RailBlocks that follow: one for each rail except that of the name
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
@@ -66,7 +66,7 @@ struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
-  std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except the name's
+  std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except that of the name
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;

@@ -1,5 +1,5 @@
 // Segments are the messages that the protocol exchanges with its peer. They are packed one after the other
-// into a frame, or written one by one into a shared-memory ring. The bytes are the same on both carriers.
+// into a frame, or written one by one into a shared-memory ring. The bytes are the same in both cases.
 //
 //   common: u8 kind | u8 flags | u16 detail | u32 length      the payload follows the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
@@ -65,7 +65,7 @@ inline constexpr std::uint8_t kMore =
 inline constexpr std::uint8_t kContinues =
     32;  ///< the operation began with the previous segment of this kind
 inline constexpr std::uint8_t kUnanswered =
-    64;  ///< a whole write; its sender sees by itself when it is executed (shm/recall.h)
+    64;  ///< a whole write; the sender itself sees when the write is executed (shm/recall.h)
 inline constexpr std::uint8_t kCollective = 128;  ///< the message is part of a collective operation
 inline constexpr std::uint8_t kAll = 255;
 }  // namespace segment_flag
@@ -118,8 +118,8 @@ std::size_t encoded_size(const Segment& segment);
 inline constexpr std::size_t kBulkOffsetAt = 12;
 /// Writes the header (not the payload) and returns encoded_size().
 std::size_t encode(const Segment& segment, std::byte* out);
-/// Says whether decode() keeps an address in the sender's memory. Such an address is valid only on the
-/// sender's node, so callers choose `dropped` for segments from other nodes.
+/// Says whether decode() keeps the field `address`, which points into the sender's memory. The address is
+/// valid only on the sender's node, so callers choose `dropped` for segments from other nodes.
 enum class SenderAddresses : bool { kept, dropped };
 /// Reads one header. Returns its size, or 0 if the bytes are invalid. The payload need not be in `in`,
 /// because in shared memory it is elsewhere. So the caller must compare `length` with the size of the
