@@ -1,5 +1,5 @@
-// A file descriptor with one owner. The destructor closes it, so every error path closes it too. It can be
-// moved but not copied.
+// A file descriptor with one owner. The destructor closes it, so every error path closes it too. A Descriptor
+// can be moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -24,8 +24,8 @@ void raise_descriptor_limit();
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);
 
-// Texts about a failed system call. If the call failed at a limit that the administrator sets, the text says
-// how to raise it.
+// The two functions below describe a failed system call. If the call failed at a limit that the administrator
+// sets, the text says how to raise this limit.
 
 /// Returns a text for an errno, for example "Address already in use" or "Too many open files: raise ulimit
 /// -n".

@@ -73,7 +73,7 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
 }
 
 /// Opens all sockets in the network namespace of the caller, because the progress thread may be in another
-/// one.
+/// namespace.
 bool InterfaceWatch::open() {
   if (!kernel_) return false;
   // The kernel reports later changes as events.

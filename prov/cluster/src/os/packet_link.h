@@ -12,9 +12,10 @@
 // hardware address of the destination. In this case the kernel finds the route and the address. The link
 // learns the hardware address from the answer.
 //
-// The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would
-// receive frames before the administrator's ingress filters could drop them. The link polls the ring of the
-// EtherType path first, because the frames in it are older: a peer sends on that path only after all its
+// The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
+// to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
+// filters can drop it. The link polls the ring of the EtherType path first, because the frames in it are
+// older than the same peer's frames in the IP ring: a peer sends on the EtherType path only after all its
 // frames on the IP path are acknowledged (multipath/path_manager.h).
 #pragma once
 
@@ -38,7 +39,7 @@ struct PacketSettings {
   bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
   /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
-  /// queue. Otherwise one of several queues would receive all these frames.
+  /// queue. With several queues, one of them would receive all frames of this path.
   std::optional<bool> ethertype = std::nullopt;
 };
 

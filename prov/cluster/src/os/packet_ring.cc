@@ -34,7 +34,7 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 // would share one cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-// The kernel allocates each block at once; must be a power of two.
+// The kernel allocates each block as a whole. The size must be a power of two.
 constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
 /// Gives about 700 slots for small frames if there are 64 slots for super-frames.
@@ -193,7 +193,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
 /// frame. The slot contains only the headers of the first frame. The payloads of all joined frames stand
-/// behind them.
+/// behind these headers.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);

@@ -1,6 +1,6 @@
 // Copies between the memory of this process and that of another process of the same user in one step
 // (process_vm_readv and process_vm_writev, "cross memory attach"). Yama, a seccomp filter or a user namespace
-// may forbid it.
+// may forbid such copies.
 //
 // The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
 // memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
@@ -24,7 +24,8 @@ struct GuardMark {
   std::uint64_t address = 0;  ///< address of the secret, or 0 if there is no guard page
   std::uint64_t value = 0;
 
-  /// Returns the address to which a guarded write copies its first piece. Nothing reads that word.
+  /// Returns the address to which a guarded write copies its first piece. Nothing reads the word at this
+  /// address.
   std::uint64_t write_address() const { return address + 64; }
 };
 
@@ -53,8 +54,8 @@ class GuardPage {
 };
 
 /// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
-/// byte `offset` of the concatenated `slices`. There may be as many slices as a request may have. Returns
-/// false unless all bytes have been copied.
+/// byte `offset` of the concatenated `slices`. There may be at most as many slices as one operation of the
+/// interface may have. Returns false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
 /// Copies the bytes of `source` to `address` in the process `process`. Returns false unless all bytes have

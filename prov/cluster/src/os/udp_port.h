@@ -33,8 +33,8 @@ class UdpPort {
   static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
                                              int& error);
 
-  /// Sets whether the kernel also delivers group frames that this port sends to members on this node. By
-  /// default it does.
+  /// Sets whether the kernel also delivers this port's group frames to the members on this node. By default
+  /// it does.
   void loop_groups(bool wanted);
 
   /// Returns the address of the port, with the port number that the kernel chose.
