@@ -15,7 +15,7 @@
 // processor after the last yield:
 //
 //   none ran         twice the last interval, at most kYieldIntervalMax reads
-//   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this one
+//   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this thread
 //   a long time      kYieldIntervalMax: the other threads compute, and each yield costs a whole time slice
 #pragma once
 
@@ -31,7 +31,7 @@ class PollBackoff {
  public:
   explicit PollBackoff(Platform& platform) : platform_(platform) {}
 
-  /// Called after a read that has found nothing new. `turn` takes a turn of progress, like a read.
+  /// Called after a read that has found nothing new. `turn` makes one turn of progress, as a read does.
   template <typename Turn>
   void record_idle(const Turn& turn) {
     const std::uint32_t reads = idle_reads_.load(std::memory_order_relaxed) + 1;

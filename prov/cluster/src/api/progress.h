@@ -46,7 +46,7 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Arms every engine, which takes a turn of each engine. Returns true if nothing has arrived. In that case,
+  /// Arms every engine. This runs one turn of each engine. Returns true if nothing has arrived. In that case,
   /// the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
