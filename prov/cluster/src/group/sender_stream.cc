@@ -11,8 +11,8 @@ constexpr Duration kLinkRetry = 50us;  ///< until the next attempt after the lin
 constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the pace is halved
 constexpr unsigned kBackoffMax = 8;    ///< the largest number of doublings of the time between two questions
 
-/// Returns true if one repair by multicast costs less than repairs by unicast. `missing` of the `members`
-/// listeners miss the frame.
+/// Returns true if one repair by multicast costs less than repairs by unicast. `missing`: the number of
+/// listeners that miss the frame. `members`: the number of all listeners.
 bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
