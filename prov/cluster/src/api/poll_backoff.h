@@ -72,7 +72,7 @@ class PollBackoff {
 
   Platform& platform_;
   /// All accesses to the following members are relaxed. If several threads read, the counts are imprecise.
-  /// That changes only the intervals.
+  /// This imprecision changes only the intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< the clock at the last check, in ticks

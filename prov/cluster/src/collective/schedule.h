@@ -47,7 +47,7 @@ struct Action {
   std::uint16_t number = 0;
   Member member = 0;
   std::uint32_t awaited = 0;  ///< number of actions that this action still waits for
-  /// Index in Schedule::edges() of the first edge to an action that waits for this one.
+  /// Index in Schedule::edges() of the first edge to an action that waits for this action.
   Step first_edge = kStart;
   Bytes target{};
   ConstBytes source{};

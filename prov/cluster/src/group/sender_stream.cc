@@ -252,8 +252,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
-  // No listener reports frames that were cut after the last listener had left and before the next one
-  // started.
+  // No listener reports frames that were cut after the last listener had left and before the next listener
+  // started. This call of advance() releases such frames.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };

@@ -71,6 +71,7 @@ static_assert(sizeof(OffloadHeader) == 10);
 
 // The next two functions build frames with which hosts find or announce the hardware address of an IP
 // address: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.
+
 /// Returns a frame that announces to all hosts of the network that the IP address in `origin` now has the
 /// hardware address in `origin`.
 std::vector<std::byte> neighbour_announcement(const Origin& origin);

@@ -14,9 +14,9 @@
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
-// filters can drop it. The link polls the ring of the EtherType path first, because the frames in it are
-// older than the same peer's frames in the IP ring: a peer sends on the EtherType path only after all its
-// frames on the IP path are acknowledged (multipath/path_manager.h).
+// filters can drop it. A peer sends on the EtherType path only after all its frames on the IP path are
+// acknowledged (multipath/path_manager.h). Therefore the frames in the ring of the EtherType path are older
+// than the same peer's frames in the IP ring, and the link polls this ring first.
 #pragma once
 
 #include <cstddef>

@@ -35,9 +35,9 @@ class PeerProcess {
   /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
   /// Makes system calls.
   bool ended() const;
-  /// Returns false if this process cannot find out whether the other one has ended. There are two reasons.
-  /// Either the other process is in another PID namespace and the kernel gives no handle (before Linux 6.5),
-  /// or a seccomp filter forbids the system calls.
+  /// Returns false if this process cannot find out whether the other process has ended. There are two
+  /// reasons. Either the other process is in another PID namespace and the kernel gives no handle (before
+  /// Linux 6.5), or a seccomp filter forbids the system calls.
   bool observable() const { return observable_; }
 
  private:

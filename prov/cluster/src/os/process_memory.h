@@ -68,7 +68,7 @@ std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {
   whole,
-  cut_short,  ///< part of the memory, in this process or in the other one, cannot be accessed
+  cut_short,  ///< part of the memory, in this process or in the other process, cannot be accessed
   no_process  ///< the process has ended, or the kernel forbids the copy: nothing was copied
 };
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,

@@ -16,8 +16,8 @@ constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
 constexpr std::size_t kAsideBuffers = 16;
 /// The flood watch of the engine also wakes a sleeping thread once per kAsideInterval, but reads the clock on
-/// its own. It may therefore wake the thread slightly before the next read of the frames that wait aside is
-/// due. Without this tolerance, the read would wait for the next interval, and only half of the allowed
+/// its own. It may therefore wake the thread slightly too early for the next read of the frames that wait
+/// aside. Without this tolerance, the read would wait for the next interval, and only half of the allowed
 /// frames would be read.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 

@@ -57,9 +57,9 @@ class ReportServer {
   os::LocalSocket client_;  ///< accepted but not answered yet
 };
 
-/// Called by the client. Returns the report that has arrived over a connection. As long as no report has
-/// arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing and sets
-/// `reason` to the cause.
+/// The client calls this function. Returns the report that has arrived over a connection. As long as no
+/// report has arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing
+/// and sets `reason` to the cause.
 std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason);
 
 }  // namespace cluster::provider
