@@ -1,4 +1,4 @@
-// The libfabric of this process. If a libfabric is already loaded, it is that library; otherwise it is the
+// The libfabric that this library uses: the libfabric that the process has already loaded, or else the
 // system's. A provider can serve only one libfabric in a process, so this library must use the libfabric that
 // MPI has loaded.
 #pragma once

@@ -45,7 +45,7 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
 }
 
 /// Makes progress before a read of the counter. A read of a counter cannot report an error. Therefore, if
-/// memory runs out, this function only stops, and the next read tries again.
+/// memory runs out, this function returns without an error, and the next read tries again.
 void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();

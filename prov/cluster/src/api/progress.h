@@ -68,9 +68,9 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Connects counters that are bound to memory regions with the engines of a domain. A region belongs to no
-/// single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read of
-/// such a counter must make progress on the engines of all these endpoints, including endpoints that are
+/// Connects the engines of a domain with the counters that are bound to memory regions. A region belongs to
+/// no single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read
+/// of such a counter must make progress on the engines of all these endpoints, including endpoints that are
 /// enabled later.
 class MrProgress {
  public:

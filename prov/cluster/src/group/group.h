@@ -120,8 +120,8 @@ class Group {
   /// Called if run() has thrown for lack of memory. Makes the next run() serve all members.
   void take_up() { next_service_ = {}; }
   /// Called after run(). Calls visit(member) for each member whose carrier has new segments. The caller marks
-  /// these carriers, so that the engine sends the segments. The group keeps a member that has left until this
-  /// call. Otherwise the carrier would never send the last segment to that member.
+  /// these carriers, so that the engine sends the segments. Until this call, the group keeps members that
+  /// have left. Otherwise the carrier would never send the last segment to such a member.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {

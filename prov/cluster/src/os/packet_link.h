@@ -6,11 +6,11 @@
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
 // (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
-// To poll the socket, the link makes a system call. Therefore it polls the socket only on every
-// kPollsPerSocketPoll-th poll. After the socket has received a frame, the link polls it on each of the next
-// kSocketPollsAfterTraffic polls. The link also sends through the socket as long as it does not know the
-// hardware address of the destination. In this case the kernel finds the route and the address. The link
-// learns the hardware address from the answer.
+// To poll the socket, the link makes a system call. Therefore it polls the socket only once in
+// kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
+// each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
+// not know the hardware address of the destination. In this case the kernel finds the route and the address.
+// The link learns the hardware address from the answer.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress

@@ -25,8 +25,8 @@ namespace {
 /// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
 /// offload header and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align the bytes behind the offload header. This padding aligns payloads to words, as
-/// they are without the offload header.
+/// The kernel does not align the bytes behind the offload header. With this padding, payloads are aligned to
+/// words, as they would be without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
 // Large enough for an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size is a

@@ -69,7 +69,7 @@ Descriptor open_in(const Descriptor& directory, const std::string& name, int fla
   return Descriptor(::openat(directory.number(), name.c_str(), flags | O_CLOEXEC));
 }
 
-/// Returns a copy of the descriptor for a stream. The stream closes the copy.
+/// Returns a copy of the descriptor. The caller gives the copy to a stream, which closes it.
 int duplicate(const Descriptor& file) { return ::fcntl(file.number(), F_DUPFD_CLOEXEC, 0); }
 
 /// Finds the file that the process has mapped at the range. The range may span several maps, because each

@@ -5,8 +5,8 @@
 // The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
 // memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
 // kernel looks up the number once per call, and copies the pieces in order until one fails. In another
-// address space the first piece fails, so nothing is copied. Another address space is that of a later process
-// with the same number, or that of the same process after exec().
+// address space the first piece fails, so nothing is copied. Another address space belongs to a later process
+// with the same number, or to the same process after exec().
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ struct GuardMark {
 
 /// A page that distinguishes this address space from all others. It contains a secret, and its address is
 /// random in a range of 2^33 pages that Linux does not use by default. Therefore no later process has this
-/// page by chance. A child of fork() does not have it either, nor has the same process after exec().
+/// page by chance. A child of fork() does not have the page, and the same process does not have it after
+/// exec().
 class GuardPage {
  public:
   /// Maps a guard page. Returns an empty object if that fails.

@@ -21,7 +21,7 @@
 namespace cluster::provider {
 
 /// The keys of the endpoints of this process, by endpoint name. Objects that serve several endpoints, such as
-/// the registered memory of a domain, look keys up here. Any thread may call the methods.
+/// the registered memory of a domain, find the keys here. Any thread may call the methods.
 class EndpointKeys {
  public:
   /// Adds keys. They are removed when the returned handle is destroyed.
