@@ -18,8 +18,8 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit. Each peer on this node needs one descriptor, and
-/// nearly every system has a soft limit of 1024.
+/// Raises the soft limit of descriptors to the hard limit, but at most to 2^20. Each peer on this node needs
+/// one descriptor, and nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);

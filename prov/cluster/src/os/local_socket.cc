@@ -311,8 +311,8 @@ void Doorbell::ring(const LocalName& peer) const {
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);
 }
 
-/// If this process has no free descriptor, rings the peer instead. If the name does not exist, this call
-/// fails with the same error as connect().
+/// If this process has no free descriptor to connect to the doorbell, rings the doorbell instead. If the name
+/// does not exist, both calls fail with the same error.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = datagram_socket();
   const bool found =

@@ -1,7 +1,7 @@
 // The monotonic clock of the machine, in nanoseconds. Reading it takes about 20 ns and no system call.
 // Engines read it after they have polled the network and before each burst that they send. The clock never
-// jumps, and it stops while the machine is suspended. ArrivalClock also reads the wall clock, only to convert
-// the kernel's timestamps.
+// jumps, and it stops while the machine is suspended. The wall clock serves only to convert the kernel's
+// timestamps and to number the incarnations of an endpoint.
 #pragma once
 
 #include <cstdint>
