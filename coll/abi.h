@@ -1,5 +1,4 @@
-// The MPI interface of this build: Open MPI's header or the MPICH ABI. No other file depends on which of the
-// two it is.
+// The MPI interface of this build: Open MPI's header or the MPICH ABI. No other file depends on this choice.
 //
 // Every process of a job preloads the library, even launchers without MPI. Therefore the library must load
 // without MPI's symbols. Functions are looked up at their first call. Open MPI's handles are objects, so they

@@ -88,8 +88,8 @@ void warn_once(const char* format, const char* reason) {
   std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
 }
 
-/// Programs often use the same communicator in many calls. Therefore this function remembers the last one. It
-/// asks MPI again only for another communicator, or after a communicator was freed.
+/// Programs often use the same communicator in many calls. Therefore this function remembers the last
+/// communicator. It asks MPI again only for another communicator, or after a communicator was freed.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   struct Last {

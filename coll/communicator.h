@@ -31,8 +31,8 @@ class Communicator {
   /// Waits until an operation is done. Meanwhile it progresses the endpoint and MPI. Returns 0 or the error
   /// number of the operation.
   int wait(Pending& pending) const;
-  /// Prints why a call failed and which rank is lost, because MPI's error code does not say that. Prints at
-  /// most once in a process.
+  /// Prints why a call failed and which rank is lost, because MPI's error code says neither. Prints at most
+  /// once in a process.
   void report_failure(Call call, int error) const;
   /// Progresses the endpoint. Called between two attempts of a call that returned -FI_EAGAIN.
   void progress() const { endpoint_->progress(); }

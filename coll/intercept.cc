@@ -39,7 +39,7 @@ bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
 }
 
 /// Returns true for a predefined type without gaps, whose elements are contiguous in memory. Such a type is
-/// never freed, so this function can remember the last one.
+/// never freed, so this function can remember the last type.
 bool is_plain(MPI_Datatype type) {
   static thread_local MPI_Datatype last = MPI_DATATYPE_NULL;
   if (type == last && type != MPI_DATATYPE_NULL) return true;

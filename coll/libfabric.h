@@ -1,5 +1,6 @@
-// The libfabric of this process. This is the one that is already loaded, or else that of the system. A
-// provider can serve only one libfabric in a process, so this library must use the one that MPI has loaded.
+// The libfabric that this library uses: the libfabric that the process has already loaded, or else the
+// system's. A provider can serve only one libfabric in a process, so this library must use the libfabric that
+// MPI has loaded.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -60,9 +60,9 @@ bool ProcessEndpoint::open(std::string& reason) {
   hints->mode = ~0ull;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  // With manual progress, messages of a rank that has finished its part of an operation and computes may wait
-  // for up to 10 ms. With automatic progress, a separate thread would handle each arrival. This thread would
-  // take processor time from ranks that are about to handle the arrival themselves.
+  // With manual progress, a rank's messages may wait for up to 10 ms if the rank has finished its part of an
+  // operation and computes. With automatic progress, a separate thread would handle each arrival. This thread
+  // would take processor time from ranks that are about to handle the arrival themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
   hints->fabric_attr->prov_name = strdup(kProvider);

@@ -85,8 +85,8 @@ class ProcessEndpoint {
   /// repeatedly while it waits. Returns null on failure.
   template <typename Idle>
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
-  /// Returns a member of the team that this process has lost, and the cause. If it has lost none, the cause
-  /// is empty.
+  /// Returns a lost member of the team, and the cause of the loss. If this process has lost no member of the
+  /// team, the cause is empty.
   Loss loss_among(const Team& team);
   const char* text_of(int error) const { return libfabric_.strerror(error); }
   /// Reads one completion, if there is one, and marks its operation as done, even if another thread waits for

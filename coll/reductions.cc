@@ -25,8 +25,8 @@ struct Type {
   Class kind;
 };
 
-/// Searches the table linearly, because handles are not constants in every MPI. The most frequent types are
-/// first.
+/// Searches the table linearly, because handles are not constants in every MPI library. The most frequent
+/// types are first.
 bool find_type(MPI_Datatype type, Type& found) {
   const struct {
     MPI_Datatype mpi;

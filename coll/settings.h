@@ -31,7 +31,8 @@ class Settings {
     const Range& range = ranges_[static_cast<std::size_t>(call)];
     return bytes >= range.from && bytes <= range.to;
   }
-  /// Returns a message about the error in the text, or an empty string if the text is valid.
+  /// Returns a message about the error in the value of CLUSTER_COLL, or an empty string if the value is
+  /// valid.
   const std::string& error() const { return error_; }
   /// Returns a hash of the settings, with which ranks compare them. `report` does not affect it.
   std::uint64_t fingerprint() const;

@@ -14,8 +14,8 @@
 
 namespace cluster::api {
 
-/// FI_AV_AUTH_KEY. Since libfabric 1.20, an application that sets this key size asks for a separate key for
-/// each address. The provider refuses this size.
+/// The value of FI_AV_AUTH_KEY. Since libfabric 1.20, an application that sets this key size asks for a
+/// separate key for each address. The provider refuses this size.
 inline constexpr std::size_t kAvAuthKey = SIZE_MAX;
 
 /// Refers to the key in an attribute struct, or to no key if the caller's API version does not have the

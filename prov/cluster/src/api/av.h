@@ -24,7 +24,8 @@ class Av : public fid_av, public RefCounted {
   int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                      void* context);
   /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node is `node`. The
-  /// number at the end of the name is increased by one for each further node, and likewise for services.
+  /// number at the end of the name is increased by one for each further node. Services are numbered in the
+  /// same way.
   int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);

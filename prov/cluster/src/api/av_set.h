@@ -1,5 +1,5 @@
-// An address vector set: a list of handles from an address vector. They are the members of a collective team.
-// All members of the team must use the same order. Operations on a set send nothing.
+// An address vector set: a list of handles from an address vector. Each handle names one member of a
+// collective team. All members of the team must use the same order. Operations on a set send nothing.
 #pragma once
 
 #include <rdma/fi_collective.h>

@@ -19,7 +19,7 @@ class BoundFids {
   explicit BoundFids(Domain& domain) : domain_(domain) {}
 
   int bind(fid_t object, std::uint64_t flags);
-  /// Checks whether all objects are bound that an endpoint with these capabilities needs. If so, returns 0.
+  /// Checks whether all objects that an endpoint with these capabilities needs are bound. If so, returns 0.
   /// Otherwise logs which object is missing and returns a negative libfabric error.
   int check_complete(std::uint64_t caps) const;
 
@@ -28,7 +28,8 @@ class BoundFids {
   CompletionMode completion_mode() const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
   /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
-  /// `joins`: true if the endpoint may join teams. Then each read of the event queue makes progress as well.
+  /// `joins`: true if the endpoint may join teams. In this case each read of the event queue makes progress
+  /// as well.
   void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 

@@ -44,8 +44,8 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   return 0;
 }
 
-/// Makes progress before a read of the counter. A read of a counter cannot report an error. If memory runs
-/// out, the next read tries again.
+/// Makes progress before a read of the counter. A read of a counter cannot report an error. Therefore, if
+/// memory runs out, this function returns without an error, and the next read tries again.
 void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();

@@ -104,8 +104,8 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void
   return signaled ? -FI_EAGAIN : result;
 }
 
-/// Arms the queue first and then the engines. Arming the engines takes a turn, and a completion in that turn
-/// must already wake the sleeper.
+/// Arms the queue first and then the engines. Arming the engines runs one turn of each, and a completion in
+/// such a turn must already wake the sleeper.
 bool Cq::prepare_sleep(engine::Sleeper& sleeper) {
   return queue_.wake_at_next(sleeper) && !signaled_.load() && progress_.arm() && queue_.empty();
 }

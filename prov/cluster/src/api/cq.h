@@ -1,5 +1,5 @@
 // A completion queue. Engines write completions to its protocol::CompletionQueue. The application reads them
-// in the format that it has chosen when it opened the queue.
+// in the format that it chose when it opened the queue.
 //
 // A read makes progress only if the queue is empty. So the engines take one turn for a batch of completions,
 // not one for each. In addition, every kReadsPerProgress-th read makes progress, because otherwise the
@@ -62,8 +62,8 @@ void write_entry(Entry& entry, const Outcome& completion) {
 }
 
 /// The entries of a caller that reads `queue`. While the queue is empty, messages that arrive by the fast
-/// lane are written directly into these entries. They cannot overtake other completions, because there are
-/// none in the queue. The object exists for one turn of the engines.
+/// lane (shm/fast_lane.h) are written directly into these entries. They cannot overtake other completions,
+/// because there are none in the queue. The object exists for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:

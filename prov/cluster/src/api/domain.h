@@ -24,8 +24,8 @@ class Domain : public fid_domain, public RefCounted {
   /// Returns the name with which the domain was opened, or null if another provider has opened it.
   static const std::string* name_of(const fid_domain& handle);
 
-  /// Binds an event queue. The provider never writes an event to it, because it does not support asynchronous
-  /// registration.
+  /// Binds an event queue. The provider never writes an event to it, because the provider does not support
+  /// asynchronous registration.
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }

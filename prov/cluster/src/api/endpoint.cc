@@ -187,7 +187,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    // Needs no memory, because the engine was in the list a moment ago.
+    // This call needs no memory, because a moment ago the lists had space for the engine.
     bound_.add_engine(*owned_engine_, advances);
     throw;
   }
@@ -261,8 +261,8 @@ void Endpoint::point_to_ops(bool enabled) {
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
-/// Returns 0 even if the engine does not find the receive. In that case a message has already matched it, and
-/// its completion follows.
+/// Returns 0 even if the engine does not find the receive. In that case a message has already matched the
+/// receive, and the completion of the receive follows.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   engine_->cancel(context);

@@ -36,9 +36,9 @@ class Endpoint : public fid_ep, public RefCounted {
   // The data operations. They are called only if the endpoint is enabled. `flags` are the flags of the call
   // or, if it has none, of the endpoint.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
-  /// Tries to send a message by the fast lane. The message has no flags of its own. If this returns
-  /// kGeneralRoad, nothing was done and the caller must call send(). `fast_end`: only shorter messages may
-  /// take the lane.
+  /// Tries to send a message by the fast lane (shm/fast_lane.h). The message has no flags of its own. If this
+  /// returns kGeneralRoad, nothing was done and the caller must call send(). `fast_end`: only shorter
+  /// messages may take the lane.
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
@@ -104,7 +104,8 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Created by fi_enable or the first get_name().
   std::unique_ptr<engine::Engine> owned_engine_;
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< exists while there is an engine
-  /// While set, peers on this node access the domain's regions without this side's library.
+  /// While this is set, peers on this node access the domain's regions directly, and this side's library
+  /// takes no part.
   std::shared_ptr<void> served_regions_;
 };
 
@@ -118,8 +119,8 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// Calls the engine. If the engine returns `again`, takes a turn and calls once more. The turn is needed
-/// because some applications only repeat their call and never read a queue.
+/// Calls the engine. If the engine returns `again`, runs one turn of the engine and calls it once more. The
+/// turn is needed because some applications only repeat their call and never read a queue.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

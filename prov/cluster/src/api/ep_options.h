@@ -1,4 +1,4 @@
-// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info, and
+// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info.
 // fi_setopt and FI_SETOPSFLAG change them. This class translates the flags into the form that operations
 // need.
 //

@@ -27,7 +27,7 @@ class Eq : public fid_eq, public RefCounted {
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
   /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is
-  /// lost. When the application has read all events in the queue, one read then returns -FI_EOVERRUN.
+  /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Adds an error event: an asynchronous operation of `object` has failed.
   void report_error(struct fid& object, Status cause);

@@ -188,11 +188,11 @@ int close_object(fid* plain) noexcept {
   return 0;
 }
 
-/// Makes an object unusable in a child of fork(). Such objects have an InheritedFid as a member. In the
-/// child, the object's operations return -FI_EOPBADSTATE, and closing it does nothing. The child has a copy
-/// of the object's memory. But rings, registered memory and sessions belong to the parent, and the parent's
-/// threads do not run in the child. In the child, the ops tables of these objects are replaced by tables of
-/// functions that fail, so data operations need no check.
+/// A data member that makes its object unusable in a child of fork(). In the child, the object's operations
+/// return -FI_EOPBADSTATE, and closing it does nothing. The child has a copy of the object's memory. But
+/// rings, registered memory and sessions belong to the parent, and the parent's threads do not run in the
+/// child. In the child, tables of functions that fail replace the object's ops tables, so data operations
+/// need no check.
 class InheritedFid {
  public:
   explicit InheritedFid(fid& object);

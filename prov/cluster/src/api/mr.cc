@@ -22,7 +22,7 @@ class Mr : public fid_mr {
 
   int bind(fid_t object, std::uint64_t flags);
   /// Removes the region from the table and waits until no peer accesses it. Returns false if an access of a
-  /// peer does not end. Then the caller may try again.
+  /// peer does not end. In this case the caller may try again.
   bool withdraw();
   /// Returns true if this process is a forked child and the region belongs to its parent.
   bool inherited() const { return domain_->inherited(); }

@@ -1,5 +1,5 @@
-// The services that api/ needs from outside. provider/ implements them with the operating system, and unit
-// tests in memory.
+// The services that api/ needs from outside. provider/ implements them with the operating system. Unit tests
+// implement them in memory.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ namespace cluster::api {
 
 /// The properties that an endpoint's engine must have.
 struct EngineRequest {
-  /// The endpoint's address; with port 0, any port; if empty, the best interface.
+  /// The endpoint's address. Port 0 means any free port. An empty address means the best interface.
   const SocketAddress& wanted;
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty if the application has set none
   std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain
-  std::shared_ptr<carrier::RegisteredMemory> memory;     ///< what is registered in the same domain
+  std::shared_ptr<carrier::RegisteredMemory> memory;     ///< the regions of the same domain
   bool collectives = false;  ///< true if the application has asked for FI_COLLECTIVE
 };
 
@@ -43,7 +43,7 @@ class Platform {
   /// offer them.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
   /// Returns an object on which threads that wait for a queue can sleep. Returns null if no descriptor is
-  /// available; then these threads poll.
+  /// available. In this case the threads poll.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
   /// Resolves a node and a service to an address of the given family, or of any family if the family is none.
   /// `service` may be null, and `node` may itself contain a port. Returns an empty address if the name cannot

@@ -15,7 +15,7 @@
 // processor after the last yield:
 //
 //   none ran         twice the last interval, at most kYieldIntervalMax reads
-//   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this one
+//   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this thread
 //   a long time      kYieldIntervalMax: the other threads compute, and each yield costs a whole time slice
 #pragma once
 
@@ -31,7 +31,7 @@ class PollBackoff {
  public:
   explicit PollBackoff(Platform& platform) : platform_(platform) {}
 
-  /// Called after a read that has found nothing new. `turn` takes a turn of progress, like a read.
+  /// Called after a read that has found nothing new. `turn` makes one turn of progress, as a read does.
   template <typename Turn>
   void record_idle(const Turn& turn) {
     const std::uint32_t reads = idle_reads_.load(std::memory_order_relaxed) + 1;
@@ -72,7 +72,7 @@ class PollBackoff {
 
   Platform& platform_;
   /// All accesses to the following members are relaxed. If several threads read, the counts are imprecise.
-  /// That changes only the intervals.
+  /// This imprecision changes only the intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< the clock at the last check, in ticks

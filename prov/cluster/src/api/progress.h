@@ -1,10 +1,10 @@
 // The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
 // engines, because libfabric demands that a read of any bound object makes progress on the whole endpoint. A
-// thread that waits sleeps on all these engines.
+// waiting thread sleeps on all these engines.
 //
-// The lock makes sure that an engine is not destroyed while it is polled. If a reader finds the lock taken,
-// it does not wait, because usually another reader holds the lock and does the same work. Only calls that
-// prepare a sleep, and calls that add or remove an engine, wait for the lock.
+// The lock makes sure that an engine is not destroyed while a reader polls it. If a reader finds the lock
+// taken, it does not wait, because usually another reader holds the lock and does the same work. Only calls
+// that prepare a sleep, and calls that add or remove an engine, wait for the lock.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -46,7 +46,7 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Arms every engine, which takes a turn of each engine. Returns true if nothing has arrived. In that case,
+  /// Arms every engine. This runs one turn of each engine. Returns true if nothing has arrived. In that case,
   /// the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
@@ -68,9 +68,9 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Connects counters that are bound to memory regions with the engines of a domain. A region belongs to no
-/// single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read of
-/// such a counter must make progress on the engines of all these endpoints, including endpoints that are
+/// Connects the engines of a domain with the counters that are bound to memory regions. A region belongs to
+/// no single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read
+/// of such a counter must make progress on the engines of all these endpoints, including endpoints that are
 /// enabled later.
 class MrProgress {
  public:

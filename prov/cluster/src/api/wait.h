@@ -1,6 +1,6 @@
 // Waits for a completion, an event, or a value of a counter. A waiting thread polls for kSpinBeforeSleep, and
 // then sleeps on the descriptors of the engines. If it cannot sleep (FI_WAIT_YIELD was asked for, or no
-// descriptor is free), it keeps polling and yields the processor in between.
+// descriptor is free), it keeps polling. Between polls it yields the processor or sleeps for a moment.
 //
 // A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
 // (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The
@@ -66,7 +66,7 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 /// passed. A negative timeout means no limit, and 0 means one attempt. `arm(sleeper)` returns how long the
 /// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
 /// succeed. If one of the two functions throws, returns a negative libfabric error. A signal does not end the
-/// wait, because debuggers and job control send signals, and applications would take an early return for a
+/// wait, because debuggers and job control send signals, and applications would mistake an early return for a
 /// failure.
 template <typename Attempt, typename Arm>
 ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {

@@ -84,8 +84,8 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
   if (operation.awaits_group) transport_.expect(*team.group(), true);
-  // Counts the broadcast only here, because the application repeats a call that failed for lack of memory.
-  // All members must have the same count.
+  // A call that failed above for lack of memory must not count as a broadcast: the application repeats the
+  // call, and all members must have the same count.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;
   operation.report = report;
@@ -121,8 +121,8 @@ void Collectives::issue(Ticket& ticket) {
     op.tag = tag;
     op.tagged = op.collective = true;
     op.inject = op.length <= protocol::kInjectMax;
-    // The buffer of a long multicast must stay valid until all members have acknowledged it, because lost
-    // frames are retransmitted from it. The transport copies a short multicast.
+    // The buffer of a long multicast must stay valid until all members have acknowledged the message, because
+    // lost frames are retransmitted from it. The transport copies a short multicast.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
     enough_memory_for([&] { status = transport_.send(op); });
@@ -253,7 +253,7 @@ void Collectives::spread_failures() {
 }
 
 /// Cancels the work of a failed team and notifies its neighbors. If memory is short, the next advance() calls
-/// this function again. A member drops the second of two notices.
+/// this function again. A member that gets two notices drops the second.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });

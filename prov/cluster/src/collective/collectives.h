@@ -1,18 +1,19 @@
 // The collective teams and operations of one endpoint. The first operation of a team is a barrier of its
-// members. A message may arrive before this endpoint has joined the message's team. The endpoint then stores
-// the message, up to a limit for each team. Operations of a team run concurrently, and each has its own
-// message tags.
+// members. A message may arrive before this endpoint has joined the message's team. In this case the endpoint
+// stores the message, up to a limit for each team. Operations of a team run concurrently, and each has its
+// own message tags.
 //
 // If a message of an operation ends with an error, or a member is lost, the team fails at this endpoint for
 // good. The endpoint drops the team's stored and future messages, and cancels the team's receives. Each
 // operation ends with an error once its buffers are free. Every member must learn of the failure, because it
-// may wait for any other member. Therefore each member at which the team fails notifies the members at the
-// distances 1, 2, 4, ... in both directions. The team then fails at these members too, and they notify
-// further members. The application may form a new team of the remaining members.
+// may wait for any other member. Therefore each member at which the team fails notifies the members that are
+// 1, 2, 4, ... positions before and after it in the team. The team then fails at these members too, and they
+// notify further members. The application may form a new team of the remaining members.
 //
-// The protocol may complete a message at any time, even while an operation is being posted. This object then
-// only notes the completion. At the end of a call or of a turn, advance() continues the operation. To note a
-// completion or a failure needs no memory. If memory is short during advance(), its next call continues.
+// The protocol may complete a message at any time, even while an operation is being posted. At that moment
+// this object only notes the completion. At the end of a call or of a turn, advance() continues the
+// operation. To note a completion or a failure needs no memory. If memory is short during advance(), the next
+// call of advance() continues.
 #pragma once
 
 #include <deque>
@@ -77,7 +78,7 @@ class Collectives final : public protocol::CollectiveListener {
   /// Returns the team with this identity, or null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;
   /// Aborts all operations of the team and removes it. Returns Status::again while a peer may still read a
-  /// buffer of an operation. The caller then repeats the call.
+  /// buffer of an operation. In this case the caller must repeat the call.
   Status leave(Team& team);
   Status start(Team& team, const Arguments& arguments, void* context, bool report);
 
@@ -124,7 +125,7 @@ class Collectives final : public protocol::CollectiveListener {
   /// For each combination of members and key: the number of teams created so far.
   std::unordered_map<std::uint64_t, std::uint64_t> instances_;
   /// If the list is full, the oldest entry with `of_member` false is evicted. If there is none, the oldest
-  /// entry is evicted, but only for a sender in the address vector.
+  /// entry is evicted, but only to make room for a message of a sender in the address vector.
   std::deque<Early> early_;
   std::deque<std::uint64_t> left_;  ///< the teams that were left or evicted most recently
   /// Evicted entries of `early_`, until advance() drops their stored messages.

@@ -132,9 +132,9 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
   return done;
 }
 
-/// Combines `sum` of all members in a list by recursive doubling, which is fast for short buffers. Recursive
-/// doubling needs a power of two members. Each surplus member therefore first sends its contribution to a
-/// neighbor in the list, and receives the result at the end.
+/// Combines `sum` of all members in a list by recursive doubling, which is fast for short buffers. The number
+/// of members in recursive doubling must be a power of two. Each surplus member therefore first sends its
+/// contribution to a neighbor in the list, and receives the result at the end.
 Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                    Bytes sum, Step after) {
   const std::size_t count = list.size();
@@ -264,9 +264,9 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
 }
 
 /// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. This
-/// needs two messages one after the other instead of one message for each doubling. The second message also
-/// acknowledges the first, and a member waits only once. With two nodes this gains nothing, because each node
-/// can send to the other as soon as it is ready.
+/// needs two messages one after the other instead of one message for each doubling of the number of nodes.
+/// The second message also acknowledges the first, and a member waits only once. With two nodes this gains
+/// nothing, because each node can send to the other as soon as it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;

@@ -1,7 +1,7 @@
 // A schedule lists the actions of one member in one collective operation: sends, receives, combinations and
 // copies. Each action begins when certain other actions are done. The algorithms (composition.cc) only write
-// schedules. ScheduleRun runs them and is the same for all algorithms. Neither of them depends on links, time
-// or other operations.
+// schedules. ScheduleRun runs them and is the same for all algorithms. Neither the algorithms nor ScheduleRun
+// depends on links, time or other operations.
 //
 // The schedules of the sender and the receiver of a message contain the same message number. If two members
 // exchange several messages with the same number, these match in the order in which both sides begin them.
@@ -47,7 +47,7 @@ struct Action {
   std::uint16_t number = 0;
   Member member = 0;
   std::uint32_t awaited = 0;  ///< number of actions that this action still waits for
-  /// Index in Schedule::edges() of the first edge to an action that waits for this one.
+  /// Index in Schedule::edges() of the first edge to an action that waits for this action.
   Step first_edge = kStart;
   Bytes target{};
   ConstBytes source{};

@@ -66,8 +66,9 @@ class JoinListener {
 
 struct Operation;
 
-/// The state of one message of an operation, and its context for the protocol. While the result waits for
-/// advance(), or the message waits to be issued again, the ticket is in a TicketQueue.
+/// The state of one message of an operation. The protocol gets a pointer to the ticket as the context of the
+/// message. While the result waits for advance(), or the message waits to be issued again, the ticket is in a
+/// TicketQueue.
 struct Ticket {
   Operation* operation = nullptr;
   Step step = 0;

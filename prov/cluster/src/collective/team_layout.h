@@ -22,8 +22,9 @@ struct Tree {
   std::vector<Member> children;
 };
 
-/// Returns the place of this member in a binomial tree: each round doubles the number of members reached. In
-/// these three functions, `self` and `root` are the positions of this member and of the root in `list`.
+/// Returns the place of this member in a binomial tree: each round doubles the number of members that have
+/// the data. In these three functions, `self` and `root` are the positions of this member and of the root in
+/// `list`.
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 /// Returns the place of this member in a chain: from the root to the next member, and from each member to the
 /// next.

@@ -60,8 +60,8 @@ bool met(const Member& member, const Role& own) {
   return (!hears || member.stream != nullptr) && (!is_heard || (member.started && !member.start_due));
 }
 
-/// Sends the member the role of this side and the start of its stream, if they are due. Returns false if the
-/// carrier had no space.
+/// Sends the member this side's role and the start of this side's stream, if they are due. Returns false if
+/// the carrier had no space.
 bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
   if (member.join_due && !leaving) {
     const Segment join{.kind = SegmentKind::group_join,
@@ -153,8 +153,8 @@ bool Group::complete() const {
   });
 }
 
-/// Removes the member from the listeners of this side's stream. `why`: ok, or the status with which the
-/// messages that the member has not received fail.
+/// Removes the member from the listeners of this side's stream. `why`: Status::ok, or the status with which a
+/// message fails if the member has not received it.
 void Group::stop_sending_to(Member& member, Status why) {
   stream_.remove(member, why);
   static_cast<Listener&>(member) = {.name = member.name, .carrier = member.carrier, .posted = member.posted};
@@ -210,7 +210,8 @@ void Group::on_end(Member& member, const Segment& segment) {
     } else if (!member.role) {
       member.absent = true;
     } else {
-      // The member's own join has arrived before its refusal of ours, so our join must be sent again.
+      // The member's own join arrived before its refusal of this side's join, so this side must send its join
+      // again.
       member.join_due = true;
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
@@ -277,7 +278,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   return true;
 }
 
-/// Sends the segments that are due to a member, and notes the time when the next ones are due. Returns true
+/// Sends a member the segments that are due, and notes the time when the next segments are due. Returns true
 /// if the member has left or its stream has ended.
 bool Group::serve(Time now, Member& member, bool unread) {
   if (!introduce(member, settings_, stream_.id(), leaving_))
@@ -332,7 +333,7 @@ bool Group::run(Time now, link::Link* link, bool unread) {
     announcer_.run(now, *link, settings_.path, members_.size() + 1);
   const bool all_due = now >= next_service_ || leaving_;
   const bool due = all_due || !touched_.empty();
-  // The stream has something to transmit only after a report of a member, or at its deadline.
+  // The stream has something to transmit only after a report of a member, or at the stream's deadline.
   const bool transmits = settings_.role.sends && (due || now >= stream_.deadline());
   const bool for_all = transmits && stream_.transmit(now, link, settings_.path);
   const bool all = all_due || for_all;

@@ -7,9 +7,9 @@
 //
 // The caller passes in time, frames, segments and carriers. It calls run() after each event and at
 // deadline(), reads the delivered messages from the streams, and reads events(). The group itself calls only
-// carriers and the link. A turn serves only members from which something has arrived. It serves all members
-// only after a deadline. Otherwise, in a group of a thousand members, each segment would require a check of
-// all of them.
+// carriers and the link. A call of run() serves only the members from which something has arrived. It serves
+// all members only after a deadline. Otherwise, in a group of a thousand members, each segment would require
+// a check of all of them.
 //
 // Memory: up to kStreamWindow frames for the messages of this endpoint, and as many for each member that
 // sends. In addition, about 300 bytes for each other member, and the bodies that SpareBodies keeps.
@@ -120,8 +120,8 @@ class Group {
   /// Called if run() has thrown for lack of memory. Makes the next run() serve all members.
   void take_up() { next_service_ = {}; }
   /// Called after run(). Calls visit(member) for each member whose carrier has new segments. The caller marks
-  /// these carriers, so that the engine sends the segments. The group keeps a member that has left until this
-  /// call. Otherwise the carrier would never send the last segment to it.
+  /// these carriers, so that the engine sends the segments. Until this call, the group keeps members that
+  /// have left. Otherwise the carrier would never send the last segment to such a member.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {

@@ -23,8 +23,8 @@ struct StreamName {
   std::uint64_t membership = 0;  ///< membership of the sender; each new membership has a larger number
 };
 
-/// A member of the group that receives the stream of this side: what it has received, what was sent to it,
-/// and when it was asked for a report. SenderStream changes it.
+/// A listener is a member that receives the stream of this side. This struct records what the listener has
+/// received, what was sent to it, and when it was asked for a report. SenderStream changes the record.
 struct Listener {
   static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
 

@@ -30,20 +30,22 @@ inline constexpr Duration kNakRetryMax = 100ms;
 /// After the first report of a missing frame, a sender waits this long for further reports before it
 /// retransmits the frame.
 inline constexpr Duration kRepairHold = 60us;
-/// A sender asks for a report if members have not reported the frames sent to them: at the latest after this
-/// time...
+/// A sender asks for a report if members have not reported all frames sent to them. It asks after this time
+/// at the latest.
 inline constexpr Duration kAskInterval = 200ms;
-/// ...at the earliest after this time if a message waits for a report...
+/// If a message waits for a report, the sender asks after this time at the earliest.
 inline constexpr Duration kAskMin = 4ms;
-/// ...and otherwise at the earliest after this time, because members report on their own within kStatusDelay.
+/// If no message waits for a report, the sender asks after this time at the earliest, because members report
+/// on their own within kStatusDelay.
 inline constexpr Duration kAskIdle = 2 * kStatusDelay;
 /// If no message waits and no further frame follows for this time, the sender sends the newest frame again. A
 /// receiver cannot detect the loss of the newest frame, because it sees no gap.
 inline constexpr Duration kRepeatNewest = 4ms;
 /// After a member has sent this many consecutive reports without a frame received by multicast, the sender
-/// sends to that member by unicast...
+/// sends to that member by unicast.
 inline constexpr unsigned kUnheardMax = 4;
-/// ...and still sends one frame in this many by multicast, to detect when multicast reaches the member again.
+/// A sender that sends to members by unicast still sends one frame in this many by multicast, to detect when
+/// multicast reaches these members again.
 inline constexpr std::uint64_t kProbeInterval = 64;
 /// The number of listeners that must miss a frame before the sender repairs it by multicast: an eighth of all
 /// listeners, but at least kRepairMany and at most kRepairAll.

@@ -21,7 +21,7 @@
 
 namespace cluster::group {
 
-/// Whether a member sends and whether it receives. group_join contains these as bits.
+/// Says whether a member sends and whether it receives. group_join contains these as bits.
 struct Role {
   bool sends = true;
   bool receives = true;
@@ -55,7 +55,7 @@ class RepairParts {
   std::vector<std::byte> body_;
 };
 
-/// The members of the base Listener are used while the member receives from this side.
+/// The fields of the base class Listener are used while the member receives the stream of this side.
 struct Member : Listener {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
@@ -71,7 +71,7 @@ struct Member : Listener {
   RepairParts repair;                 ///< parts of repairs for `stream`
   std::uint64_t stream_end = kNoEnd;  ///< sequence number behind the last frame of the stream
   bool absent = false;                ///< the member has answered that it is not, or not yet, in the group
-  /// The member has left; forgotten once all its messages are delivered.
+  /// The member has left. Group forgets the member once all its messages are delivered.
   bool gone = false;
 };
 
@@ -82,7 +82,7 @@ inline void add_once(MemberList& list, Member& member) {
   if (std::ranges::find(list, &member) == list.end()) list.push_back(&member);
 }
 
-/// The members whose streams have data for the caller. With this list, the caller does not search all members
+/// The members whose streams have data for the caller. With this list, the caller need not search all members
 /// of a large group.
 class News {
  public:

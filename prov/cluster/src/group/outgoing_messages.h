@@ -46,8 +46,8 @@ class OutgoingMessages {
   /// Cuts waiting messages into one body, for the frame with the sequence number `end` - 1. Returns the size
   /// of the body, or 0 if no message waits.
   std::size_t cut(Bytes body, std::uint64_t end);
-  /// Called when a listener will receive no frames from `arrived` on. Messages with later frames fail with
-  /// `why`.
+  /// Called when a listener will receive no frames from `arrived` on. Messages that have frames from
+  /// `arrived` on fail with `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
   /// Called when all listeners have the frames before `arrived`, and have delivered the frames before
   /// `delivered`. Finishes the messages that waited for this.

@@ -39,7 +39,8 @@ class Pace {
   static constexpr std::uint64_t kTrainFirst = 64;      ///< frames in a train until the first loss
   static constexpr std::uint64_t kTrain = 256;          ///< frames in a train after that
   static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many is tolerated
-  /// A longer increase of the round trip shows a queue, as for flows (multipath/congestion_controller.h).
+  /// If the round-trip time increases by more than this, there is a queue, as for flows
+  /// (multipath/congestion_controller.h).
   static constexpr Duration kQueue = 100us;
   /// After a train with losses, the pace may increase only after this many further trains.
   static constexpr unsigned kHoldTrains = 2;
@@ -84,15 +85,15 @@ class Pace {
   /// Judges the train that ends before `reached`, and adapts the pace. `sent`: the sequence number behind the
   /// last frame sent. `missed`: the largest number of frames that a listener missed in the train.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
-  /// Called when members do not answer repeated questions. Halves the pace and searches for the right one
+  /// Called when members do not answer repeated questions. Halves the pace and searches for the right pace
   /// again.
   void on_silence();
 
  private:
   struct Train {
     std::uint64_t first = 0;
-    Duration busy{0};           ///< the time that was needed to send...
-    std::int64_t followed = 0;  ///< ...these frames, which waited only for the pace
+    Duration busy{0};           ///< the time needed to send the frames counted in `followed`
+    std::int64_t followed = 0;  ///< number of frames that waited only for the pace
     Duration shortest = Duration::max();
   };
 

@@ -11,8 +11,8 @@ constexpr Duration kLinkRetry = 50us;  ///< until the next attempt after the lin
 constexpr unsigned kAsksPatient = 6;   ///< after this many unanswered questions the pace is halved
 constexpr unsigned kBackoffMax = 8;    ///< the largest number of doublings of the time between two questions
 
-/// Returns true if one repair by multicast costs less than repairs by unicast. `missing` of the `members`
-/// listeners miss the frame.
+/// Returns true if one repair by multicast costs less than repairs by unicast. `missing`: the number of
+/// listeners that miss the frame. `members`: the number of all listeners.
 bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
@@ -252,8 +252,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   }
   if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
-  // No listener reports frames that were cut after the last listener had left and before the next one
-  // started.
+  // No listener reports frames that were cut after the last listener had left and before the next listener
+  // started. This call of advance() releases such frames.
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };

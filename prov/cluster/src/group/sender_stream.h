@@ -5,8 +5,8 @@
 // sent. The listener with the most losses limits the speed (pace.h). A frame counts as lost when the first
 // listener reports it as missing.
 //
-// Invariants: all listeners have the frames before base(), and at most kStreamWindow frames follow from
-// there. The body of a frame never changes, so a retransmitted frame has the same body.
+// Invariants: all listeners have the frames before base(), and the stream keeps at most kStreamWindow frames
+// from base() on. The body of a frame never changes, so a retransmitted frame has the same body.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ class SenderStream {
 
   std::uint32_t id() const { return name_.id; }
 
-  /// Accepts a message. Once the event `until` has occurred, finished() contains its token. If this function
-  /// throws, the message was not accepted.
+  /// Accepts a message. Once the event `until` has occurred, finished() contains the token of the message. If
+  /// this function throws, the message was not accepted.
   void post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
             Until until, MessageToken token);
 

@@ -26,7 +26,7 @@ using cluster::os::PutOffCancellation;
 namespace {
 
 /// Returns the argument `mode` of open or openat, which follows `flags`. Returns 0 if the call creates no
-/// file, because there is then no such argument.
+/// file, because such a call has no argument `mode`.
 mode_t mode_of(int flags, va_list arguments) {
   const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return creates ? static_cast<mode_t>(va_arg(arguments, unsigned)) : 0;

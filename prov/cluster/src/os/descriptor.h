@@ -1,5 +1,5 @@
-// A file descriptor with one owner. The destructor closes it, so every error path closes it too. It can be
-// moved but not copied.
+// A file descriptor with one owner. The destructor closes it, so every error path closes it too. A Descriptor
+// can be moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -18,14 +18,14 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit. Each peer on this node needs one descriptor, and
-/// nearly every system has a soft limit of 1024.
+/// Raises the soft limit of descriptors to the hard limit, but at most to 2^20. Each peer on this node needs
+/// one descriptor, and nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);
 
-// Texts about a failed system call. If the call failed at a limit that the administrator sets, the text says
-// how to raise it.
+// The two functions below describe a failed system call. If the call failed at a limit that the administrator
+// sets, the text says how to raise this limit.
 
 /// Returns a text for an errno, for example "Address already in use" or "Too many open files: raise ulimit
 /// -n".

@@ -19,7 +19,7 @@ namespace cluster::os {
 namespace {
 
 // The watch sends each announcement several times, because a switch port that has just come up may drop the
-// first ones.
+// first announcements.
 constexpr unsigned kAnnouncements = 5;
 constexpr Duration kAnnounceAgain = 100ms;  // doubles with each announcement
 /// The shortest time between two reads of the interfaces. On a host with many containers, interfaces change
@@ -73,7 +73,7 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
 }
 
 /// Opens all sockets in the network namespace of the caller, because the progress thread may be in another
-/// one.
+/// namespace.
 bool InterfaceWatch::open() {
   if (!kernel_) return false;
   // The kernel reports later changes as events.
@@ -202,7 +202,7 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
 }
 
 /// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
-/// network, each time to a different one. When the hardware address changed, the kernel forgot the hardware
+/// network, each time to a different host. When the hardware address changed, the kernel forgot the hardware
 /// addresses of all other hosts. Therefore the kernel must ask all hosts for the hardware address of the
 /// other host before it can send the datagram. This question contains the new hardware address of this node.
 void InterfaceWatch::knock(const Use& use) const {

@@ -1,7 +1,7 @@
-// Follows this node's interfaces while links are open: their hardware addresses, MTUs, indices and addresses.
-// All links of a process and network namespace share one rtnetlink socket, which the progress thread reads.
-// The watch counts the changes. In every turn a link compares this count with the one it saw last. If they
-// differ, the link reads its interface again.
+// While links are open, follows this node's interfaces: their hardware addresses, MTUs, indices and IP
+// addresses. All links of a process and network namespace share one rtnetlink socket, which the progress
+// thread reads. The watch counts the changes. Before it receives frames, a link compares this count with the
+// count that it saw last. If the two differ, the link reads its interface again.
 //
 // An address that links use may get another hardware address or move to another interface. In this case the
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
@@ -52,7 +52,7 @@ class InterfaceWatch {
   /// Sends an Ethernet frame through the interface with this index. The frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// From add_user() until remove_user(), the watch announces the address each time it moves.
+  /// From add_user() until remove_user(), the watch announces the address each time the address moves.
   void add_user(const SocketAddress& address, int index);
   void remove_user(const SocketAddress& address);
 
@@ -98,8 +98,8 @@ class WatchedInterface {
   WatchedInterface& operator=(const WatchedInterface&) = delete;
 
   bool changed() const { return watch_ != nullptr && watch_->changes() != seen_; }
-  /// Returns the current state of the interface, or nullopt while no interface has the address. After that,
-  /// changed() is false until the next change.
+  /// Returns the current state of the interface, or nullopt while no interface has the address. After the
+  /// call, changed() is false until the next change.
   std::optional<Interface> renew();
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
 

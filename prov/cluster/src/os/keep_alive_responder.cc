@@ -42,7 +42,7 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
   std::array<std::byte, 64> answer;
   const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
   if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
-  return true;  // even if sendto() fails: the peer then asks again
+  return true;  // even if sendto() fails, because the peer asks again
 }
 
 bool has_errors(int socket) {
@@ -51,7 +51,7 @@ bool has_errors(int socket) {
 }
 
 /// Answers waiting keep-alives. ICMP errors keep the socket readable until they are taken from the error
-/// queue. The engine may not run while the application computes, so this function takes them.
+/// queue. While the application computes, the engine possibly does not run, so this function takes them.
 NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};

@@ -19,13 +19,13 @@ namespace cluster::os {
 /// function.
 using KeepAliveAnswerer =
     std::function<std::size_t(ConstBytes frame, const SocketAddress& asked, std::span<std::byte, 64> answer)>;
-/// A KeepAliveAnswerer for keep-alives that carry a checksum and no seal.
+/// Does what a KeepAliveAnswerer does, for keep-alives that carry a checksum and no seal.
 std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked,
                                     std::span<std::byte, 64> answer);
 
-/// Starts to answer the keep-alives of the port, until the caller drops the returned handle. If that is not
-/// possible, returns null and writes the reason to the log. The endpoint works without a responder, but its
-/// peers consider it dead if its application makes no call for longer than their timeout.
+/// Makes the background thread answer the keep-alives of the port until the caller drops the returned handle.
+/// If that is not possible, returns null and writes the reason to the log. The endpoint works without a
+/// responder, but its peers consider it dead if its application makes no call for longer than their timeout.
 std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log,
                                                  KeepAliveAnswerer answerer = answer_plain_keep_alive);
 

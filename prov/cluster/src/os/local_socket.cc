@@ -34,7 +34,7 @@ int with_name(const Descriptor& socket, std::string_view name) {
 }
 
 /// This is more datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If
-/// more rings wait, the socket remains readable.
+/// more datagrams wait, the socket remains readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -311,8 +311,8 @@ void Doorbell::ring(const LocalName& peer) const {
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);
 }
 
-/// If this process has no free descriptor, rings the peer instead. The ring fails with the same error if the
-/// name does not exist.
+/// If this process has no free descriptor to connect to the doorbell, rings the doorbell instead. If the name
+/// does not exist, both calls fail with the same error.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = datagram_socket();
   const bool found =

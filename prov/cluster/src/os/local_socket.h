@@ -113,7 +113,7 @@ class LocalSocket {
 ///
 /// A ring does not say which process rang, and processes of other users can ring too. Therefore a ring only
 /// means that the endpoint must check all its peers. A ring is lost if the socket's queue is full. This does
-/// no harm, because the socket is then readable already.
+/// no harm, because a socket with a full queue is readable already.
 class Doorbell {
  public:
   /// Opens the doorbell with this name. On failure, returns null and writes the cause to `reason`.
@@ -126,8 +126,8 @@ class Doorbell {
   /// Makes the peer's doorbell readable.
   void ring(const LocalName& peer) const;
   /// Returns false once no socket has this name, because the peer's process has ended or executes another
-  /// program. If this process has no free descriptor, the function rings the peer to find that out. Only one
-  /// thread at a time may call it.
+  /// program. If this process has no free descriptor, the function rings the peer to find out whether the
+  /// socket exists. Only one thread at a time may call this function.
   bool exists(const LocalName& peer) const;
 
  private:
@@ -142,11 +142,11 @@ class Doorbell {
 /// name.
 Descriptor reserve_name(std::string_view name, int& error);
 
-// Any user of a node can take an abstract name before the process that should have it. If a process of
+// Any user of a node can take an abstract name earlier than the process that should have it. If a process of
 // another user has the name, the listener uses an alternative: the name with a random suffix. If a connecting
 // process finds a process of another user at the name, it looks for alternatives in the kernel's table of
-// sockets, and connects to the first one whose listener runs as the user of the connecting process. The
-// kernel reports the user of the listener.
+// sockets. It connects to the first alternative whose listener runs as the user of the connecting process.
+// The kernel reports the user of the listener.
 //
 // By taking many names and alternatives, a user can delay the connections of other users: a connecting
 // process tries at most kAlternativesMax alternatives for each peer. If it does not find the listener at any

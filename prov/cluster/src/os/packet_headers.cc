@@ -141,7 +141,8 @@ constexpr HardwareAddress kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{
 constexpr unsigned kArp = 0x0806;
 constexpr unsigned kArpRequest = 1;
 constexpr std::byte kIcmp{58};
-// Receivers require it, because it shows that no router has forwarded the frame.
+// Receivers of neighbour discovery require this hop limit, because it shows that no router has forwarded the
+// frame.
 constexpr std::byte kNoRouterHopLimit{255};
 constexpr std::byte kSolicitation{135};
 constexpr std::byte kAdvertisement{136};

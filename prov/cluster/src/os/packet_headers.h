@@ -5,9 +5,9 @@
 // stack of the receiving host therefore does not process it, which saves that host one lookup
 // (docs/budget.md).
 //
-// IPv4 datagrams have no UDP checksum, because the frame contains a stronger one. But IPv6 requires a UDP
-// checksum (RFC 8200, 8.1), and so does segmentation offload. In these cases the link writes the sum over the
-// pseudo header, and the device or the kernel completes the checksum.
+// IPv4 datagrams have no UDP checksum, because the payload contains a stronger checksum. But IPv6 requires a
+// UDP checksum (RFC 8200, 8.1), and so does segmentation offload. In these cases the link writes the sum over
+// the pseudo header, and the device or the kernel completes the checksum.
 #pragma once
 
 #include <array>
@@ -49,13 +49,13 @@ void write_headers(std::byte* out, const Origin& origin, const link::Path& to, s
                    Framing framing);
 
 /// Reads an Ethernet frame, with the EtherType of IP or of the provider, that arrived on the interface
-/// `index`. Stores the payload without padding and the path back to the sender in `out`. Returns false if the
-/// frame does not contain a whole, unfragmented UDP datagram.
+/// `index`. Stores in `out` the path back to the sender and the payload, without its padding. Returns false
+/// if the frame does not contain a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
 /// A header in front of each frame of a packet socket with PACKET_VNET_HDR. It describes the offloads of the
-/// frame. This is virtio_net_hdr of <linux/virtio_net.h>. That header is not valid C++, and on older systems
-/// it lacks UDP segmentation.
+/// frame. Its layout is that of virtio_net_hdr in <linux/virtio_net.h>. That file is not valid C++, and on
+/// older systems it lacks UDP segmentation.
 struct OffloadHeader {
   static constexpr std::uint8_t kNeedsChecksum = 1;
   static constexpr std::uint8_t kGsoUdpL4 = 5;
@@ -69,8 +69,9 @@ struct OffloadHeader {
 };
 static_assert(sizeof(OffloadHeader) == 10);
 
-// The functions below build frames with which hosts find or announce the hardware address of an IP address:
-// ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.
+// The next two functions build frames with which hosts find or announce the hardware address of an IP
+// address: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.
+
 /// Returns a frame that announces to all hosts of the network that the IP address in `origin` now has the
 /// hardware address in `origin`.
 std::vector<std::byte> neighbour_announcement(const Origin& origin);

@@ -90,7 +90,7 @@ class PacketLink final : public link::Link {
   UdpSender socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  /// Number of following polls that also poll the socket.
+  /// Number of the next receive_burst() calls that also poll the socket.
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
   /// Number of polls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
@@ -145,7 +145,7 @@ std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
-  // Leaves space for frames that do not wait aside.
+  // Leaves at least half of the space for frames from the rings and from the main socket.
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
   return aside + receive_rings_and_socket(frames.subspan(aside));
 }
@@ -169,7 +169,7 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
 }
 
 /// Returns why this link cannot use the interface, and what the user can do about it. Returns an empty text
-/// if it can.
+/// if the link can use the interface.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
   if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
@@ -256,8 +256,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
-  // The socket ignores the interface only after the ring is open, so that no frame is lost. Until then, a
-  // frame may arrive through the socket and through the ring. Such a duplicate does no harm.
+  // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
+  // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
     reason = explain(interface, error);

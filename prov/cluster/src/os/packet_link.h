@@ -6,16 +6,17 @@
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
 // (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
-// To poll the socket, the link makes a system call. Therefore it polls the socket only on every
-// kPollsPerSocketPoll-th poll. After the socket has received a frame, the link polls it on each of the next
-// kSocketPollsAfterTraffic polls. The link also sends through the socket as long as it does not know the
-// hardware address of the destination. In this case the kernel finds the route and the address. The link
-// learns the hardware address from the answer.
+// To poll the socket, the link makes a system call. Therefore it polls the socket only once in
+// kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
+// each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
+// not know the hardware address of the destination. In this case the kernel finds the route and the address.
+// The link learns the hardware address from the answer.
 //
-// The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would
-// receive frames before the administrator's ingress filters could drop them. The link polls the ring of the
-// EtherType path first, because the frames in it are older: a peer sends on that path only after all its
-// frames on the IP path are acknowledged (multipath/path_manager.h).
+// The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
+// to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
+// filters can drop it. A peer sends on the EtherType path only after all its frames on the IP path are
+// acknowledged (multipath/path_manager.h). Therefore the frames in the ring of the EtherType path are older
+// than the same peer's frames in the IP ring, and the link polls this ring first.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ struct PacketSettings {
   bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
   /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
-  /// queue. Otherwise one of several queues would receive all these frames.
+  /// queue. With several queues, one of them would receive all frames of this path.
   std::optional<bool> ethertype = std::nullopt;
 };
 

@@ -25,8 +25,8 @@ namespace {
 /// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
 /// offload header and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align the bytes behind the offload header. This padding aligns payloads to words, as
-/// they are without the offload header.
+/// The kernel does not align the bytes behind the offload header. With this padding, payloads are aligned to
+/// words, as they would be without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
 // Large enough for an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size is a
@@ -34,7 +34,7 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 // would share one cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-// The kernel allocates each block at once; must be a power of two.
+// The kernel allocates each block as a whole. The size must be a power of two.
 constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
 /// Gives about 700 slots for small frames if there are 64 slots for super-frames.
@@ -193,7 +193,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
 /// frame. The slot contains only the headers of the first frame. The payloads of all joined frames stand
-/// behind them.
+/// behind these headers.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);

@@ -52,7 +52,7 @@ class PacketRing {
   /// the kernel.
   std::size_t receive(std::span<link::InFrame> frames);
 
-  /// Makes the ring receive frames from the interface `index` instead.
+  /// Makes the ring receive frames from the interface `index`, and no longer from the previous interface.
   void move_to(int index);
 
   /// Returns true if a frame waits in the next slot.
@@ -90,10 +90,10 @@ class PacketRing {
   std::size_t held_ = 0;  ///< slots before `next_` that are not released yet
 };
 
-// Limits the number of receive rings on an interface. The kernel runs the filters of all packet sockets on
-// every frame that arrives on the interface. Each ring therefore adds about 90 ns to the cost of every frame,
-// even if the frame is for another program. (The kernel finds an ordinary socket by a hash of its port.) For
-// this reason an interface has only a few rings, and further endpoints use the udp link.
+// claim_ring() limits the number of receive rings on an interface. The kernel runs the filters of all packet
+// sockets on every frame that arrives on the interface. Each ring therefore adds about 90 ns to the cost of
+// every frame, even if the frame is for another program. (The kernel finds an ordinary socket by a hash of
+// its port.) For this reason an interface has only a few rings, and further endpoints use the udp link.
 //
 // An endpoint claims a ring by holding one of a few abstract UNIX socket names. Each name has at most one
 // holder in the network namespace, even if many processes start at once. The kernel releases the names of a
@@ -105,7 +105,7 @@ class PacketRing {
 /// kernel fails for another reason. With an empty descriptor, the caller opens its ring without a claim.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
-/// Returns true if the kernel can report in a ring where joined frames end (Linux 6.2). Earlier kernels
+/// Returns true if the kernel can report the ends of joined frames in a ring (Linux 6.2). Earlier kernels
 /// silently drop joined frames.
 bool rings_know_segments();
 

@@ -22,7 +22,7 @@
 
 namespace cluster::os {
 
-/// Counts errors, and shuts when there are too many.
+/// Counts errors. If more than kPerInterval arrive within kInterval, the gate is shut for kShut.
 class PathErrorGate {
  public:
   static constexpr int kPerInterval = 64;
@@ -56,7 +56,7 @@ class PathErrorQueue {
 
  private:
   static constexpr std::size_t kSocketsMax = 3;
-  /// The engine takes errors every 5 ms; more than this are a flood.
+  /// The engine takes errors every 5 ms. More than kKept errors in this time are a flood.
   static constexpr std::size_t kKept = 64;
 
   bool take_from(int socket, Time now);

@@ -42,7 +42,7 @@ struct FileOfRange {
   std::string path;  ///< empty if the map has no path
   dev_t device = 0;
   ino_t inode = 0;
-  std::uint64_t offset = 0;  ///< offset in the file of the range's first byte
+  std::uint64_t offset = 0;  ///< position of the range's first byte in the file
 };
 
 /// One line of /proc/PID/maps.
@@ -69,7 +69,7 @@ Descriptor open_in(const Descriptor& directory, const std::string& name, int fla
   return Descriptor(::openat(directory.number(), name.c_str(), flags | O_CLOEXEC));
 }
 
-/// Returns a copy of the descriptor for a stream. The stream closes the copy.
+/// Returns a copy of the descriptor. The caller gives the copy to a stream, which closes it.
 int duplicate(const Descriptor& file) { return ::fcntl(file.number(), F_DUPFD_CLOEXEC, 0); }
 
 /// Finds the file that the process has mapped at the range. The range may span several maps, because each
@@ -107,7 +107,7 @@ bool is_it(const struct stat& status, const FileOfRange& file) {
 }
 
 /// Opens the name only if it refers to `file`, because opening another file can have effects, for example if
-/// it is a device.
+/// the other file is a device.
 Descriptor open_if_it(const Descriptor& directory, const std::string& name, const FileOfRange& file) {
   struct stat status;
   if (::fstatat(directory.number(), name.c_str(), &status, 0) != 0 || !is_it(status, file)) return {};

@@ -10,8 +10,8 @@
 // The process: /proc/PID may meanwhile belong to another process, or to a process of another PID namespace.
 // Therefore we open the directory /proc/PID once, and everything else relative to it. An open directory of
 // /proc always refers to the same process. The guard page (os/process_memory.h) shows that it is the right
-// process. We check the guard page last: if the process has the page then, it was the right process during
-// all earlier steps.
+// process. We check the guard page last: if the process still has the page at the end, it was the right
+// process during all earlier steps.
 //
 // The pages: if the file has no page at an address yet, and the system has no memory for one, an access there
 // kills this process with SIGBUS. Therefore we populate each part before its first use, by a call that

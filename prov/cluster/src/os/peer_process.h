@@ -1,10 +1,11 @@
 // The process at the other end of a local connection. A handle (pidfd) identifies the process even after the
-// connection has ended, and even after another process has got its number. The handle is readable once the
-// process has ended.
+// connection has ended, and even after the kernel has given its process number to another process. The handle
+// is readable once the process has ended.
 //
 // A process keeps the handles of at most kHandlesMax other processes. It identifies further peers by their
 // number and by the inode of a handle. Since Linux 6.9, that inode differs between two processes that had the
-// same number. For these peers, the user of this class must call ended() regularly.
+// same number. Nothing announces the end of such a peer, so the user of this class must call ended()
+// regularly.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +26,18 @@ class PeerProcess {
   PeerProcess& operator=(const PeerProcess&) = delete;
   ~PeerProcess();
 
-  /// Returns a descriptor that is readable once the process has ended. Returns -1 if there is no handle; the
-  /// caller must then call ended().
+  /// Returns a descriptor that is readable once the process has ended. Returns -1 if there is no handle.
+  /// Without a handle, the caller must call ended() regularly.
   int descriptor() const { return handle_.number(); }
-  /// Returns the number of the process in the PID namespace of this process, or 0 if it has no number there.
+  /// Returns the other process's number in the PID namespace of this process, or 0 if it has no number there.
   /// Without a handle, the number may meanwhile belong to another process.
   int number() const { return number_; }
   /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
   /// Makes system calls.
   bool ended() const;
-  /// Returns false if this process cannot find out whether the other one has ended. There are two reasons.
-  /// Either the other process is in another PID namespace and the kernel gives no handle (before Linux 6.5),
-  /// or a seccomp filter forbids the system calls.
+  /// Returns false if this process cannot find out whether the other process has ended. There are two
+  /// reasons. Either the other process is in another PID namespace and the kernel gives no handle (before
+  /// Linux 6.5), or a seccomp filter forbids the system calls.
   bool observable() const { return observable_; }
 
  private:

@@ -126,7 +126,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
     program.push_back(
         BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 6 : 2)));
-    // Checked before the mark, because keep-alives are thinned whether or not they carry the mark.
+    // The program checks the kind before the mark, because it thins keep-alives whether or not they carry the
+    // mark.
     if (answered) {
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
       program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));

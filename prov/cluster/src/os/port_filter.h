@@ -20,9 +20,10 @@ namespace cluster::os {
 
 using FilterProgram = std::vector<sock_filter>;
 
-/// Returns a program for a packet socket. It accepts whole Ethernet frames of this EtherType to this host
-/// that carry an unfragmented UDP datagram to exactly `ours`. It refuses packets with IP options or extension
-/// headers. If `thinning` is on, it also refuses frames without the mark.
+/// Returns a program for a packet socket. It accepts an Ethernet frame if the frame has this EtherType, is
+/// addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It refuses packets
+/// with IP options or extension headers. If `thinning` is on, it also refuses frames without the mark in
+/// `thinning`.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
@@ -37,15 +38,16 @@ struct PortSockets {
   std::uint32_t aside = kMain;
 };
 
-/// Returns a program for a reuseport group. If `thinning` is on, three kinds of frames go to the socket
-/// `aside`: frames without the mark, frames too short for a mark, and one keep-alive in four
-/// (Thinning::kKeepAliveShift). Other keep-alives go to the socket for keep-alives if there is one. All other
-/// frames go to the main socket. So does a keep-alive that the kernel has joined with other datagrams.
+/// Returns a program for a reuseport group. If there is a socket for keep-alives, keep-alives go to it. But
+/// if `thinning` is on, one keep-alive in four goes to the socket `aside` (Thinning::kKeepAliveShift). If
+/// `thinning` is on, other frames go to `aside` if they lack the mark or are too short for it. All remaining
+/// frames go to the main socket. A keep-alive that the kernel has joined with other datagrams also goes to
+/// the main socket.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// Returns a program for a reuseport group of two listeners. Connections from `hosts` go to the first
-/// listener, all others to the second. The program considers only hosts of the given family. It compares
-/// 32-bit hashes of IPv6 addresses, which depend on `secret`.
+/// listener, all others to the second. The program considers only hosts of the given family. For IPv6 it
+/// compares 32-bit hashes of the addresses. The hashes depend on `secret`.
 FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family,
                                std::uint64_t secret);
 

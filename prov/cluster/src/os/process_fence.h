@@ -16,8 +16,8 @@
 
 namespace cluster::os {
 
-/// Registers this process. Returns true if fences of other processes include it, and its own fences include
-/// them. Only the first call makes a system call.
+/// Registers this process. Returns true if the fences of other registered processes include this process, and
+/// its fences include them. Only the first call makes a system call.
 bool register_process_fence();
 
 /// Executes a full fence in this thread and, if this process has registered, in all threads of all registered

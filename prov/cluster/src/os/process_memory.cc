@@ -20,7 +20,7 @@ using Copy = decltype(&::process_vm_readv);
 struct Window {
   std::array<iovec, 1 + kPartsMax> parts;
   std::size_t count;
-  std::size_t left;  ///< bytes that need more than the available parts
+  std::size_t left;  ///< number of bytes for which no part is left
 
   template <typename Slice>
   Window(std::span<const Slice> slices, std::size_t offset, std::size_t length, std::size_t first)
@@ -42,8 +42,8 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
          call(process, here.parts.data(), here.count, &remote, 1, 0) == static_cast<ssize_t>(length);
 }
 
-/// Copies the word at guard.address first, and then the `length` bytes. After a read from the right process,
-/// `word` is guard.value. For a write, the caller passes 0 as guard.value.
+/// Copies the word at guard.address first, and then the `length` bytes. If `call` reads from the right
+/// process, the word is guard.value. For a write, the caller passes 0 as guard.value.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {

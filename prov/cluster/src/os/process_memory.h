@@ -1,12 +1,12 @@
 // Copies between the memory of this process and that of another process of the same user in one step
 // (process_vm_readv and process_vm_writev, "cross memory attach"). Yama, a seccomp filter or a user namespace
-// may forbid it.
+// may forbid such copies.
 //
 // The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
 // memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
 // kernel looks up the number once per call, and copies the pieces in order until one fails. In another
-// address space the first piece fails, so nothing is copied. Another address space is that of a later process
-// with the same number, or that of the same process after exec().
+// address space the first piece fails, so nothing is copied. Another address space belongs to a later process
+// with the same number, or to the same process after exec().
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,15 @@ struct GuardMark {
   std::uint64_t address = 0;  ///< address of the secret, or 0 if there is no guard page
   std::uint64_t value = 0;
 
-  /// Returns the address to which a guarded write copies its first piece. Nothing reads that word.
+  /// Returns the address to which a guarded write copies its first piece. Nothing reads the word at this
+  /// address.
   std::uint64_t write_address() const { return address + 64; }
 };
 
 /// A page that distinguishes this address space from all others. It contains a secret, and its address is
 /// random in a range of 2^33 pages that Linux does not use by default. Therefore no later process has this
-/// page by chance. A child of fork() does not have it either, nor has the same process after exec().
+/// page by chance. A child of fork() does not have the page, and the same process does not have it after
+/// exec().
 class GuardPage {
  public:
   /// Maps a guard page. Returns an empty object if that fails.
@@ -53,8 +55,8 @@ class GuardPage {
 };
 
 /// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
-/// byte `offset` of the concatenated `slices`. There may be as many slices as a request may have. Returns
-/// false unless all bytes have been copied.
+/// byte `offset` of the concatenated `slices`. There may be at most as many slices as one operation of the
+/// interface may have. Returns false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
 /// Copies the bytes of `source` to `address` in the process `process`. Returns false unless all bytes have
@@ -67,7 +69,7 @@ std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {
   whole,
-  cut_short,  ///< part of the memory, in this process or in the other one, cannot be accessed
+  cut_short,  ///< part of the memory, in this process or in the other process, cannot be accessed
   no_process  ///< the process has ended, or the kernel forbids the copy: nothing was copied
 };
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,

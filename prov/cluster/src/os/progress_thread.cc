@@ -169,8 +169,8 @@ void ProgressThread::watch(Client& client, int descriptor) {
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error) {
   ProgressThread* const thread = ProgressThread::instance(error);
   if (thread == nullptr) return nullptr;
-  // A forked child removes nothing: its copy of the mutex may be locked forever, and it shares the wait set
-  // with its parent.
+  // A forked child removes nothing: its copy of the mutex may be locked forever, and the child shares the
+  // wait set with its parent.
   return {thread, [client = thread->add(std::move(run))](ProgressThread* its) {
             if (its->of_this_process()) its->remove(client);
           }};

@@ -1,5 +1,5 @@
 // Memory for keys. The kernel does not write it to core dumps. If the limits of the process allow it, the
-// kernel does not swap it out either.
+// kernel does not swap this memory out either.
 #pragma once
 
 #include <sys/mman.h>

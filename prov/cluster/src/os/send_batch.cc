@@ -150,8 +150,9 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Usually an ICMP error about an earlier frame. The kernel returns it from a single call, so the batch
-      // repeats the call. The error itself stays in the error queue until the port drains it.
+      // This is usually an ICMP error about an earlier frame. The kernel returns such an error from one call
+      // only, so the batch repeats the call. The error itself stays in the error queue until the port drains
+      // it.
       reported_ = true;
       if (!repeated) return Verdict::repeat;
       break;

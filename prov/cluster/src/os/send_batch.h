@@ -16,8 +16,8 @@
 // the length of the frame. For example, a bridge port behind a veth, a policer or a tap device accepts no
 // frame of that length. Until the kernel accepts a single frame of that length, the batch drops every frame
 // that is at least as long. It reports such a frame as sent, and counts it as lost. The reliability layer
-// retransmits lost frames and adapts to the losses. An accepted super-frame is no evidence, because a veth
-// accepts it without checking the length of its segments.
+// retransmits lost frames and adapts to the losses. An accepted super-frame does not show that the kernel
+// accepts the length, because a veth accepts super-frames without checking the length of their segments.
 #pragma once
 
 #include <sys/socket.h>
@@ -98,7 +98,7 @@ class SendBatch {
 
   std::array<mmsghdr, link::kBurstMax> headers_;
   std::array<std::size_t, link::kBurstMax> frames_;
-  std::array<std::size_t, link::kBurstMax> sizes_;  ///< size of one frame of each message
+  std::array<std::size_t, link::kBurstMax> sizes_;  ///< for each message, the size of one of its frames
   std::array<iovec, kPartsMax> iovecs_;
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;

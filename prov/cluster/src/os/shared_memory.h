@@ -1,7 +1,7 @@
 // Memory that two processes share: a memfd. It has no name in any file system, and the kernel frees it when
 // no process has it open or mapped. The creator seals the size. Therefore no process can truncate the memory
-// and so cause a SIGBUS in a process that has mapped it. The receiver accepts only memory with these seals
-// and exactly the announced size.
+// and so cause a SIGBUS in a process that has mapped it. The receiver accepts memory only if its size is
+// sealed and exactly as announced.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,8 @@ namespace cluster::os {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
-/// The listener also accepts connections that the other side still holds, because closed ones may be behind
-/// them in the queue. It keeps at most this many of them open.
+/// The listener also accepts connections that the other side still holds, because closed connections may be
+/// behind them in the queue. It keeps at most this many of them open.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// An answer older than this does not show that the process exists now. The kernel of this host asks the
@@ -69,7 +69,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
-  // The kernel keeps no state of the connection after it is closed.
+  // With this option, the kernel keeps no state of a connection that has been closed.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
@@ -200,8 +200,8 @@ link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
   Answer answer = Answer::none;
   if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;
   if (error == 0) answer = answer_of(connection);
-  // After any error, the connection is forgotten, so the next ask() connects again. An attempt that is still
-  // in progress is kept.
+  // Forgets the connection after any error, so that the next ask() connects again. Keeps an attempt that is
+  // still in progress.
   if ((error != 0 && error != EINPROGRESS) || answer == Answer::ended) asked_.erase(peer);
   return answer;
 }

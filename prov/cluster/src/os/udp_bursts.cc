@@ -16,8 +16,9 @@ constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
 constexpr std::size_t kAsideBuffers = 16;
 /// The flood watch of the engine also wakes a sleeping thread once per kAsideInterval, but reads the clock on
-/// its own. It may therefore wake the thread slightly before the read of these frames is due. Without this
-/// tolerance, that read would wait for the next interval, and only half of the allowed frames would be read.
+/// its own. It may therefore wake the thread slightly too early for the next read of the frames that wait
+/// aside. Without this tolerance, the read would wait for the next interval, and only half of the allowed
+/// frames would be read.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace

@@ -41,7 +41,7 @@ class UdpLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     if (interface_.changed()) [[unlikely]]
       renew();
-    // Leaves space for frames that do not wait aside.
+    // Leaves at least half of the space for frames from the main socket.
     const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
     return aside + receiver_.receive(frames.subspan(aside));
   }
@@ -105,9 +105,9 @@ class GroupJoiner final : public link::MulticastJoiner {
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
       // If a member may be on this host, the kernel must also deliver a copy of each group frame here. Each
-      // copy costs as much as sending the frame to another host, and the sender discards the copy for itself.
-      // All groups send through one socket. Therefore, if one group needs copies, the kernel makes copies for
-      // all groups.
+      // copy costs as much as sending the frame to another host, and the sender also receives a copy, which
+      // it discards. All groups send through one socket. Therefore, if one group needs copies, the kernel
+      // makes copies for all groups.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);

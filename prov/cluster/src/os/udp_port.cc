@@ -14,7 +14,7 @@ namespace cluster::os {
 namespace {
 
 // This size is enough for bursts of many small frames, for which the kernel accounts at least 768 bytes each.
-// On the other hand, a receiver that reads nothing does not fill the machine's memory.
+// It is also small enough that an endpoint that reads nothing does not fill the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
 constexpr int kAsideBuffer = 64 * 1024;  // twice the frames that one read of the socket takes
@@ -32,8 +32,8 @@ void enlarge(int socket, int forced, int ordinary, int size) {
 void prepare(int socket, SocketAddress::Family family) {
   enlarge(socket, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
   enlarge(socket, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
-  // With UDP_GRO, the kernel delivers a super-datagram whole and does not divide it again. A filter drops it
-  // whole.
+  // With UDP_GRO, the kernel delivers a super-datagram whole and does not divide it again. A socket filter
+  // drops or passes the whole super-datagram.
   set_option(socket, SOL_UDP, UDP_GRO, 1);
   // With PROBE, the kernel always sets "don't fragment". It also ignores the MTU in ICMP errors, so a forged
   // error cannot reduce the size of our frames.
@@ -177,8 +177,8 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   return thinning;
 }
 
-/// Opens another socket with this port number into `socket`, and enters its number in `places_`. Returns 0 or
-/// an errno.
+/// Opens another socket with this port number into `socket`, and enters the socket's number within the
+/// reuseport group in `places_`. Returns 0 or an errno.
 int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   int error = 0;
   Descriptor made = make_socket(name_.family(), error);

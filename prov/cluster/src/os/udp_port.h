@@ -1,6 +1,7 @@
-// The UDP port of an endpoint. An ordinary socket binds it, whatever link the endpoint has. This socket
-// reserves the port number. It receives ICMP errors, and carries the frames that a faster link does not
-// carry. Because it is an ordinary socket, the kernel answers "port unreachable" once the process is dead.
+// The UDP port of an endpoint. An ordinary socket is bound to the port, whatever link the endpoint has. This
+// socket reserves the port number. It receives ICMP errors, and carries the frames that a faster link does
+// not carry. Because it is an ordinary socket, the kernel answers "port unreachable" once the process is
+// dead.
 //
 // Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
 // kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
@@ -33,8 +34,8 @@ class UdpPort {
   static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
                                              int& error);
 
-  /// Sets whether the kernel also delivers group frames that this port sends to members on this node. By
-  /// default it does.
+  /// Sets whether the kernel also delivers this port's group frames to the members on this node. By default
+  /// it does.
   void loop_groups(bool wanted);
 
   /// Returns the address of the port, with the port number that the kernel chose.
@@ -45,8 +46,8 @@ class UdpPort {
   /// Does what Link::read_path_errors() does, for every type of link. It also returns errors about raw
   /// frames, because the kernel assigns ICMP errors to sockets by port number.
   std::size_t read_path_errors(std::span<link::PathError> errors);
-  /// Takes the errors from the sockets, and keeps them for read_path_errors(). Called after a call on one of
-  /// the sockets has reported an error. Any thread may call it.
+  /// Takes the errors from the sockets, and keeps them for read_path_errors(). The users of the port call
+  /// this function after a system call on one of the sockets has reported an error. Any thread may call it.
   void drain_path_errors();
 
   /// Makes the port send through this interface, whatever the routes say, because two rails may be in one

@@ -27,7 +27,7 @@ class WaitSet {
     void* owner = nullptr;
     bool trouble = false;  ///< there was an error, or the other end has closed; there may also be input
   };
-  enum class Wake { event, timeout };  ///< sleep() also returns `event` after a signal to the thread
+  enum class Wake { event, timeout };  ///< sleep() also returns `event` after a POSIX signal to the thread
 
   /// Returns null if the process has no free descriptor.
   static std::unique_ptr<WaitSet> open();
@@ -58,8 +58,8 @@ class Alarm {
   void set(Time when);
   /// Like set(), but the alarm may be readable once before `when`. Some deadlines move to a later time with
   /// each message. For such a deadline, this function makes a system call only when an earlier deadline has
-  /// passed, and not for each message. In a virtual machine this also saves an exit to the hypervisor each
-  /// time.
+  /// passed, and not for each message. In a virtual machine this also saves an exit to the hypervisor for
+  /// each message.
   void set_lazily(Time when, Time now) {
     if (set_ <= now || set_ > when) set(when);
   }

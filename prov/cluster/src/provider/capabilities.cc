@@ -200,8 +200,8 @@ constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
 /// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets this mode.
 /// Other callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get
-/// these bits, because then the provider draws random keys, which nobody can guess. All other callers get 0:
-/// the application chooses the keys, and remote addresses begin at 0.
+/// these bits, because with these bits the provider draws random keys, which nobody can guess. All other
+/// callers get 0: the application chooses the keys, and remote addresses begin at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;

@@ -82,7 +82,7 @@ inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
 inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
 /// The capabilities that tx_attr and rx_attr may list. Old callers put all capabilities into both attributes.
-/// So bits that belong only to the other side are ignored.
+/// Therefore the provider ignores bits that belong only to the other side.
 inline constexpr std::uint64_t kTransmitSide =
     capabilities_with(&CapabilityRow::side, {kTransmit, kBothSides});
 inline constexpr std::uint64_t kReceiveSide = capabilities_with(&CapabilityRow::side, {kReceive, kBothSides});
@@ -156,7 +156,8 @@ inline constexpr Capabilities kDgramCapabilities{
 /// reduces the message size.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
-/// Properties of the caller of fi_getinfo, and a limit that depends on the settings.
+/// Properties of the caller of fi_getinfo and of the core, and a limit that depends on the settings. The core
+/// is the libfabric that has loaded the provider.
 struct GetinfoCaller {
   std::uint32_t version = 0;       ///< the API version that the caller uses
   std::uint32_t core_version = 0;  ///< the core's version, which determines the length of its structs
@@ -166,8 +167,8 @@ struct GetinfoCaller {
 
 /// Returns an empty text if the provider can satisfy the hints, else a text for the log that names the first
 /// mismatch. Any attribute struct in the hints may be missing. A field of zero means that the caller accepts
-/// any value. A mode field of zero means that the caller supports no mode. This is accepted, because the
-/// provider needs none. Names and addresses are checked in interface_addresses.h.
+/// any value. A mode field of zero means that the caller supports no mode. The provider accepts zero, because
+/// it needs no mode. Names and addresses are checked in interface_addresses.h.
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);
 

@@ -119,7 +119,7 @@ void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsy
 int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help,
                     ...) {
   if (core.param_define == nullptr) return -FI_ENOSYS;
-  const cluster::os::PutOffCancellation off;  // because this function also logs
+  const cluster::os::PutOffCancellation off;  // because the core's function also writes log lines
   char text[cluster::provider::kLineMax];
   va_list arguments;
   va_start(arguments, help);

@@ -16,7 +16,7 @@ void report_options(const Options& options, Report& report);
 
 struct EndpointSetup {
   SocketAddress name;
-  std::vector<std::string> interfaces;  ///< one for each link; the first is the interface of the name
+  std::vector<std::string> interfaces;  ///< one for each link; the first has the endpoint's address
   std::string link;
   std::string not_packet_reason;  ///< why the link is not the packet link; empty if it is the packet link
   std::size_t frame_max = 0;

@@ -5,7 +5,7 @@
 // memory of the core. If the caller asks for a source address, the choice is the interface that has this
 // address. Otherwise it is the interface by which the kernel reaches the destination or, without a
 // destination, the best interface. No part of the hints is kept. An entry contains no provider name: the core
-// adds it, and would take a name in the entry for the name of a layered provider.
+// adds it, and would mistake a name in the entry for the name of a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>

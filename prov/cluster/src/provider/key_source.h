@@ -1,6 +1,6 @@
 // Finds the keys of an endpoint. They come from the application (auth_key), from a file, or from the
-// environment. Any fault in a key is an error. So no endpoint opens without the protection that the user has
-// asked for.
+// environment. Any fault in a key is an error. Therefore no endpoint opens without the protection that the
+// user has asked for.
 #pragma once
 
 #include <memory>

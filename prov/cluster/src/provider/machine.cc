@@ -24,8 +24,8 @@
 namespace cluster::provider {
 namespace {
 
-/// If fewer descriptors than this are free after an endpoint was opened, a warning is logged. The endpoint
-/// will need one descriptor for each peer on the same node.
+/// If fewer descriptors than this are free after an endpoint was opened, the provider logs a warning. The
+/// endpoint will need one descriptor for each peer on the same node.
 constexpr std::size_t kSpareDescriptors = 8;
 
 /// Returns a text with " name=value" for each counter that is not 0.
@@ -63,7 +63,7 @@ struct EngineResources {
 };
 
 /// Registers an engine and its report server as clients of the progress thread. The members are destroyed in
-/// reverse order, so the thread stops calling the report server before it is destroyed.
+/// reverse order, so the thread stops calling the report server before the server is destroyed.
 struct BackgroundClients {
   std::shared_ptr<void> engine;
   std::unique_ptr<ReportServer> report_server;
@@ -96,8 +96,8 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
-/// Returns the function that answers keep-alives. Like all frames of this endpoint, they are sealed if there
-/// is a key. Otherwise they carry a checksum.
+/// Returns the function that answers keep-alives. Like all frames of this endpoint, the answers are sealed if
+/// there is a key. Otherwise they carry a checksum.
 os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials) {
   if (!credentials) return os::answer_plain_keep_alive;
   return [credentials = *credentials](ConstBytes frame, const SocketAddress& asked,
@@ -109,8 +109,8 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
   };
 }
 
-/// Returns an epoch made from the real time. So each incarnation of an address has a larger epoch than the
-/// one before, even if the process or the node has restarted.
+/// Returns an epoch made from the real time. Therefore each incarnation of an address has a larger epoch than
+/// the one before, even if the process or the node has restarted.
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
@@ -126,8 +126,9 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             environment);
 }
 
-/// Returns the factories of the transports between shared memory and the network, nearest first: one line for
-/// each. What a transport needs of the host is opened here and captured by its factory.
+/// Returns the factories of further transports in the order of preference. They rank behind shared memory and
+/// before the network. A new transport adds its factory here. The factory captures the resources of the host
+/// that the transport needs.
 std::vector<engine::MakeTransport> further_transports() { return {}; }
 
 std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port,

@@ -21,13 +21,13 @@
 namespace cluster::provider {
 
 /// The keys of the endpoints of this process, by endpoint name. Objects that serve several endpoints, such as
-/// the registered memory of a domain, look keys up here. Any thread may call the methods.
+/// the registered memory of a domain, find the keys here. Any thread may call the methods.
 class EndpointKeys {
  public:
   /// Adds keys. They are removed when the returned handle is destroyed.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
-    // The handle is made before the lock is taken. If there is no memory for it, its deleter runs at once and
-    // takes the lock.
+    // Makes the handle before taking the lock. If shared_ptr has no memory for the handle, it calls the
+    // deleter at once, and the deleter takes the lock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;

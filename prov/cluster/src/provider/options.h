@@ -92,8 +92,8 @@ class Options {
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;
 };
 
-/// An environment variable that looks like an option of the provider but is none. It has no effect, although
-/// the user expects one.
+/// An environment variable whose name looks like an option of the provider, although there is no such option.
+/// The variable has no effect, but its user expects an effect.
 struct UnknownOption {
   std::string name;
   /// A log line: says that the variable has no effect, and names the option with the most similar name.

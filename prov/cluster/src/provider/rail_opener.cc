@@ -12,7 +12,7 @@ namespace cluster::provider {
 namespace {
 
 /// Returns a text that names the remedy. The log line contains it after os::error_text(). Port 0 means that
-/// any free port was asked for.
+/// the endpoint asked for any free port.
 const char* cure_for(int error, std::uint16_t port) {
   switch (error) {
     case EADDRINUSE:
@@ -98,7 +98,8 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   }
   for (const InterfaceAddress* place : further) {
     int error = 0;
-    // Uses the same port number on every rail, if it is free there, so that a capture is easier to read.
+    // Uses the same port number on every rail, if it is free there, so that a packet capture is easier to
+    // read.
     const SocketAddress wanted = place->address.with_port(rails.ports.front()->name().port());
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);

@@ -10,9 +10,9 @@ namespace {
 
 constexpr Duration kReportInterval = 10ms;
 constexpr Duration kEngineBusy = 200us;
-/// One call refuses at most this many clients of other users. That takes about 0.5 ms. With a smaller number,
-/// these clients could fill the kernel's queue. With a larger number, they could keep the progress thread
-/// from its other work.
+/// One call refuses at most this many clients of other users. These refusals take about 0.5 ms. With a
+/// smaller number, these clients could fill the kernel's queue. With a larger number, they could keep the
+/// progress thread from its other work.
 constexpr int kForeignPerCall = 256;
 constexpr Duration kForeignPause = 1ms;
 

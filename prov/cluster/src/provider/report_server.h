@@ -2,11 +2,11 @@
 // has both the server and the client.
 //
 // Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
-// endpoint's address. So /proc/net/unix shows all endpoints of a network namespace, and after a crash nothing
-// has to be removed. Opening a connection is the request. So the server reads no bytes from the client. The
-// kernel tells the server the client's user. Only the endpoint's own user and root get an answer. The answer
-// is one message with a memfd that contains the report (base/report.h). So the server can send an answer of
-// any length at once, and never waits for a client.
+// endpoint's address. Therefore /proc/net/unix shows all endpoints of a network namespace, and after a crash
+// nothing has to be removed. A client requests a report by opening a connection. Therefore the server reads
+// no bytes from the client. The kernel tells the server the client's user. Only the endpoint's own user and
+// root get an answer. The answer is one message with a memfd that contains the report (base/report.h).
+// Therefore the server can send an answer of any length at once, and never waits for a client.
 //
 // The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the
 // server tries again later. After each request it accepts no other for kReportInterval, so a flood of
@@ -42,7 +42,8 @@ class ReportServer {
   static std::unique_ptr<ReportServer> open(const SocketAddress& name, Describe describe,
                                             std::string& reason);
 
-  /// Answers a client if there is one. Called by the progress thread; returns when to call again.
+  /// Answers a client if one is waiting. The progress thread calls this function. The result tells the thread
+  /// when to call it again.
   os::NextWake serve();
 
  private:
@@ -56,9 +57,9 @@ class ReportServer {
   os::LocalSocket client_;  ///< accepted but not answered yet
 };
 
-/// Called by the client. Returns the report that has arrived over a connection. As long as no report has
-/// arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing and sets
-/// `reason` to the cause.
+/// The client calls this function. Returns the report that has arrived over a connection. As long as no
+/// report has arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing
+/// and sets `reason` to the cause.
 std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason);
 
 }  // namespace cluster::provider
