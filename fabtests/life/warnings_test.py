@@ -127,7 +127,7 @@ class Warnings(unittest.TestCase):
         one, other = self.start(), self.start()
         acquaint(one, other)
         other.kill()
-        self.says_soon(one, "peer's process has ended", "its own output")
+        self.says_soon(one, "peer's process has ended", "the peer's own output")
 
     def test_14_remote_death(self):
         one, other = self.start(), self.start(2)

@@ -81,7 +81,7 @@ int BoundFids::bind_cntr(Cntr& cntr, std::uint64_t flags) {
 int BoundFids::check_complete(std::uint64_t caps) const {
   Log& log = domain_.platform().log();
   if (!av_) {
-    log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
+    log.warn("fi_enable: no address vector is bound; call fi_ep_bind with an address vector first");
     return -FI_ENOAV;
   }
   if ((has_messages(caps, FI_SEND) || initiates_rma(caps) || (caps & FI_COLLECTIVE)) && !tx_cq_) {

@@ -18,8 +18,8 @@ const char* describe(Status status) {
     case Status::reset: return "peer closed or restarted";
     case Status::ended: return "peer's process has ended";
     case Status::exhausted: return "peer's process has no free file descriptor";
-    case Status::no_memory: return "no memory here for work with it";
-    case Status::overrun: return "no memory here for completions, and some are lost";
+    case Status::no_memory: return "this process has no memory for the peer or the operation";
+    case Status::overrun: return "completions lost, because this process has no memory for them";
     case Status::stuck: return "peer's process exists, but its endpoint does not answer";
   }
   return "unknown status";

@@ -388,7 +388,7 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::unicast:
         log.info(
             "group %s: multicast does not reach %s, so messages to it are sent by unicast (does a switch "
-            "or a router between filter multicast?)",
+            "or router between the two nodes filter multicast?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:

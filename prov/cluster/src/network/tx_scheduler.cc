@@ -127,7 +127,7 @@ void TxScheduler::tell_of_silence(RemotePeer& peer) {
   if (news == News::over) return parts_.environment.log.info("peer %s answers again", name.c_str());
   parts_.environment.log.warn(
       "peer %s has not answered for %lld s although its process exists: the process is stopped, or a "
-      "firewall drops UDP; operations with it wait (FI_CLUSTER_STUCK_TIMEOUT limits the wait)",
+      "firewall drops UDP; operations with this peer wait (FI_CLUSTER_STUCK_TIMEOUT limits the wait)",
       name.c_str(), static_cast<long long>(reliability::Liveness::kWorthALine / 1s));
 }
 

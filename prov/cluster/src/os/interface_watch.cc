@@ -183,7 +183,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
   use.announce_at = now;
   return use.address.ip_text() + " now has the hardware address " + text_of(found->mac) + " on " +
          found->name + " (before: " + text_of(before.mac) + " on " + before.name +
-         "): frames carry the new one";
+         "): frames now carry the new address";
 }
 
 /// The caller does not hold the lock.

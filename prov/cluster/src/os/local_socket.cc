@@ -148,9 +148,9 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, boo
   if (!socket) return {};
   if (with_name<::connect>(socket, name) == 0) return LocalSocket(std::move(socket));
   if (errno == ECONNREFUSED) {
-    reason = "no process of this node listens there";
+    reason = "no process on this node listens at this name";
   } else if (errno == EAGAIN) {
-    reason = "its queue of connections is full";
+    reason = "the listener's queue of connections is full";
     if (full != nullptr) *full = true;
   } else {
     reason = failed("connect");
@@ -373,7 +373,7 @@ LocalSocket connect_to_own(std::string_view name, bool expected, std::string& re
     if (connected && connected.same_user()) return connected;
     if (full != nullptr) *full |= no_place;
   }
-  if (socket) reason = "it runs as another user";
+  if (socket) reason = "the process that listens there runs as another user";
   return {};
 }
 

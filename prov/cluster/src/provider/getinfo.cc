@@ -147,7 +147,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   // caller gets nothing, because this provider is already reliable.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
-  std::string reason = "the fabric or domain in the hints is another provider's";
+  std::string reason = "the fabric or domain in the hints belongs to another provider";
   const auto refuse = [&](int error) {
     log_.info("this provider is not offered: %s", reason.c_str());
     return error;

@@ -89,7 +89,9 @@ std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reaso
   os::Descriptor file;
   switch (socket.receive(as_bytes(&message, sizeof message), &file)) {
     case os::LocalSocket::Receipt::nothing: return std::nullopt;
-    case os::LocalSocket::Receipt::end: reason = "it answers only its own user and root"; return std::nullopt;
+    case os::LocalSocket::Receipt::end:
+      reason = "the endpoint answers only its own user and root";
+      return std::nullopt;
     case os::LocalSocket::Receipt::misfit: reason = "its answer is malformed"; return std::nullopt;
     case os::LocalSocket::Receipt::message: break;
   }

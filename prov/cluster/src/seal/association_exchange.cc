@@ -332,7 +332,7 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "its frames are dropped: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
       "it does not answer requests that are authenticated with the key of this process: it is gone, or its "
-      "key or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job)"};
+      "key (FI_CLUSTER_KEY_FILE) or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job)"};
   environment_.log.warn("peer %s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -242,7 +242,7 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
   switch (through_kernel(entry.base + (address - entry.start))) {
     case os::GuardedCopy::whole: return Outcome::done;
     case os::GuardedCopy::cut_short: return Outcome::unsuited;
-    case os::GuardedCopy::no_process: give_up("its process has gone"); return Outcome::unsuited;
+    case os::GuardedCopy::no_process: give_up("its process has ended"); return Outcome::unsuited;
   }
   return Outcome::unsuited;
 }

@@ -115,17 +115,16 @@ std::string region_socket_name(const SocketAddress& endpoint) {
 bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
-  std::string reason = "no place for a guard page";
+  std::string reason = "a guard page cannot be mapped";
   const bool tried = enough_memory_for([&] {
     guard_ = os::GuardPage::open(random_);
     if (guard_) memory_ = os::SharedMemory::create_unwritable(RegionEntries::kBytes, file_, reason);
   });
-  if (!tried) reason.clear();
   if (!memory_) {
     log_.info(
-        "peers on this node cannot access registered memory of this process directly (%s); its library "
-        "serves their remote accesses",
-        reason.c_str());
+        "peers on this node cannot access registered memory of this process directly (%s); this process's "
+        "library serves their remote accesses",
+        tried ? reason.c_str() : "there is no memory");
     return false;
   }
   entries_ = RegionEntries(memory_.bytes());
@@ -227,8 +226,8 @@ void RegionServer::start(const seal::JobKeys& keys) {
     listener_ = {};
   }
   log_.info(
-      "peers on this node cannot access the memory of endpoint %s directly (%s); its library serves their "
-      "remote accesses",
+      "peers on this node cannot access the memory of endpoint %s directly (%s); this process's library "
+      "serves their remote accesses",
       endpoint_.text().c_str(), reason.c_str());
 }
 

@@ -18,7 +18,7 @@ constexpr Duration kForeignTime = 2ms;
 constexpr Duration kRefusalInterval = 60s;
 
 constexpr const char* kOtherUser =
-    "it runs as another user in this process's user namespace; its messages take the network";
+    "it runs as another user, as seen in this process's user namespace; its messages use the network";
 
 /// Returns a text for the log that names the process at the other end of the connection.
 std::string process_of(const os::LocalSocket& socket) {
@@ -107,7 +107,8 @@ void RingListener::make_place() {
   std::erase_if(half_open_, [&](const HalfOpen& each) {
     if (each.hello || each.since > latest) return false;
     each.connection.socket().send_refusal();
-    refuse(process_of(each.connection.socket()), "it has not sent its first message, and others wait");
+    refuse(process_of(each.connection.socket()),
+           "it has not sent its first message, and other connections wait");
     return true;
   });
 }

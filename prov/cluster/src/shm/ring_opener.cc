@@ -34,7 +34,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
   const LocalPeer* const known = parts_.find(&peer);
   const Time next_try = known != nullptr ? known->next_connection : Time{};
   if (next_try != Time{} && parts_.context.environment.clock.now() < next_try) {
-    reason = "its queue of connections is full";
+    reason = "the listener's queue of connections is full";
     return OpenResult::later;
   }
   greetings_.reserve(greetings_.size() + 1);
@@ -136,8 +136,14 @@ const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
     return nullptr;
   }
   if (!local->inbox->peer_gone()) return "another process uses its address and still runs";
-  if (next.peer_epoch() <= local->inbox->peer_epoch()) return "its clock is behind that of its predecessor";
-  if (!local_.drain(*local)) return "messages of its predecessor wait for space in the unexpected store";
+  if (next.peer_epoch() <= local->inbox->peer_epoch()) {
+    return "its start time is not later than that of the process that had this address before (was the clock "
+           "set back?)";
+  }
+  if (!local_.drain(*local)) {
+    return "messages from the process that had this address before still wait for space in the unexpected "
+           "store";
+  }
   parts_.context.reach.close(peer, Status::reset);
   return nullptr;
 }

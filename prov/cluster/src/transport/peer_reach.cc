@@ -144,7 +144,7 @@ std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
 /// knows what can be wrong with its path to the peer.
 const char* PeerReach::advice(const Peer& peer, Status status) const {
   if (status == Status::refused || status == Status::ended || status == Status::reset)
-    return " (see its own output for why it ended or restarted)";
+    return " (the peer's own output may say why it ended or restarted)";
   for (const Transport* const each : transports_) {
     const char* const advice = each->holds(peer) ? each->advice(status) : "";
     if (*advice != '\0') return advice;

@@ -44,7 +44,7 @@ TEST_F(LostPeersTest, OperationsFailAtOnceUntilThePeerIsBack) {
   a.send();
   EXPECT_EQ(outcomes(a.sent), std::vector{Status::unreachable}) << "but this calls it";
   wait(2s, a, b);
-  EXPECT_EQ(a.logged("has come back"), 1u);
+  EXPECT_EQ(a.logged("is reachable again"), 1u);
   a.send();
   wait(100ms, a, b);
   EXPECT_EQ(outcomes(a.sent), std::vector{Status::ok});
