@@ -295,7 +295,7 @@ class Why(LifeCase):
             self.assertEqual(found["atomic", True]["peer"], found["send", True]["peer"])
             self.assertIn(("receive", False), found)
             self.assertRegex(text, rf"Process {one.pid} life_peer: .* has waited .* for .*"
-                                   r"(to send a message that matches it|to post a receive|to take what).*3 more operations are under way")
+                                   r"(to send a message that matches it|to post a receive|to take what).*3 more operations are in progress")
             other.signal(signal.SIGCONT)
 
     @unittest.skipUnless(os.geteuid() == 0, "processes of other namespaces are for root")
@@ -308,7 +308,7 @@ class Why(LifeCase):
         one.post("recv", 8, one.peer(third.name))
         self.operations(one, 1)
         self.assertIn("to send a message that matches it", self.ask(one, "--why"))
-        self.assertIn("nothing is under way", self.ask(other, "--why"))
+        self.assertIn("nothing is in progress", self.ask(other, "--why"))
         self.assertIn("receive", self.ask(one))
         self.assertTrue(handle)
 

@@ -83,7 +83,7 @@ def _parser():
     parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
                         help="measure the providers of that libfabric, too; can be given several times")
     parser.add_argument("--repetitions", type=int, metavar="N",
-                        help="runs of everything (default: 5, with --quick 2, with --readme 9)")
+                        help="number of times that everything runs (default: 5, with --quick 2, with --readme 9)")
     parser.add_argument("--milliseconds", type=float, metavar="T",
                         help="length of one measurement (default: 60, with --quick 20)")
     parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="MTU between the nodes (default: %(default)s)")

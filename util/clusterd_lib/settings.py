@@ -57,7 +57,7 @@ def _parser():
         help="name of the cluster; agents of other clusters are ignored (default: %(default)s)")
     add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="name of this node (default: its host name)")
     add("--interfaces", metavar="LIST", type=words_of, default=[],
-        help="rails, in this order (default: every Ethernet interface with an IPv4 address)")
+        help="interfaces to use as rails, in this order (default: every Ethernet interface with an IPv4 address)")
     add("--port", metavar="N", type=int, default=7947, help="UDP and TCP port, the same on all nodes (default: %(default)s)")
     add("--group", metavar="ADDRESS", default="239.255.79.47",
         help="multicast group by which nodes find each other, or none (default: %(default)s)")

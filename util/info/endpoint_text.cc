@@ -141,7 +141,7 @@ std::string operations_text(const Report& report) {
     rows.push_back(row);
     rows.back().insert(rows.back().end() - 1, age);
   }
-  Table table({"under way", "peer", ">bytes", ">done", ">tag", ">age", "waits for the peer"});
+  Table table({"in progress", "peer", ">bytes", ">done", ">tag", ">age", "waits for the peer"});
   for (std::vector<std::string>& row : rows) {
     std::vector<std::string> kind = row;
     kind.erase(kind.end() - 2);

@@ -1,5 +1,5 @@
 // The reports of running endpoints as text and as JSON: grouped by process, a line for each peer, and the
-// reasons for the paths below; on request the operations under way.
+// reasons for the paths below; on request the operations in progress.
 #pragma once
 
 #include <string>

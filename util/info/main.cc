@@ -43,7 +43,7 @@ void declare(CLI::App& app, CommandLine& line) {
       ->transform(process_id)
       ->allow_extra_args(false);
   app.add_flag("-w,--why", line.why,
-               "one sentence for each endpoint: which peer it waits for, and what that peer owes it");
+               "one sentence for each endpoint: which peer it waits for, and what the peer has to do");
   app.add_flag("-j,--json", line.json, "as JSON");
   app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(

@@ -56,7 +56,7 @@ std::string silence_text(const Record& peer) {
   if (number_of(peer, "silent_ns") >= kLongNs)
     text = "; it has been silent for " + duration_text(peer["silent_ns"]);
   if (!text.empty() && peer["kernel_vouches"] == "yes")
-    text += "; its kernel says that its process exists: stopped, or UDP is filtered";
+    text += "; its kernel reports that its process exists: the process is stopped, or a firewall blocks UDP";
   return text;
 }
 
@@ -83,7 +83,7 @@ std::string lost_text(const EndpointReport& answer, const std::vector<Neighbour>
     if (peer.kind() != "peer" || peer["lost"].empty()) continue;
     if (++lost > kLostNamed) continue;
     text += "; " + name_of(peer["peer"], answer, neighbours) + " " + loss_text(peer) +
-            " and can no longer send it";
+            " and can no longer send the message";
   }
   return lost > kLostNamed ? text + "; so were " + std::to_string(lost - kLostNamed) + " more" : text;
 }
@@ -114,8 +114,7 @@ bool waits_for_a_peer(const EndpointReport& answer) {
 std::string launcher_text(const Launcher& launcher) {
   const std::string& name = launcher.command;
   std::string text = "No rank of " + name + " (process " + std::to_string(launcher.process) +
-                     ") waits for a peer: if the job does " + "not go on, its ranks compute, or wait for " +
-                     name;
+                     ") waits for a peer: if the job hangs, its ranks are computing, or wait for " + name;
   for (const SilentConnection& each : launcher.silent) {
     text += "; nothing answers what " + name + " sends over TCP from " + each.from + " to " + each.to + " (" +
             std::to_string(each.retransmissions) + " retransmissions): is this rail cut?";
@@ -148,7 +147,7 @@ std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>&
       messages_text(answer.report, static_cast<std::size_t>(number_of(endpoint, "unexpected_messages")), "");
   std::string text = endpoint["endpoint"];
   if (operations.empty()) {
-    text += " waits for no peer: nothing is under way";
+    text += " waits for no peer: nothing is in progress";
     if (standing != 0) text += " (" + counted(standing, "buffer") + " for any message)";
     if (!messages.empty()) text += ", and " + messages;
     return text + away_text(endpoint) + ".\n";
@@ -161,7 +160,7 @@ std::string why_text(const EndpointReport& answer, const std::vector<Neighbour>&
               : hints_text(answer.report, peer_record(answer.report, oldest["peer"]));
   const std::size_t more = operations.size() - 1;
   if (more != 0)
-    text += "; " + counted(more, "more operation") + (more == 1 ? " is under way" : " are under way");
+    text += "; " + counted(more, "more operation") + (more == 1 ? " is in progress" : " are in progress");
   return text + away_text(endpoint) + ".\n";
 }
 

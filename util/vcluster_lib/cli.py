@@ -78,7 +78,7 @@ def _parser():
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
 
     mpirun.add_argument("--key", action="store_true",
-                        help="make a key for this job: endpoints of the provider talk only to those of the same job")
+                        help="make a key for this job: endpoints of the provider communicate only with those of the same job")
     mpirun.add_argument("--coll", action="store_true",
                         help="preload libcluster-coll: broadcasts, barriers, reductions and allgathers go over the provider, "
                              "whatever MPI uses for the rest")

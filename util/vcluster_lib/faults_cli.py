@@ -14,11 +14,11 @@ set only on the way to a node, so that each frame meets them once.
 
 examples:
   vcluster faults --loss 1% --reorder 2%               everywhere
-  vcluster faults --nodes 2 --loss 10% --only udp      towards node2; connections by TCP are spared
-  vcluster faults --loss 100% --only ethertype          no frame gets through past the IP stack
+  vcluster faults --nodes 2 --loss 10% --only udp      towards node2; TCP passes unharmed
+  vcluster faults --loss 100% --only ethertype          drops every frame with EtherType 0x88b5
   vcluster faults --nodes 1 --rate 1gbit --buffer 64k  the port of node1 is slow and has a small queue
-  vcluster faults --delay 1ms --jitter 200us           a long way
-  vcluster faults --list                               what was done to how many frames
+  vcluster faults --delay 1ms --jitter 200us           a long cable
+  vcluster faults --list                               how many frames each fault has hit
   vcluster faults --clear"""
 
 
@@ -26,7 +26,7 @@ def add_parser(commands, with_name):
     parser = with_name(commands.add_parser(
         "faults", help="lose, duplicate, reorder, damage and delay frames", epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Makes the network of a running cluster a bad one."))
+        description="Injects faults into the network of a running cluster."))
     where = parser.add_argument_group("where")
     where.add_argument("--nodes", metavar="NODES", help="only the ports of these nodes, such as node1,node3 (default: all)")
     where.add_argument("--rails", metavar="RAILS", help="only these rails, such as 0,1 (default: all)")

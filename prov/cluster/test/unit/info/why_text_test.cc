@@ -49,8 +49,8 @@ TEST_F(WhyTextTest, APeerWhoseKernelVouchesForIt) {
   EXPECT_EQ(
       why(),
       "10.0.0.1:9 has waited 12.0 s for 10.0.0.2:9 to send a message that matches it (receive of 8 bytes); "
-      "it has been silent for 11.0 s; its kernel says that its process exists: stopped, or UDP is "
-      "filtered.\n");
+      "it has been silent for 11.0 s; its kernel reports that its process exists: the process is "
+      "stopped, or a firewall blocks UDP.\n");
 }
 
 TEST_F(WhyTextTest, APeerThatHasNeverAnswered) {
@@ -63,7 +63,8 @@ TEST_F(WhyTextTest, ThoseThatWereLostCanSendNothingToAReceiveFromAnyPeer) {
   add_operation("receive", "any");
   add_peer(kPeer, "none").text("lost", "peer unreachable").number("lost_ns", 7'000'000'000);
   add_peer("10.0.0.3:9");
-  EXPECT_TRUE(says("; 10.0.0.2:9 was lost 7.0 s ago (peer unreachable) and can no longer send it.")) << why();
+  EXPECT_TRUE(says("; 10.0.0.2:9 was lost 7.0 s ago (peer unreachable) and can no longer send the message."))
+      << why();
   const std::string text = endpoints_text({{answer}, {}, 0}, true);
   EXPECT_NE(text.find("10.0.0.2:9  lost"), std::string::npos) << text;
   EXPECT_NE(text.find("10.0.0.2:9 was lost 7.0 s ago (peer unreachable)"), std::string::npos) << text;
@@ -71,11 +72,11 @@ TEST_F(WhyTextTest, ThoseThatWereLostCanSendNothingToAReceiveFromAnyPeer) {
 
 TEST_F(WhyTextTest, BuffersForWhateverComesWaitForNothing) {
   for (int i = 0; i < 3; ++i) add_operation("buffer", "any");
-  EXPECT_EQ(why(), "10.0.0.1:9 waits for no peer: nothing is under way (3 buffers for any message).\n");
+  EXPECT_EQ(why(), "10.0.0.1:9 waits for no peer: nothing is in progress (3 buffers for any message).\n");
   add_operation("receive", kPeer, 1'000'000'000);
   add_operation("receive", kPeer, 1'000'000'000);
   EXPECT_TRUE(says("has waited 1.0 s for 10.0.0.2:9")) << why();
-  EXPECT_TRUE(says("; 1 more operation is under way.")) << why();
+  EXPECT_TRUE(says("; 1 more operation is in progress.")) << why();
   const std::string text = endpoints_text({{answer}, {}, 0}, true);
   EXPECT_NE(text.find("3 x buffer"), std::string::npos) << text;
   EXPECT_NE(text.find("2 x receive"), std::string::npos) << text;
@@ -112,11 +113,11 @@ TEST_F(WhyTextTest, RanksThatWaitForNoPeerMayWaitForTheirLauncher) {
   answer.launcher = {4, "orted", {}};
   EndpointReport other = answer;
   EXPECT_EQ(launchers_text({answer, other}),
-            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks "
-            "compute, or wait for orted.\n");
+            "No rank of orted (process 4) waits for a peer: if the job hangs, its ranks are "
+            "computing, or wait for orted.\n");
   answer.launcher.silent = {{"10.0.0.1:5", "10.0.0.2:6", 7}};
   EXPECT_EQ(launchers_text({answer, other}),
-            "No rank of orted (process 4) waits for a peer: if the job does not go on, its ranks compute, or "
+            "No rank of orted (process 4) waits for a peer: if the job hangs, its ranks are computing, or "
             "wait for orted; nothing answers what orted sends over TCP from 10.0.0.1:5 to 10.0.0.2:6 (7 "
             "retransmissions): is this rail cut?\n");
   EXPECT_NE(reasons_text({{answer, other}, {}, 0}).find("No rank of orted"), std::string::npos);
