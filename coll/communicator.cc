@@ -161,7 +161,7 @@ bool Communicator::make_team(MPI_Comm comm) {
     mine.name_size = static_cast<std::uint32_t>(endpoint_->name().size());
     std::memcpy(mine.name.data(), endpoint_->name().data(), mine.name_size);
   } else {
-    warn_once("libcluster-coll: collectives of this process are left to MPI: %s\n", reason.c_str());
+    warn_once("libcluster-coll: MPI performs the collectives of this process: %s\n", reason.c_str());
   }
   std::vector<Introduction> all(static_cast<std::size_t>(size_));
   if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS)
@@ -170,7 +170,7 @@ bool Communicator::make_team(MPI_Comm comm) {
   for (const Introduction& each : all) {
     if (each.usable == 0 || each.name_size > each.name.size()) return false;
     if (each.fingerprint != mine.fingerprint) {
-      warn_once("libcluster-coll: %s differs between ranks; their collectives are left to MPI\n",
+      warn_once("libcluster-coll: %s differs between ranks; MPI performs the collectives of these ranks\n",
                 "CLUSTER_COLL");
       return false;
     }
@@ -179,8 +179,10 @@ bool Communicator::make_team(MPI_Comm comm) {
   std::unique_ptr<Team> team = endpoint_->join(names, all.front().team_key, make_progress_of_mpi);
   int here = team != nullptr;
   if (here == 0)
-    warn_once("libcluster-coll: a communicator is left to MPI: this process cannot join its team%s\n",
-              " (FI_LOG_LEVEL=warn says why)");
+    warn_once(
+        "libcluster-coll: MPI performs the collectives of a communicator: this process cannot join its "
+        "team%s\n",
+        " (FI_LOG_LEVEL=warn says why)");
   int everywhere = 0;
   if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0)
     return false;

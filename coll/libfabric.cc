@@ -38,7 +38,7 @@ bool Libfabric::load(std::string& reason) {
   find("fi_dupinfo", dupinfo);
   find("fi_fabric", fabric);
   find("fi_strerror", strerror);
-  if (!complete) reason = "the libfabric of this process is not complete";
+  if (!complete) reason = "the libfabric of this process lacks functions";
   return complete;
 }
 
