@@ -54,25 +54,27 @@ class Pair:
         sender.end()
         receiver.end()
 
-    def rails(self):
-        """Interface and state (up or not) of each rail of the first endpoint to the second."""
-        answered = query("--all", before=self.network.cluster.command(1))["processes"]
+    def rails(self, node=1):
+        """Interface and state (up or not) of each rail of the node's endpoint to the other."""
+        answered = query("--all", before=self.network.cluster.command(node))["processes"]
         endpoints = [endpoint for process in answered for endpoint in process["endpoints"]]
         peers = [peer for endpoint in endpoints for peer in endpoint["peers"] if "rails" in peer]
         assert len(peers) == 1, peers
         return [(rail["interface"], rail["up"]) for rail in peers[0]["rails"]]
 
     def carriers(self):
-        return {interface for interface, up in self.rails() if up}
+        """The interfaces of the rails that are up, for each endpoint."""
+        return [{interface for interface, up in self.rails(node) if up} for node in (1, 2)]
 
     def await_carriers(self, test, expected):
-        """Sends messages until exactly these rails are reported up."""
+        """Sends messages in both directions until both endpoints report exactly these rails up. Each validates its own paths."""
         for _ in attempts():
-            self.transfer(1)
+            for sender in (0, 1):
+                self.transfer(1, sender)
             found = self.carriers()
-            if found == expected:
+            if found == [expected, expected]:
                 return
-        test.assertEqual(found, expected)
+        test.assertEqual(found, [expected, expected])
 
     def left_out(self):
         """Log lines of the first endpoint about rails that do not reach the second."""
@@ -100,9 +102,9 @@ class SeveralRails:
         pair.await_carriers(self, self.all)
         for sender in (0, 1):
             carried = self.carried(pair, sender)
-            self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE)
+            self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE, f"node{sender + 1} sends")
             for rail in self.network.rails:
-                self.assertGreater(carried[rail], MESSAGES * MEGABYTE / 100, f"rail {rail} of {carried}")
+                self.assertGreater(carried[rail], MESSAGES * MEGABYTE / 100, f"node{sender + 1} sends: rail {rail} of {carried}")
 
     def test_no_message_is_lost_when_a_rail_is_cut(self):
         pair = Pair(self, self.network)
@@ -124,7 +126,7 @@ class SeveralRails:
         for sender in (0, 1):
             carried = self.carried(pair, sender)
             del carried[rail]
-            self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE)
+            self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE, f"node{sender + 1} sends")
         self.network.cut(rail, back)
         pair.await_carriers(self, self.all)
         for _ in attempts():  # a rail that is back counts as slow until it has been measured again
@@ -185,7 +187,7 @@ class ADozenInterfaces(unittest.TestCase):
         for sender in (0, 1):
             pair.transfer(MESSAGES, sender)
         rails = pair.rails()
-        self.assertEqual(pair.carriers(), reaching)
+        self.assertEqual(pair.carriers(), [reaching, reaching])
         self.assertLessEqual(len(rails), 8, rails)
         lines = [line.split("does not reach")[0] for line in pair.left_out()]
         self.assertEqual(len(lines), len(set(lines)), "each is logged once")
