@@ -1,15 +1,18 @@
 #include "os/local_socket.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -88,12 +91,16 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
 }
 
 /// Reads numbers from the beginning of a file in /proc. Skips `skipped` of them and returns the next one, or
-/// 0 if there is none.
+/// 0 if there is none. Allocates no memory: the caller has accepted a connection, which would be lost without
+/// memory.
 unsigned read_number(const char* path, int skipped) {
-  std::ifstream file(path);
-  unsigned number = 0;
-  for (int i = 0; i <= skipped; ++i) file >> number;
-  return file ? number : 0;
+  const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  std::array<char, 128> text{};
+  if (!file || ::read(file.number(), text.data(), text.size() - 1) <= 0) return 0;
+  unsigned long number = 0;
+  char* at = text.data();
+  for (int i = 0; i <= skipped; ++i) number = std::strtoul(at, &at, 10);
+  return static_cast<unsigned>(number);
 }
 
 /// Returns true if `user` is certainly the effective user of this process. The kernel shows all users that
@@ -180,7 +187,10 @@ bool LocalSocket::same_user() const {
   return user && is_own(*user);
 }
 
-bool LocalSocket::other_user() const { return peer_user() && !same_user(); }
+bool LocalSocket::other_user() const {
+  const std::optional<unsigned> user = peer_user();
+  return user && !is_own(*user);
+}
 
 std::optional<unsigned> LocalSocket::peer_user() const {
   ucred credentials;

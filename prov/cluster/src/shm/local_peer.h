@@ -71,6 +71,7 @@ struct ShmParts {
     if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);
     return static_cast<LocalPeer&>(*part);
   }
+  void drop(Peer& peer) const { peer.parts[transport.slot()].reset(); }
 };
 
 }  // namespace cluster::shm

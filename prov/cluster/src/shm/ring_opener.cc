@@ -37,15 +37,19 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     reason = "the listener's queue of connections is full";
     return OpenResult::later;
   }
+  // Memory comes first: without it the peer would have a connection that this side has lost.
   greetings_.reserve(greetings_.size() + 1);
+  parts_.context.waiter.reserve();
+  LocalPeer& local = parts_.of(peer);
   Connection connection = parts_.listener.connect(peer.name());
   if (connection.outbox == nullptr) {
+    if (known == nullptr) parts_.drop(peer);
     reason = std::move(connection.reason);
     return connection.later ? OpenResult::later : OpenResult::unreached;
   }
   if (connection.outbox->greeting() == HelloSender::State::waiting)
     greetings_.push_back({peer.name(), parts_.context.environment.clock.now()});
-  local_.add_outbox(parts_.of(peer), std::move(connection.outbox));
+  local_.add_outbox(local, std::move(connection.outbox));
   return OpenResult::reached;
 }
 

@@ -47,6 +47,8 @@ class Waiter {
   /// From now on, calls source.on_ready() when the descriptor is readable. `descriptor`: -1 if the source has
   /// none.
   void watch(int descriptor, WakeSource& source);
+  /// Allocates memory for one more descriptor, so that the next watch() needs none.
+  void reserve() { watched_.reserve(watched_.size() + 1); }
   void unwatch(int descriptor);
   /// Forbids sleeping. Called for a source that has no descriptor to announce its arrivals.
   void forbid() { forbidden_ = true; }
