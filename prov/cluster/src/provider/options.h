@@ -82,7 +82,7 @@ class Options {
   struct Value {
     std::string text;  ///< the value, if the kind is text, path, choice or secret
     std::uint64_t number = 0;
-    /// What the user has written (a placeholder for a secret); empty if the default applies.
+    /// What the user has written, or a placeholder if the option is a secret. Empty if the default applies.
     std::string written;
   };
 

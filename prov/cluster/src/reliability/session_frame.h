@@ -87,7 +87,7 @@ class PartEncoder {
 };
 
 /// The frames that a flow passes to its link in one call, and the bytes in front of their payload. All flows
-/// of an engine use the same Burst in turn, because its 36 KB are too large for the stack of an application's
+/// of an engine use the same Burst in turn, because its 34 KB are too large for the stack of an application's
 /// thread.
 struct Burst {
   link::OutBurst out;

@@ -61,8 +61,8 @@ class RingListener final : public LocalListener {
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
   void note_memory(const RingInbox& inbox);
-  /// Attaches the ring of the connection, or refuses it. Returns false if the hello has not arrived, or if
-  /// there is no memory.
+  /// Attaches the ring of the connection, or refuses it. Returns false if the hello has not arrived, if
+  /// the user is not known yet, or if there is no memory.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
   void make_place();

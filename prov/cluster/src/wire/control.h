@@ -27,11 +27,11 @@ class ControlFrame {
   /// side. The answer repeats `session` and `challenge`. `asked` is the session of the peer, or 0 if it is
   /// not known.
   static ControlFrame keep_alive(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked = 0);
-  /// Returns the answer that the process is alive. Like all answers, it is addressed to the session of the
+  /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the session of the
   /// asking side.
   static ControlFrame alive(const FrameView& asked);
-  /// Returns the answer that the path leads to the engine that has the session. It names the session of the
-  /// asking side and repeats the challenge.
+  /// Returns an answer that confirms that the path leads to the engine with the session. It names the session
+  /// of the asking side and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);
   /// Returns a frame that asks an endpoint whether `caller` belongs to the same process as that endpoint.
   /// `session` is the asking side's session with `caller`.
