@@ -71,6 +71,7 @@ struct ShmParts {
     if (part == nullptr) part = std::make_unique<LocalPeer>(peer, events);
     return static_cast<LocalPeer&>(*part);
   }
+  /// Undoes of() for a peer that no ring reaches.
   void drop(Peer& peer) const { peer.parts[transport.slot()].reset(); }
 };
 

@@ -27,8 +27,8 @@ class ControlFrame {
   /// side. The answer repeats `session` and `challenge`. `asked` is the session of the peer, or 0 if it is
   /// not known.
   static ControlFrame keep_alive(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked = 0);
-  /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the session of the
-  /// asking side.
+  /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the
+  /// session of the asking side.
   static ControlFrame alive(const FrameView& asked);
   /// Returns an answer that confirms that the path leads to the engine with the session. It names the session
   /// of the asking side and repeats the challenge.
