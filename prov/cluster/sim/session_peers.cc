@@ -11,14 +11,17 @@
 namespace cluster::sim {
 namespace {
 
-/// The session of ours that its opening names; 0 if there is none.
+/// The session of ours that its opening names, which stands behind the header, sealed or not; 0 if there is
+/// none.
 std::uint32_t own_session(const link::OutFrame& frame) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < frame.count; ++i) {
     bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
   }
-  wire::FrameView view;
-  return wire::admit(bytes, view) == wire::Refusal::none && view.has_opening ? view.opening.session : 0;
+  wire::Opening opening;
+  ConstBytes rails;
+  const std::size_t size = wire::decode(ConstBytes(bytes).subspan(sizeof(wire::FrameHeader)), opening, rails);
+  return size != 0 ? opening.session : 0;
 }
 
 }  // namespace
@@ -30,19 +33,28 @@ bool SessionPeers::is_wrong_peer(const wire::FrameView& frame) const {
 
 /// `refused`: the session of the frame that the reset quotes.
 void SessionPeers::on_reset(std::uint32_t refused) {
-  const auto had = had_.find(refused);
-  if (had == had_.end()) return;
-  session_peers_.erase(had->second);
-  claimed_by_.erase(had->second);
+  const auto with = with_.find(refused);
+  if (with == with_.end()) return;
+  session_peers_.erase(with->second);
+  claimed_by_.erase(with->second);
 }
 
 /// A frame of our session that names none of the peer: the engine looks for a peer (again).
 void SessionPeers::on_opening_sent(std::uint32_t own) {
   session_peers_.erase(own);
   claimed_by_.erase(own);
-  for (auto& [peer, with] : had_) {
+  for (auto& [peer, with] : with_) {
     if (with == own) with = 0;
   }
+}
+
+/// A frame of our session to a session of the peer. False: that one is over.
+bool SessionPeers::on_session_used(std::uint32_t own, std::uint32_t peer) {
+  session_peers_.emplace(own, peer);
+  std::uint32_t& with = with_.emplace(peer, own).first->second;
+  if (with == 0 || (with != own && acknowledged_.contains(peer))) return false;
+  with = own;
+  return true;
 }
 
 bool SessionPeers::read(const wire::FrameView& frame, Time turn) {
@@ -77,11 +89,11 @@ bool SessionPeers::sent(const link::OutFrame& frame) {
       on_opening_sent(own);
       return true;
     }
-    session_peers_.emplace(own, to);
-    return had_.emplace(to, own).first->second == own;
+    if (!on_session_used(own, to)) return false;
+  } else if (const auto claim = claims_.find(to); to != 0 && claim != claims_.end()) {
+    session_peers_.emplace(claim->second, to);
   }
-  if (to == 0) return true;
-  if (const auto claim = claims_.find(to); claim != claims_.end()) session_peers_.emplace(claim->second, to);
+  if ((header.flags & wire::frame_flag::kAcknowledges) != 0) acknowledged_.insert(to);
   return true;
 }
 

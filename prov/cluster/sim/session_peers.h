@@ -9,12 +9,13 @@
 // engine decides whether it believes that, so until it sends again every peer may be the right one), and never
 // returns to the one that has ended.
 //
-// A session of a peer is used once: an engine that answers a late copy of an opening after the session has
-// ended would deliver its messages again.
+// A session of a peer from which the engine has acknowledged a frame belongs to one of ours. With another of
+// ours its messages would be delivered again.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/units.h"
 #include "link/link.h"
@@ -35,6 +36,7 @@ class SessionPeers {
   bool is_wrong_peer(const wire::FrameView& frame) const;
   void on_reset(std::uint32_t refused);
   void on_opening_sent(std::uint32_t own);
+  bool on_session_used(std::uint32_t own, std::uint32_t peer);
 
   /// Of each session of ours: the first session of a peer that named it.
   std::unordered_map<std::uint32_t, std::uint32_t> claimed_by_;
@@ -42,8 +44,9 @@ class SessionPeers {
   std::unordered_map<std::uint32_t, std::uint32_t> claims_;
   /// Of each session of ours: the peer's session that the engine accepts.
   std::unordered_map<std::uint32_t, std::uint32_t> session_peers_;
-  /// Of each session of a peer: ours that was with it; 0: it has ended.
-  std::unordered_map<std::uint32_t, std::uint32_t> had_;
+  /// Of each session of a peer: the last one of ours that was with it; 0: it has ended.
+  std::unordered_map<std::uint32_t, std::uint32_t> with_;
+  std::unordered_set<std::uint32_t> acknowledged_;  ///< sessions of peers
   Time turn_{};
   bool some_read_ = false;  ///< in that turn
   bool wrong_peer_read_ = false;

@@ -1,6 +1,6 @@
-// A frame that brings an opening and nothing else, as tests of the bystanders need it: sound for the gate,
-// from host 1, its epoch as large as its session. It knows nothing of flows; acknowledgements it carries are
-// of nothing.
+// A frame that brings an opening and, if it is numbered, padding, as tests of the bystanders need it: sound for
+// the gate, from host 1, its epoch as large as its session. It knows nothing of flows; acknowledgements it
+// carries are of nothing.
 #pragma once
 
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
+#include "wire/segment.h"
 
 namespace cluster::sim {
 
@@ -26,16 +27,21 @@ inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t open
   said.window = 64;
   wire::encode(said, block);
   wire::FrameHeader header{};
-  const std::size_t size = sizeof header + (opening != kNoSession ? sizeof block : 0);
+  std::byte padding[wire::kSegmentHeaderMax];
+  const bool numbered = (flags & wire::frame_flag::kSequenced) != 0;
+  const std::size_t segment =
+      numbered ? wire::encode(wire::Segment{.kind = wire::SegmentKind::padding}, padding) : 0;
+  const std::size_t begin = sizeof header + (opening != kNoSession ? sizeof block : 0);
   header.magic = wire::kMagic;
   header.version = wire::kVersion;
   header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
   header.flags = flags | (opening != kNoSession ? wire::frame_flag::kOpening : 0);
-  header.length = static_cast<std::uint16_t>(size);
+  header.length = static_cast<std::uint16_t>(begin + segment);
   header.session = to;
   std::vector<std::byte> bytes(sizeof header + sizeof block);
   std::memcpy(bytes.data() + sizeof header, &block, sizeof block);
-  bytes.resize(size);
+  bytes.resize(begin);
+  bytes.insert(bytes.end(), padding, padding + segment);
   std::memcpy(bytes.data(), &header, sizeof header);
   const ConstBytes whole = bytes;
   header.checksum = wire::frame_checksum({&whole, 1});

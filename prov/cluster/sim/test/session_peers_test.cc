@@ -77,6 +77,13 @@ TEST_F(SessionPeersTest, ASessionThatIsOverDoesNotBeginAgain) {
   EXPECT_FALSE(send(kLaterIncarnation, kOursAfterwards));
 }
 
+TEST_F(SessionPeersTest, ASessionOfWhichNothingWasTakenMayBeginAgain) {
+  EXPECT_TRUE(send(kLaterIncarnation, kOurs, wire::frame_flag::kSequenced));
+  EXPECT_TRUE(send(kLaterIncarnation, kOursAfterwards, wire::frame_flag::kSequenced));
+  EXPECT_TRUE(send(kLaterIncarnation, kNoSession)) << "from here on something is taken";
+  EXPECT_FALSE(send(kLaterIncarnation, kOurs, wire::frame_flag::kSequenced));
+}
+
 TEST_F(SessionPeersTest, AFrameOfAWrongPeerIsTheOnlyOneInItsTurn) {
   send(kEarlierIncarnation, kOurs);
   EXPECT_TRUE(read(kOurs, kEarlierIncarnation));

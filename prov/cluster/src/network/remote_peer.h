@@ -44,8 +44,8 @@ struct RemotePeer final : transport::TransportPeer {
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
   Timer timer;           ///< the timer of the peer's flow
-  /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
-  /// the frame may have been delivered already.
+  /// Sessions up to this epoch are over. Neither a late copy of a first frame nor an answer reopens such a
+  /// session, because its frames may have been delivered already.
   std::uint64_t closed_epoch = 0;
   bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
   /// Says whether this side is asking the peer's kernel about the peer's process. Each such question takes a

@@ -29,12 +29,22 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   RemotePeer* const peer = sessions_.find(view.session);
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
                        peer->pending.flow->handshake().session() == view.session;
+  if (peer != nullptr && names_closed_session(*peer, view)) [[unlikely]] {
+    ++parts_.environment.counters.refused_stale;
+    return nullptr;
+  }
   if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
   if (peer == nullptr && sessions_.secrets().named(now, view)) return accept_by_cookie(now, view, from);
   ++parts_.environment.counters.refused_stale;
   if (view.sequenced())
     answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   return nullptr;
+}
+
+/// Returns true if a peer that our flow does not know yet answers it with a session that is over here. The
+/// peer has not noticed that. It learns of it when its own frames of that session are refused.
+bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
+  return view.has_opening && peer.closed(view.opening) && !peer.flow->handshake().knows_peer();
 }
 
 /// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame

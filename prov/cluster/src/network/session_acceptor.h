@@ -43,6 +43,7 @@ class SessionAcceptor {
   /// The time between two warnings about openings from a wrong address. Any process can send such openings.
   static constexpr Duration kSourceWarningInterval = 60s;
 
+  static bool names_closed_session(const RemotePeer& peer, const wire::FrameView& view);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
   RemotePeer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);

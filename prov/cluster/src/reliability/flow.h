@@ -145,6 +145,9 @@ class Flow {
   /// opening and waits for the peer's next session. Returns false if the flow has already used the old
   /// session.
   bool reopen(Time now);
+  /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
+  /// has been delivered then, so another session of ours may still take it.
+  bool untouched() const { return receiver_.untouched(); }
   /// Ends the flow, and sends the peer a fin.
   void close(Time now, link::Link& link);
 

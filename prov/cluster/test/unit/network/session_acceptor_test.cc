@@ -14,6 +14,7 @@ namespace cluster::engine {
 namespace {
 
 using test::FakeNetwork;
+using test::ForgedFrame;
 using test::kA;
 using test::kB;
 using test::Node;
@@ -245,6 +246,70 @@ TEST_F(AbandonedOpening, OfAPeerThatHasBegunAnewIsOver) {
   for (int i = 0; i < 20; ++i) pass(*a, *second);
   EXPECT_EQ(a->counters().unexpected, 0u);
   EXPECT_EQ(second->counters().sessions_closed, 1u);
+}
+
+/// Found by the simulator (seed 13961950263356362243): a loses b before b has learned of a's session. Then a
+/// calls again, and b, which the test plays, answers with the session that a knew already.
+class SessionNamedAgain : public SessionAcceptorTest {
+ protected:
+  SessionNamedAgain() {
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      const bool sequenced =
+          to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.sequenced();
+      if (sequenced) last = packet.bytes;
+      if (sequenced && view.has_opening) opening = view.opening;
+      used_again |= sequenced && closed && view.session == b.opening->session;
+      return to == kB;
+    };
+    a.send();
+    pass(a);
+  }
+  void answer() {
+    b.take_up(opening);
+    inject(kB, kA, b.bytes());
+    pass(a);
+  }
+  void lose() {
+    wire::FrameView quoted;
+    ASSERT_EQ(wire::admit(last, quoted), wire::Refusal::none);
+    inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::stale_epoch, 2000).bytes());
+    pass(a);
+    ASSERT_EQ(a.counters().sessions_closed, 1u);
+    closed = true;
+    a.send();
+    pass(a);
+  }
+
+  wire::Opening opening;        ///< of a's last session
+  std::vector<std::byte> last;  ///< the last frame with data from a
+  bool closed = false;          ///< a has lost b
+  bool used_again = false;      ///< a has sent data to b's session since then
+  ForgedFrame b = ForgedFrame::call(kB, 0xABCDEF, 1500);
+  Node a{network, kA, kB, 1000};
+};
+
+TEST_F(SessionNamedAgain, MayBeUsedIfNothingOfItHasArrived) {
+  const ForgedFrame with_message = b;
+  b.segment.reset();
+  b.payload.clear();
+  b.header = {};
+  answer();
+  lose();
+  answer();
+  EXPECT_TRUE(used_again);
+  b = with_message;
+  answer();
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
+TEST_F(SessionNamedAgain, IsRefusedIfAMessageOfItHasArrived) {
+  answer();
+  ASSERT_EQ(a.counters().unexpected, 1u);
+  lose();
+  answer();
+  EXPECT_FALSE(used_again);
+  EXPECT_EQ(a.counters().unexpected, 1u) << "the message has been delivered twice";
 }
 
 TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
