@@ -54,17 +54,25 @@ class Pair:
         sender.end()
         receiver.end()
 
-    def rails(self, node=1):
-        """Interface and state (up or not) of each rail of the node's endpoint to the other."""
+    def paths(self, node):
+        """The paths of the node's endpoint to the other, as cluster-info shows them."""
         answered = query("--all", before=self.network.cluster.command(node))["processes"]
         endpoints = [endpoint for process in answered for endpoint in process["endpoints"]]
         peers = [peer for endpoint in endpoints for peer in endpoint["peers"] if "rails" in peer]
         assert len(peers) == 1, peers
-        return [(rail["interface"], rail["up"]) for rail in peers[0]["rails"]]
+        return peers[0]["rails"]
+
+    def rails(self, node=1):
+        """Interface and state (up or not) of each path."""
+        return [(path["interface"], path["up"]) for path in self.paths(node)]
 
     def carriers(self):
-        """The interfaces of the rails that are up, for each endpoint."""
-        return [{interface for interface, up in self.rails(node) if up} for node in (1, 2)]
+        """The interfaces of the paths that are up, for each endpoint. Only paths along one rail count: if the first answer is
+        late, an endpoint tries the peer's first address from its other interfaces, too, and such a path outlives that rail."""
+        def along(path):
+            return path["to"].split(".")[2] == path["interface"].removeprefix("eth")
+
+        return [{path["interface"] for path in self.paths(node) if path["up"] and along(path)} for node in (1, 2)]
 
     def await_carriers(self, test, expected):
         """Sends messages in both directions until both endpoints report exactly these rails up. Each validates its own paths."""
@@ -101,10 +109,13 @@ class SeveralRails:
         pair = Pair(self, self.network)
         pair.await_carriers(self, self.all)
         for sender in (0, 1):
-            carried = self.carried(pair, sender)
-            self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE, f"node{sender + 1} sends")
-            for rail in self.network.rails:
-                self.assertGreater(carried[rail], MESSAGES * MEGABYTE / 100, f"node{sender + 1} sends: rail {rail} of {carried}")
+            # A rail whose last round trip was slow, on a busy machine, is measured again after 100 ms. A transfer takes as long.
+            for _ in attempts():
+                carried = self.carried(pair, sender)
+                self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE, f"node{sender + 1} sends")
+                if min(carried) > MESSAGES * MEGABYTE / 100:
+                    break
+            self.assertGreater(min(carried), MESSAGES * MEGABYTE / 100, f"node{sender + 1} sends: {carried}")
 
     def test_no_message_is_lost_when_a_rail_is_cut(self):
         pair = Pair(self, self.network)
