@@ -44,9 +44,12 @@ struct RemotePeer final : transport::TransportPeer {
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
   Timer timer;           ///< the timer of the peer's flow
-  /// Sessions up to this epoch are over. Neither a late copy of a first frame nor an answer reopens such a
-  /// session, because its frames may have been delivered already.
+  /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
+  /// the frame may have been delivered already.
   std::uint64_t closed_epoch = 0;
+  /// The last session of which something was delivered before it was over. The peer may still have it, and
+  /// may name it in its next answer. (An answer with another session is new, whatever its epoch.)
+  reliability::PeerSession closed_session;
   bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
   /// Says whether this side is asking the peer's kernel about the peer's process. Each such question takes a
   /// connection.
@@ -54,6 +57,10 @@ struct RemotePeer final : transport::TransportPeer {
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
   void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
+  void close_session(const reliability::PeerSession& session) {
+    closed_session = session;
+    close_until(session.epoch);
+  }
   const SocketAddress& name() const { return common.name(); }
   /// Returns true if this side has only named the session to a caller, and neither side has used the session
   /// yet.

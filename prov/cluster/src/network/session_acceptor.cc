@@ -41,10 +41,11 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// Returns true if a peer that our flow does not know yet answers it with a session that is over here. The
-/// peer has not noticed that. It learns of it when its own frames of that session are refused.
+/// Returns true if the peer answers our flow with a session that is over here. The peer has not noticed that.
+/// It learns of it when its own frames of that session are refused.
 bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
-  return view.has_opening && peer.closed(view.opening) && !peer.flow->handshake().knows_peer();
+  return view.has_opening && !peer.flow->handshake().knows_peer() &&
+         peer.closed_session == reliability::PeerSession{view.opening.epoch, view.opening.session};
 }
 
 /// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame

@@ -56,7 +56,7 @@ void SessionTable::close(RemotePeer& peer) {
   if (peer.flow == nullptr) return;
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
-  if (handshake.knows_peer() && !peer.flow->untouched()) peer.close_until(handshake.peer_epoch());
+  if (handshake.knows_peer() && !peer.flow->untouched()) peer.close_session(handshake.peer());
   sessions_.erase(handshake.session());
   tx_.remove(peer);
   peers_.remove_aliases(peer.common);

@@ -284,7 +284,7 @@ class SessionNamedAgain : public SessionAcceptorTest {
   wire::Opening opening;        ///< of a's last session
   std::vector<std::byte> last;  ///< the last frame with data from a
   bool closed = false;          ///< a has lost b
-  bool used_again = false;      ///< a has sent data to b's session since then
+  bool used_again = false;      ///< a has sent data to the session that b names since then
   ForgedFrame b = ForgedFrame::call(kB, 0xABCDEF, 1500);
   Node a{network, kA, kB, 1000};
 };
@@ -310,6 +310,16 @@ TEST_F(SessionNamedAgain, IsRefusedIfAMessageOfItHasArrived) {
   answer();
   EXPECT_FALSE(used_again);
   EXPECT_EQ(a.counters().unexpected, 1u) << "the message has been delivered twice";
+}
+
+/// Found by the simulator (seed 2469816487130402742).
+TEST_F(SessionNamedAgain, AnotherIsNewAlsoIfItsClockWasSetBack) {
+  answer();
+  lose();
+  b = ForgedFrame::call(kB, 0xFEDCBA, 1200);
+  answer();
+  EXPECT_TRUE(used_again);
+  EXPECT_EQ(a.counters().unexpected, 2u);
 }
 
 TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
