@@ -5,12 +5,12 @@
 // not accepted. The engine must refuse it. To know which frame was refused, the engine is given such a frame
 // alone in its turn, on any rail.
 //
-// A reset may say that the peer's session has ended before it was used; ours then goes on with another one (the
-// engine decides whether it believes that, so until it sends again every peer may be the right one), and never
-// returns to the one that has ended.
+// A reset may say that the peer's session has ended before it was used. If the engine believes that, our
+// session goes on with another one of the peer, and never returns to the one that has ended. Until the engine
+// sends again, every peer may be the right one.
 //
-// A session of a peer from which the engine has acknowledged a frame belongs to one of ours. With another of
-// ours its messages would be delivered again.
+// Once the engine has acknowledged a frame of a peer's session, that session belongs to one of ours. If another
+// of ours took it up, its messages would be delivered again.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class SessionPeers {
  public:
   /// The engine is to read a frame. False: not in this turn.
   bool read(const wire::FrameView& frame, Time turn);
-  /// The engine sends one. False: it begins a session of a peer's again that it has had before.
+  /// The engine sends a frame. False: it takes up a session of a peer again that is over.
   bool sent(const link::OutFrame& frame);
   /// True if the engine has read a frame from the wrong peer since the last call.
   bool take_wrong_peer();

@@ -1,6 +1,6 @@
-// A frame that brings an opening and, if it is numbered, padding, as tests of the bystanders need it: sound for
-// the gate, from host 1, its epoch as large as its session. It knows nothing of flows; acknowledgements it
-// carries are of nothing.
+// A frame with an opening, as the tests of the simulator's judges need it. It passes the gate and comes from
+// host 1. Its epoch is as large as its session. A numbered frame also carries padding. If the frame
+// acknowledges, it acknowledges nothing that was sent.
 #pragma once
 
 #include <cstring>

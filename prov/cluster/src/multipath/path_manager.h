@@ -100,8 +100,8 @@ class PathManager {
   /// Moves path 0 to another rail. Called while the peer has not answered anything yet.
   void try_next_rail();
   /// Returns the path for the next keep-alive. Keep-alives use the paths of next_validated(). If the peer has
-  /// never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet. Without this
-  /// rule, many keep-alives might be sent before try_next_rail() returns to that rail.
+  /// never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet. Without
+  /// this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
   /// Adds further paths when the peer has listed its addresses. Later calls have no effect.
   void join(std::span<const SocketAddress> peer);

@@ -16,9 +16,9 @@ class AddressHandles {
   virtual ~AddressHandles() = default;
   /// Returns the fi_addr of the channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
-  /// Returns true if the peer is in the address vector, or if a transport vouches for it. For example, the peer
-  /// is a process of the same user on this node, or the confirmed sibling of a member. A process of the same
-  /// user needs no permission, because the kernel lets it access this process's memory anyway.
+  /// Returns true if the peer is in the address vector, or if a transport vouches for it. For example, the
+  /// peer is a process of the same user on this node, or the confirmed sibling of a member. A process of the
+  /// same user needs no permission, because the kernel lets it access this process's memory anyway.
   virtual bool is_member(const Channel& channel) = 0;
   /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
