@@ -68,7 +68,8 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = sessions_.secrets().cookie_for(now, view.opening);
-    return sessions_.build_flow(session, name, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
+    const auto flow = sessions_.build_flow(session, name, parts_.epoch, path, false);
+    return flow->answer_opening(view, path, *parts_.link);
   }
   if (!admission_.admits(now, name, tx_.flows().size())) {
     ++counters.refused_stale;
@@ -120,7 +121,8 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
 
 /// Called when a frame names the pending session. The frame proves that the peer's next incarnation receives
 /// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
-/// pending session has replaced it.
+/// pending session has replaced it. A peer that has stored no session yet may call by itself in the same
+/// incarnation. Then the session in use continues, and the peer's reset tells which incarnation calls.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
@@ -129,7 +131,7 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
-  if (!next) {
+  if (!next || peer.flow->asks_for_unstored_session()) {
     sessions_.drop_pending(peer);
     return false;
   }

@@ -91,14 +91,15 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
     session = SessionSecrets::with_mark(drawn, member ? secrets_.member_mark() : secrets_.other_mark());
   }
   tx_.reserve(sessions_.size() + 1);  // for add()
-  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
+  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path, true);
   if (!member) flow->paths().allow_everywhere(false);
   sessions_[session] = &peer;
   return flow;
 }
 
 std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, const SocketAddress& name,
-                                                            std::uint64_t epoch, const link::Path& path) {
+                                                            std::uint64_t epoch, const link::Path& path,
+                                                            bool stored) {
   const reliability::FlowSettings settings{
       .window = parts_.settings.flow_window,
       .frame_max = parts_.link->frame_max(),
@@ -109,7 +110,8 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .stuck_timeout = parts_.settings.stuck_timeout,
       .turns = &tx_.turns(),
       .asks_kernels = parts_.probe != nullptr,
-      .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
+      .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here(),
+      .stored = stored};
   const reliability::Identity identity{
       parts_.name,  epoch,
       session,      secrets_.token_of(session, name),

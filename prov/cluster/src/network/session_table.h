@@ -47,7 +47,7 @@ class SessionTable {
   /// epoch). When the caller names the session, answering() creates the flow again.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
-                                                std::uint64_t epoch, const link::Path& path);
+                                                std::uint64_t epoch, const link::Path& path, bool stored);
   SessionSecrets& secrets() { return secrets_; }
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);

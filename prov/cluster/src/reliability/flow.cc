@@ -22,6 +22,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
+  if (!settings.stored) opening.features |= wire::feature::kNotStored;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }

@@ -28,6 +28,9 @@ inline constexpr std::uint32_t kFrameParts = 4;
 inline constexpr std::uint32_t kSibling = 8;
 /// The sender delays its acknowledgements, as members of a team do (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;
+/// The sender has not stored the session that it names. It makes the session when a frame names it
+/// (network/session_secrets.h: cookie_for()).
+inline constexpr std::uint32_t kNotStored = 32;
 }  // namespace feature
 
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.

@@ -68,10 +68,10 @@ struct Node {
     if (kind.enabled) enable();
   }
   void enable() { engine.attach(book, {.tx_queue = &sent, .rx_queue = &received}); }
-  void send() {
+  void send(std::uint64_t to = 0) {
     ++word;
     const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Status::ok);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Status::ok);
   }
 
   /// Writes `word` to the beginning of the region that the peer has under key 1.

@@ -1,6 +1,7 @@
 // Floods from unknown sources: how much an endpoint may keep for them, and that other peers still connect.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "network/answer_limiter.h"
@@ -71,6 +72,35 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
   EXPECT_EQ(unknown.counters().timeouts + b.counters().timeouts, 0u)
       << "it took no longer than without the flood";
   EXPECT_TRUE(unknown.engine.quiescent());
+}
+
+/// A source is told a session that this side does not store. Then the application inserts the source, and calls
+/// it before the first data of the source arrives.
+TEST_F(FloodTest, ASessionOnlyNamedToAStrangerIsNotLostWhenItBecomesAMember) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  Node stranger(network, kUnknownSource, kA, 1000);
+  flood(300);
+  pass(a);
+  std::optional<std::uint32_t> named;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    if (to != kA || wire::admit(packet.bytes, view) != wire::Refusal::none || view.session == 0) return false;
+    if (!named) named = view.session;
+    return view.session == *named;
+  };
+  stranger.send();
+  pass(a, stranger);
+  ASSERT_TRUE(named);
+  a.book.insert(kUnknownSource);
+  a.send(1);
+  pass(a, stranger);
+  network.drop = nullptr;
+  clock.advance(1s);
+  pass(a, stranger);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(stranger.counters().unexpected, 1u);
+  EXPECT_EQ(stranger.counters().sessions_closed + a.counters().sessions_closed, 0u);
+  EXPECT_TRUE(a.engine.quiescent() && stranger.engine.quiescent());
 }
 
 /// Fewer calls than a flood, for long: members' names and others share one bucket.
