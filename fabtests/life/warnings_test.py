@@ -3,7 +3,7 @@
     warnings_test.py --build BUILD --program life_peer [test...]
 
 Each test makes one fault over virtual nodes. The first line that the provider writes at FI_LOG_LEVEL=warn has to begin as
-a heading of the section TROUBLESHOOTING of man/fi_cluster.7 does, which has the same words with other names and numbers.
+a heading of man/fi_cluster_messages.7 does, which has the same words with other names and numbers.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import unittest
 
 from life_process import Life, Process, acquaint, exchange, run_tests, virtual_nodes
 
-MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster.7")
+MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster_messages.7")
 WARNING = re.compile(r":cluster:[^<]*<warn> ?(?:cluster\(\)[^<]*<warn> )?(.*)")
 NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|\b\d+\b")
 
@@ -22,7 +22,7 @@ NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|
 def headings():
     """Regular expressions of the manual's lines: names and numbers differ, and so does what stands for dots."""
     with open(MANUAL, encoding="utf-8") as manual:
-        section = manual.read().split(".SH TROUBLESHOOTING", 1)[1].split("\n.SH ", 1)[0]
+        section = manual.read().split(".SH LOG LINES", 1)[1].split("\n.SH SEE ALSO", 1)[0]
     found = []
     for line in re.findall(r'^\.(?:I|IR "?)(.*)$', section, re.MULTILINE):
         text = line.strip().strip('"').replace("\\-", "-").removesuffix('" :')
