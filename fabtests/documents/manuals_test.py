@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Manuals and commands say the same: each option of `--help` stands in the manual, each option in the manual in a `--help`, with
 the same number as its default. And the table of fi_cluster(7) has the defaults and limits of the provider's own options, each of
-which one page describes. Manuals refer to pages that exist. No line of a manual loses the spaces between its words.
+which one page describes. Each warning of the provider has a heading in fi_cluster_messages(7). Manuals refer to pages that exist. No line of a manual loses the spaces between its words.
 
     manuals_test.py --commands DIRECTORY...        where the commands are; the first that has one counts
 """
@@ -12,6 +12,8 @@ import re
 import subprocess
 import unittest
 
+import log_lines
+
 MAN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man")
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 # Options of other commands that a manual mentions.
@@ -19,7 +21,8 @@ OTHERS = {"cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf"
 HELP = {"-h", "--help"}
 # A page of this project, as manuals name it: `.BR fi_cluster (7)`, also in a table.
 REFERENCE = re.compile(r"\b(fi_cluster\w*|cluster-\w+|clusterd|vcluster) ?\((\d)\)")
-PROVIDER_OPTIONS = os.path.join(MAN, "..", "prov", "cluster", "src", "provider", "options.def")
+SOURCE = os.path.join(MAN, "..", "prov", "cluster", "src")
+PROVIDER_OPTIONS = os.path.join(SOURCE, "provider", "options.def")
 OPTIONS = None
 
 
@@ -81,7 +84,33 @@ def glued(line):
     return re.search(r"(?<![\w\"-])[a-z]+ [a-z]+(?![\w\"-])", re.sub(r'"[^"]*"', '""', line[4:]))
 
 
+def warnings_of(code):
+    """The format strings of the calls of warn() in a source file; a call may choose between two."""
+    for call in re.finditer(r"\bwarn\(", code):
+        depth, at = 1, call.end()
+        while depth:
+            text = re.compile(r'(?:"(?:[^"\\]|\\.)*"\s*)+').match(code, at)
+            if text and depth == 1 and len(re.findall(r"[a-z]{2,}", text.group())) > 3:
+                yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text.group()))
+            depth += {"(": 1, ")": -1}.get(code[at], 0) if not text else 0
+            at = text.end() if text else at + 1
+
+
+def explains(heading, line):
+    """Whether a heading of fi_cluster_messages(7) is a line that the format string makes, or its first words."""
+    pieces = []
+    for part in re.split(r"((?<=: )%s(?:%s)*|%\w+)", line):
+        reason = part.startswith("%s") and pieces and pieces[-1] == "\\ "
+        pieces += [".+" if reason else r"\S+(?: \S+)?"] if part.startswith("%") else map(re.escape, re.findall(r"\s*\S+|\s", part))
+    pattern = ""
+    for piece in reversed(pieces):
+        pattern = f"{piece}(?:{pattern})?"
+    return re.fullmatch(pattern, heading.removesuffix("...").strip()) is not None
+
+
 class Manuals(unittest.TestCase):
+    maxDiff = None
+
     def test_words_keep_their_spaces(self):
         self.assertTrue(glued(".BR A , and so on"))
         self.assertFalse(glued('.BR a " and " b (7),'))
@@ -113,6 +142,15 @@ class Manuals(unittest.TestCase):
     def test_overview_is_short(self):
         words = len(manual(os.path.join(MAN, "fi_cluster.7")).split())
         self.assertLessEqual(words, 2500, "words of fi_cluster.7, an overview: details belong to the other pages")
+
+    def test_each_warning_has_a_heading(self):
+        headings, lines = log_lines.headings(), set()
+        for path in glob.glob(os.path.join(SOURCE, "**", "*.cc"), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                lines.update(warnings_of(file.read()))
+        self.assertGreater(len(lines), 30, "calls are understood")
+        missing = [line for line in sorted(lines) if not any(explains(heading, line) for heading in headings)]
+        self.assertEqual(missing, [], "warnings without a heading in fi_cluster_messages.7")
 
     def test_references(self):
         """The commands and pages of this project that a page names have a page, and fi_cluster(7) names all its parts."""
