@@ -20,20 +20,24 @@ def missing():
     return f"not installed: {' and '.join(names)} (util/setup --for docs)" if names else None
 
 
-def _run(*words):
+def _run(*words, **settings):
     if reason := missing():
         print(f"site: {reason}", file=sys.stderr)
-        return 1
-    return subprocess.run([_mkdocs(), *words], cwd=tree.TOP, env={**os.environ, **QUIET}, check=False).returncode
+        return subprocess.CompletedProcess(words, 1, "")
+    return subprocess.run([_mkdocs(), *words], cwd=tree.TOP, env={**os.environ, **QUIET}, check=False, **settings)
 
 
 def build(out=None):
+    """MkDocs counts warnings only if it may print them, so its other lines are left out here."""
     place = os.path.abspath(out or tree.TOP / "build" / "site")
-    status = _run("build", "--quiet", "--site-dir", place)
-    if status == 0:
+    done = _run("build", "--site-dir", place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in done.stdout.splitlines():
+        if line and not line.startswith("INFO "):
+            print(line, file=sys.stderr)
+    if done.returncode == 0:
         print(f"{place}/index.html")
-    return status
+    return done.returncode
 
 
 def serve():
-    return _run("serve", "--watch", "man", "--watch", "README.md")
+    return _run("serve", "--watch", "man", "--watch", "README.md").returncode
