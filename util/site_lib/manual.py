@@ -27,7 +27,8 @@ def _heading(source):
 
 def _html(source):
     text = subprocess.run(["mandoc", "-T", "html", "-O", "fragment"], input=source, capture_output=True, text=True, check=True).stdout
-    return re.sub(r'<table class="(?:head|foot)">.*?</table>\n', "", text, flags=re.DOTALL).replace('<p class="Pp">\n  <br/>\n</p>\n', "")
+    text = re.sub(r'<table class="(?:head|foot)">.*?</table>\n', "", text, flags=re.DOTALL).replace('<p class="Pp">\n  <br/>\n</p>\n', "")
+    return re.sub(r"<pre>.*?</pre>", lambda block: block.group(0).replace("<br/>\n", ""), text, flags=re.DOTALL)
 
 
 def _linked(html, link):
