@@ -31,15 +31,25 @@ def _html(source):
     return re.sub(r"<pre>.*?</pre>", lambda block: block.group(0).replace("<br/>\n", ""), text, flags=re.DOTALL)
 
 
+def options():
+    """{option of the provider: the manual that has a paragraph about it}"""
+    return {name: path for path in tree.manuals() for name in re.findall(r"^\.TP\n\.B (FI_CLUSTER_\w+)$", tree.read(path), re.MULTILINE)}
+
+
 def _linked(html, link):
-    """Each reference to a manual of the tree becomes a link."""
-    known = names()
+    """Each reference to a manual of the tree becomes a link, and so does each option in bold or in a cell of its own."""
+    known, described = names(), options()
 
     def reference(found):
         path = known.get((found.group(1), found.group(2)))
         return f'<a href="{link(path)}">{found.group(0)}</a>' if path else found.group(0)
 
-    return re.sub(r"<b>([\w-]+)</b>\((\d)\)", reference, html)
+    def option(found):
+        before, name, after = found.groups()
+        return f'{before}<a href="{link(described[name])}#{name}">{name}</a>{after}' if name in described else found.group(0)
+
+    html = re.sub(r"<b>([\w-]+)</b>\((\d)\)", reference, html)
+    return re.sub(r"((?<!\">)<b>|<td[^>]*>)(FI_CLUSTER_\w+)(</b>|</td>)", option, html)
 
 
 def _block(html):
