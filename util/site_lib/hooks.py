@@ -7,7 +7,7 @@ from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from site_lib import pages, tree  # noqa: E402
+from site_lib import manual, pages, tree  # noqa: E402
 
 LINKED = re.compile(r"\]\((?!\w+:)([^)\s#]+)")
 
@@ -18,6 +18,14 @@ def _assets():
     pairs = [(source, link) for source in sources for link in LINKED.findall(tree.read(source))]
     found = {tree.target(source, link) for source, link in pairs} - {None, *sources, *tree.manuals()}
     return sorted(path for path in found if not path.startswith(tree.SITE))
+
+
+def on_config(config):
+    """Each manual is in the menu: first the provider's, then those of the tools."""
+    rows = sorted(manual.names().items(), key=lambda row: (not row[0][0].startswith("fi_"), row[0][1] != "7", row[0]))
+    menu = next(item["Reference"] for item in config.nav if "Reference" in item)
+    menu += [{f"{name}({section})": tree.uri_of(path)} for (name, section), path in rows]
+    return config
 
 
 def on_files(files, config):
