@@ -8,7 +8,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent.parent
 SITE = "docs/site/"
-DOCUMENTS = ("*.md", "docs/design/*.md", "examples/**/*.md", "prov/cluster/**/*.md")
+DOCUMENTS = ("*.md", "docs/*.md", "docs/design/*.md", "examples/**/*.md", "prov/cluster/**/*.md")
 MANUALS = "man/*.[1-8]"
 HOME = "README.md"
 
