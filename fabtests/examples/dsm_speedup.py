@@ -22,7 +22,7 @@ from cluster_perf_lib import machine  # noqa: E402
 
 PORT = 20130
 SIZES = (1, 2, 4, 8)
-RUNS = 3
+RUNS = 5
 LEAST_SPEEDUP = 1.5  # of four processes over one
 SECONDS_MAX = 120
 # program -> what the table says of it, options
