@@ -12,7 +12,7 @@
 #include "dsm.h"
 
 #ifndef JIA_SPACE
-#define JIA_SPACE (64u << 20) /* bytes of shared memory */
+#define JIA_SPACE (128u << 20) /* bytes of shared memory */
 #endif
 
 #define jiapid dsm_rank()

@@ -28,7 +28,7 @@ struct message {
   size_t length, at;     /* what is packed; where to unpack next */
   int busy;              /* sends and receives of it that are not complete */
   sem_t wake;            /* where the thread that waits for it sleeps */
-  struct message* next;  /* among those slept for, or those free */
+  struct message* next;  /* among those slept for */
   uint32_t asleep, used; /* it is slept for; it is not free */
 };
 

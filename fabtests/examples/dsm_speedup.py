@@ -75,7 +75,7 @@ def row(program, form, best):
 
 
 def speedup(cluster, directory):
-    print("| program | shaped computing | | " + " | ".join(f"{size}" for size in SIZES) + " |")
+    print("| program | shaped computing | by | " + " | ".join(f"{size}" for size in SIZES) + " |")
     print("|---|---|---|" + "---:|" * len(SIZES))
     slow = []
     for program, (_, options) in SHAPED.items():

@@ -74,7 +74,7 @@ class C(Installed):
 
     def test_those_of_folders_are_built(self):
         flags = "-O0 -Wall -Wextra -Werror"
-        for folder in ("dsm", "mailbox"):
+        for folder in ("dsm", "mailbox", *(["dsm/mpi"] if shutil.which("mpicc") else [])):
             self.in_examples("make", "-j2", f"CFLAGS={flags}", f"CXXFLAGS={flags}", folder=folder)
 
 
