@@ -9,7 +9,7 @@
 #include "mailbox.h"
 
 enum { kTurns = 5, kTrips = 100, kWarmUp = 20 };
-static const size_t kSizes[] = {8, 256, 4096, 32768};
+static const size_t kSizes[] = {8, 256, 4096, 16384};
 enum { kSizeCount = sizeof kSizes / sizeof kSizes[0] };
 
 static double now_us(void) {
@@ -35,20 +35,21 @@ static int differs(const int64_t* words, size_t bytes, int64_t trip) {
 }
 
 static struct mailbox *mine, *other;
-static struct message* message;
-static int64_t out[32768 / sizeof(int64_t)], in[32768 / sizeof(int64_t)];
+/* Two messages: what goes out may still be on its way when the next is retrieved. */
+static struct message *going, *coming;
+static int64_t out[16384 / sizeof(int64_t)], in[16384 / sizeof(int64_t)];
 static int wrong;
 
 static void post(size_t bytes, int64_t trip) {
   fill(out, bytes, trip);
-  message_clear(message);
-  message_pack(message, kMessageInt64, out, bytes / sizeof *out);
-  mailbox_post(other, message);
+  message_clear(going);
+  message_pack(going, kMessageInt64, out, bytes / sizeof *out);
+  mailbox_post(other, going);
 }
 
 static void retrieve(size_t bytes, int64_t trip) {
-  mailbox_retrieve(mine, message);
-  message_unpack(message, kMessageInt64, in, bytes / sizeof *in);
+  mailbox_retrieve(mine, coming);
+  message_unpack(coming, kMessageInt64, in, bytes / sizeof *in);
   wrong += differs(in, bytes, trip);
 }
 
@@ -89,7 +90,7 @@ static double trips(step* send, step* receive, size_t bytes, int count) {
   }
   const double each = (now_us() - begun) / count / 2;
   endpoint_flush(&plain);
-  message_clear(message);
+  message_clear(going);
   return each;
 }
 
@@ -117,11 +118,13 @@ int main(int argc, char** argv) {
   if (plain.rank < 2) {
     mine = mailbox_create(plain.rank == 0 ? "left" : "right");
     other = mailbox_clone(plain.rank == 0 ? "right" : "left");
-    message = message_create();
+    going = message_create();
+    coming = message_create();
     trips(post, retrieve, 8,
           1); /* both have cloned: process 0 must poll its mailboxes for that, to serve names */
     for (int i = 0; i < kSizeCount; ++i) measure(kSizes[i]);
-    message_destroy(message);
+    message_destroy(going);
+    message_destroy(coming);
     mailbox_destroy(mine);
     mailbox_destroy(other);
   }
