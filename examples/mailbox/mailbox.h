@@ -1,7 +1,6 @@
-/* Mailboxes with names, after DECK (M. Barreto, P. Navaux, M. Riviere, "DECK: a new model for a distributed executive
- * kernel integrating communication and multithreading", 1998), on fi_tsend and fi_trecv. A process creates a mailbox
- * under a name and retrieves messages from it; every process that clones it by that name may post to it. README.md
- * says what is promised.
+/* Mailboxes with names, after DECK, a communication and threads layer for clusters (Porto Alegre), on fi_tsend and
+ * fi_trecv. A process creates a mailbox under a name and retrieves messages from it; every process that clones it by
+ * that name may post to it. README.md says what is promised.
  *
  * All threads of a process may use everything at once, except that a message belongs to one thread at a time.
  * Functions end the program, with the reason, on errors. */
